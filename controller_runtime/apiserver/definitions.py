@@ -21,11 +21,13 @@ from controller_runtime.apiserver.list_options import ListOptions
 from controller_runtime.apiserver.options import DeleteOptions
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.definitions.accepted_names import with_names
+from controller_runtime.apiserver.rules.definitions.conversion import conversion_of
 from controller_runtime.apiserver.rules.definitions.definition import with_condition
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.status import StatusError
 from controller_runtime.apiserver.storage.storage import Cursor, Storage
 from controller_runtime.apiserver.storage.stored import Stored
+from controller_runtime.apiserver.webhooks.caller import Caller, Nowhere
 from controller_runtime.apiserver.writes.content import Content
 from controller_runtime.apiserver.writes.deletion import Deletion
 from controller_runtime.apiserver.writes.objects import Objects
@@ -81,6 +83,7 @@ class Definitions:
         host: The host of the server.
         storage: The objects, among them the definitions.
         built_in: The kinds that need no definition.
+        caller: Calls the webhooks that convert objects; None reaches none.
 
     Attributes:
         kinds: The kinds that are served now. The set is replaced as a whole, so read it once for each request.
@@ -91,8 +94,9 @@ class Definitions:
     Threads: any.
     """
 
-    def __init__(self, host: Host, storage: Storage, built_in: Kinds = KINDS) -> None:
+    def __init__(self, host: Host, storage: Storage, built_in: Kinds = KINDS, caller: Caller | None = None) -> None:
         self._host = host
+        self._caller = caller or Nowhere()
         self._storage = storage
         self._objects = Objects(host, storage)
         self._deletion = Deletion(host, storage)
@@ -180,13 +184,17 @@ class Definitions:
             name = definition["metadata"]["name"]
             before, kinds = self._made.get(name, ({}, ()))
             relevant = _relevant_parts(definition)
-            made[name] = (before, kinds) if same_json(before, relevant) else (relevant, custom_kinds(definition))
+            made[name] = (before, kinds) if same_json(before, relevant) else (relevant, self._kinds_of(definition))
             for kind in made[name][1]:
                 self._storage.begin(kind.resource)
         self._made = made
         custom = in_order(kind for _, kinds in made.values() for kind in kinds)
         if custom != [kind for kind in self.kinds if kind.definition is not None]:
             self.kinds = Kinds((*self._built_in, *custom))
+
+    def _kinds_of(self, definition: Object) -> tuple[Kind, ...]:
+        conversion = conversion_of(self._host, self._caller, definition)
+        return custom_kinds(definition, conversion=conversion)
 
     def _clean_up(self, definition: Object) -> Object:
         """Delete the objects of a terminating definition; return it, without its finalizer if no objects are left."""
@@ -221,5 +229,6 @@ def _relevant_parts(definition: Object) -> dict[str, Any]:
         "finalizers": metadata.get("finalizers"),
         "spec": definition["spec"],
         "names": status["acceptedNames"],
+        "stored": status.get("storedVersions"),
         "established": is_true(definition, "Established"),
     }

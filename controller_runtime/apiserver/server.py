@@ -111,7 +111,7 @@ class APIServer:
                 kinds=lambda: self._definitions.kinds,
             )
             self._verbs = Verbs(host, self.storage, self._access, self.release, admitting)
-            self._definitions = Definitions(host, self.storage, KINDS.of_release(self.release))
+            self._definitions = Definitions(host, self.storage, KINDS.of_release(self.release), self._caller)
         except UsageError:
             self.storage.close()
             raise

@@ -46,6 +46,8 @@ def calls_out(storage: Storage, request: HTTPRequest, route: Route | None) -> bo
     """Return whether answering `request`, whose path names `route`, may wait for a webhook."""
     if route is None:
         return False
+    if route.kind.conversion is not None:
+        return True
     if request.method in _READS:
         return False
     return not all(storage.is_empty(kind.resource) for kind in (MUTATING_HOOKS, VALIDATING_HOOKS))

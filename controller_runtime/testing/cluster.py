@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Self, TypedDict, cast
+from typing import Self, cast
 
 from controller_runtime.api.http import Handler, HTTPRequest
 from controller_runtime.apiserver.server import APIServer
@@ -28,18 +28,12 @@ from controller_runtime.testing.panics import Panics
 from controller_runtime.testing.perturbation import ambient
 from controller_runtime.testing.recording import RecordingTransport
 from controller_runtime.testing.role import Role, acting
+from controller_runtime.testing.server_options import ServerOptions, check_alone
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.upkeep_thread import UpkeepThread
+from controller_runtime.testing.webhook_calls import ClusterCaller, Webhook
 
 _DEFINITIONS_TIMEOUT = 10.0  # seconds, of which the embedded server needs none
-
-
-class ServerOptions(TypedDict):
-    """Arguments for a new `APIServer`."""
-
-    emulated: str | None
-    disable_admission_plugins: Collection[str]
-    enable_admission_plugins: Collection[str]
 
 
 class EmbeddedCluster(CheckedCluster):
@@ -75,6 +69,9 @@ class EmbeddedCluster(CheckedCluster):
         role: The rights of the manager: rules, roles and bindings as dicts, or the paths of YAML files of such, alone
             or as a list. The manager then acts as a service account that has these rights and no others, and the
             server answers 403 to all else. By default it may do everything.
+        webhooks: Webhooks that a new server calls, beside those of the manager: by service, `namespace/name`, or by
+            the host of their URL. They run where the manager runs, and end with it.
+        webhook_faults: The faults of the server's calls to webhooks.
 
     Raises:
         UsageError: The role cannot be read, or is given beside a transport; the release cannot be emulated, or an
@@ -104,14 +101,15 @@ class EmbeddedCluster(CheckedCluster):
         disable_admission_plugins: Collection[str] = (),
         enable_admission_plugins: Collection[str] = (),
         role: Role | None = None,
+        webhooks: Mapping[str, Webhook] | None = None,
+        webhook_faults: Faults | None = None,
     ) -> None:
         of_server: ServerOptions = {
             "emulated": emulated,
             "disable_admission_plugins": disable_admission_plugins,
             "enable_admission_plugins": enable_admission_plugins,
         }
-        if server is not None and any(of_server.values()):
-            raise UsageError("give either a server, or the release and the admission plugins of a new one, not both")
+        check_alone(server, {**of_server, "webhooks": webhooks})
         if role is not None and transport is not None:
             raise UsageError("a role is that of the cluster's own transport: give a transport or a role")
         self._machine, server_host = machine_of(host)
@@ -120,7 +118,8 @@ class EmbeddedCluster(CheckedCluster):
         self._perturbed = ambient.join(host, is_alone=server is None and transport is None)
         self._is_judged_later = self._perturbed is not None
         history = self._perturbed.history if self._perturbed is not None else None
-        self.server = server or APIServer(server_host, history=history, **of_server)
+        caller = ClusterCaller(server_host, self._machine, webhooks or {}, self._webhooks_of_manager, webhook_faults)
+        self.server = server or APIServer(server_host, history=history, caller=caller, **of_server)
         to_server = InProcessTransport(server_host, self.server)
         self._admin = Client(server_host, to_server)
         self.user, self._reached = self._admin, cast(Handler, self.server)
@@ -273,6 +272,9 @@ class EmbeddedCluster(CheckedCluster):
     def _note_part(self, name: str) -> None:
         if self._perturbed is not None:
             self._perturbed.takes_part(name)
+
+    def _webhooks_of_manager(self) -> object:
+        return getattr(self._manager, "webhooks", None)
 
     def _refuse_second_start(self) -> None:
         if self._process.has_started:

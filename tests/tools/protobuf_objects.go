@@ -17,6 +17,7 @@ import (
 	"reflect"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -219,6 +220,8 @@ func main() {
 		{"v1", "APIGroup", func() object { return &metav1.APIGroup{} }},
 		{"v1", "APIVersions", func() object { return &metav1.APIVersions{} }},
 		{"v1", "DeleteOptions", func() object { return &metav1.DeleteOptions{} }},
+		{"admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", func() object { return &admissionregistrationv1.MutatingWebhookConfiguration{} }},
+		{"admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", func() object { return &admissionregistrationv1.ValidatingWebhookConfiguration{} }},
 	}
 	seeds := 3
 	if len(os.Args) > 1 {

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from controller_runtime.apiserver.kinds.definition import WORKLOAD, Definition, ScalePaths
-from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.kinds.kind import Conversion, Kind
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 """The finalizer that keeps a definition under deletion until all its objects are gone."""
@@ -28,7 +28,9 @@ def is_true(definition: Object, condition: str) -> bool:
     return any(one["type"] == condition and one["status"] == "True" for one in conditions)
 
 
-def custom_kinds(definition: Object, *, all_versions: bool = False) -> tuple[Kind, ...]:
+def custom_kinds(
+    definition: Object, *, all_versions: bool = False, conversion: Conversion | None = None
+) -> tuple[Kind, ...]:
     """Return the kinds of a definition, one for each version that is served.
 
     There are none until the definition is established, and none once it is deleted and its objects are gone.
@@ -36,6 +38,7 @@ def custom_kinds(definition: Object, *, all_versions: bool = False) -> tuple[Kin
     Args:
         definition: A stored `CustomResourceDefinition`.
         all_versions: Include the versions that are not served.
+        conversion: Converts objects between the versions; None changes their apiVersion alone.
     """
     metadata = definition["metadata"]
     has_ended = "deletionTimestamp" in metadata and CLEANUP not in metadata.get("finalizers", ())
@@ -48,7 +51,7 @@ def custom_kinds(definition: Object, *, all_versions: bool = False) -> tuple[Kin
     kinds: list[Kind] = []
     for version in versions:
         if version["served"] or all_versions:
-            kinds.append(_kind(definition, version, made, kinds[0] if kinds else None))
+            kinds.append(_kind(definition, version, made, kinds[0] if kinds else None, conversion))
     return tuple(kinds)
 
 
@@ -72,12 +75,19 @@ def _schema(definition: Object, version: Object) -> Definition:
     return Definition.of(definition["spec"]["group"], version["name"], names["kind"], structure, columns)
 
 
-def _kind(definition: Object, version: Object, made: Mapping[str, Definition], stored_as: Kind | None) -> Kind:
+def _kind(
+    definition: Object,
+    version: Object,
+    made: Mapping[str, Definition],
+    stored_as: Kind | None,
+    conversion: Conversion | None,
+) -> Kind:
     spec, names = definition["spec"], definition["status"]["acceptedNames"]
     group, kind = spec["group"], names["kind"]
     parts = version.get("subresources") or {}
     selectable = [field["jsonPath"].removeprefix(".") for field in version.get("selectableFields") or ()]
-    storage, own = next(iter(made.values())), made[f"{group}/{version['name']}"]
+    stored_version, storage = next(iter(made.items()))
+    own, first = made[f"{group}/{version['name']}"], next(iter(definition["status"].get("storedVersions") or ()), "")
     return Kind(
         group=group,
         version=version["name"],
@@ -99,6 +109,9 @@ def _kind(definition: Object, version: Object, made: Mapping[str, Definition], s
         definition=own,
         versions=made,
         storage=None if storage is own else storage,
+        conversion=conversion,
+        stored_version=stored_version,
+        unmarked=f"{group}/{first}" if first else stored_version,
         has_changed=definition["metadata"].get("generation", 1) > 1,
         is_terminating="deletionTimestamp" in definition["metadata"],
     )

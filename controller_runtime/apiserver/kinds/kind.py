@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import attrs
 
@@ -12,6 +13,20 @@ from controller_runtime.apiserver.kinds.definition import WORKLOAD, Definition, 
 from controller_runtime.apiserver.kinds.release import Release
 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
+class Conversion(Protocol):
+    """Converts custom objects between the API versions of their kind, as their definition says.
+
+    Threads: any; no lock of the server may be held.
+    """
+
+    def converted(self, objects: Sequence[Mapping[str, Any]], before: str, after: str) -> Sequence[Mapping[str, Any]]:
+        """Return objects of the version `before` in the version `after`; all have neither kind nor apiVersion.
+
+        Raises:
+            StatusError: 500, they cannot be converted.
+        """
 
 
 @attrs.frozen(
@@ -47,6 +62,9 @@ class Kind:
         definition: The schema and columns of a custom kind; None for a built-in one.
         versions: The definitions of all API versions of a custom kind, by `group/version`.
         storage: The definition of the API version in whose form objects are stored, if that is another version.
+        conversion: Converts objects between the versions by a webhook; None if only the apiVersion differs.
+        stored_version: The API version, `group/version`, in which objects of a custom kind are stored.
+        unmarked: The API version of stored objects that do not name theirs: the first that was ever stored.
         has_changed: True if the definition was changed, so that objects may be stored in an older form.
         is_terminating: True if its definition is being deleted, so that no object may be created.
         singular: The name of one object; by default the kind in lower case.
@@ -79,6 +97,9 @@ class Kind:
     definition: Definition | None = None
     versions: Mapping[str, Definition] = {}
     storage: Definition | None = None
+    conversion: Conversion | None = None
+    stored_version: str = ""
+    unmarked: str = ""
     has_changed: bool = False
     is_terminating: bool = False
     singular: str = attrs.field()

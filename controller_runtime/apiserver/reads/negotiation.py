@@ -16,6 +16,7 @@ from controller_runtime.apiserver.reads.protobuf_form import protobuf_form, prot
 from controller_runtime.apiserver.reads.tables import Include, TableForm
 from controller_runtime.apiserver.reads.views import OneOrMany, hidden_annotation, metadata_view, whole_view
 from controller_runtime.apiserver.reads.yaml_form import YAMLForm
+from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.status import StatusError, bad_request, not_acceptable
 
 JSON = "application/json"
@@ -178,7 +179,8 @@ def _lines(kind: Kind, media_type: str, parameters: Mapping[str, str], include: 
         return OneOrMany(form, kind, is_list=wanted == _PARTIAL[1])
     if wanted != "Table" or is_protobuf:  # a table's cells can have any type, which protobuf cannot express
         return None
-    return TableForm(table_of(kind), _included(include), version, whole_view(kind), now, hidden)
+    opened = None if kind.conversion is None else rules_of(kind).opened
+    return TableForm(table_of(kind), _included(include), version, whole_view(kind), now, hidden, opened)
 
 
 def _included(word: str) -> Include:

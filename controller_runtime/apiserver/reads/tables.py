@@ -44,6 +44,7 @@ class TableForm:
         whole: The form of whole objects of the kind.
         now: Returns the present time, for ages.
         hidden: The annotation without which the metadata are shown; empty if there is none.
+        opened: Converts a stored object to the version whose columns are shown; None for the object as it is.
 
     Threads: that of the request.
     """
@@ -59,6 +60,7 @@ class TableForm:
         whole: Form,
         now: Callable[[], datetime],
         hidden: str = "",
+        opened: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
     ) -> None:
         self._layout = layout
         self._cells = [column.cell for column in layout.columns]
@@ -67,6 +69,7 @@ class TableForm:
         self._whole = whole
         self._hidden = hidden
         self._now = now
+        self._opened = opened
         self._has_sent_columns = False
 
     def single(self, raw: bytes) -> bytes:
@@ -115,6 +118,8 @@ class TableForm:
 
     def _row(self, raw: bytes, obj: dict[str, Any]) -> dict[str, Any]:
         now, conditions_of = self._now(), self._layout.conditions
+        if self._opened is not None:
+            obj = {**self._opened(obj)}
         row: dict[str, Any] = {"cells": [cell(obj, now) for cell in self._cells]}
         if conditions_of is not None and (conditions := conditions_of(obj)):
             row["conditions"] = conditions

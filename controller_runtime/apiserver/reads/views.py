@@ -19,6 +19,9 @@ from controller_runtime.apiserver.storage.stored import Change, Stored
 Show = Callable[[bytes], bytes]
 """From the stored bytes of an object to the bytes that are sent, both without kind and apiVersion."""
 
+Prepare = Callable[[Sequence[Mapping[str, Any]]], None]
+"""Prepares the conversion of several stored objects."""
+
 META_VERSION = "meta.k8s.io/v1"
 """The apiVersion of objects with their metadata alone, unless a client asks for `v1beta1`."""
 
@@ -36,13 +39,17 @@ class View:
         form: The form of the kind that is shown.
         show: The conversion of an object.
         items_named: Whether each item of a list has its kind and apiVersion.
+        prepare: Called with the items of a list before each is converted; None for nothing.
     """
 
     content_type = JSONForm.content_type
     stream_type = JSONForm.stream_type
 
-    def __init__(self, form: JSONForm, show: Show, *, items_named: bool = False) -> None:
+    def __init__(
+        self, form: JSONForm, show: Show, *, items_named: bool = False, prepare: Prepare | None = None
+    ) -> None:
         self._form = form
+        self._prepare = prepare
         self._show = show
         self._item = self.single if items_named else show
 
@@ -52,6 +59,8 @@ class View:
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
         """Return the body of a list."""
+        if self._prepare is not None:
+            self._prepare([_decode(item.raw) for item in items])
         shown = [Stored(item.key, item.version, self._item(item.raw)) for item in items]
         return self._form.list(shown, version, token, remaining)
 
@@ -177,12 +186,15 @@ def whole_view(kind: Kind) -> JSONForm | View:
     """Return the form of whole objects of a kind, with the field names of that kind."""
     form = json_form(kind.api_version, kind.kind, kind.list_kind, items_named=kind.definition is not None)
     show = shown_as(kind)
-    return form if show is None else View(form, show)
+    if show is None:
+        return form
+    rules = rules_of(kind)
+    return View(form, show, prepare=rules.prepare if kind.conversion is not None else None)
 
 
 def shown_as(kind: Kind) -> Show | None:
     """Return the conversion of stored objects to those of a kind; None if they are stored as that kind."""
-    if kind.stored_as is None and kind.storage is None and not kind.has_changed:
+    if kind.stored_as is None and kind.storage is None and not kind.has_changed and kind.conversion is None:
         return None
     rules = rules_of(kind)
     return lambda raw: _encode(rules.shown_form(rules.opened(_decode(raw))))

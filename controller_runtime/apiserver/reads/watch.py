@@ -52,6 +52,7 @@ class ObjectWatch:
         version: The resourceVersion of `initial`; without `initial`, the one after which changes are sent.
         bookmarks: Whether the client asks for bookmarks.
         duration: Seconds until the stream ends.
+        waits: Whether `take` may wait for a webhook that converts objects.
 
     Threads: `take` and `next_wake` from one reader; `close` from any.
     """
@@ -67,7 +68,9 @@ class ObjectWatch:
         version: int,
         bookmarks: bool,
         duration: float,
+        waits: bool = False,
     ) -> None:
+        self.waits = waits
         self.headers: Mapping[str, str] = _headers(form)
         self._clock = clock
         self._cursor = cursor
@@ -84,13 +87,17 @@ class ObjectWatch:
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
         """Return at most `limit` lines, and whether the stream is over after them."""
         lines: list[bytes] = []
-        if self._phase is _Phase.INITIAL:
-            lines += self._take_initial(limit)
-        if self._phase is _Phase.LIVE:
-            now = self._clock.monotonic()
-            self._take_live(lines, limit, now)
-            if now >= self._ends_at:
-                self.close()
+        try:
+            if self._phase is _Phase.INITIAL:
+                self._take_initial(lines, limit)
+            if self._phase is _Phase.LIVE:
+                now = self._clock.monotonic()
+                self._take_live(lines, limit, now)
+                if now >= self._ends_at:
+                    self.close()
+        except StatusError as error:  # an object that cannot be converted to the version of the watch
+            lines.append(self._form.error(error.body()))
+            self.close()
         return lines, self._phase is _Phase.OVER
 
     def next_wake(self) -> float | None:
@@ -104,14 +111,14 @@ class ObjectWatch:
         self._phase = _Phase.OVER
         self._cursor.close()
 
-    def _take_initial(self, limit: int) -> list[bytes]:
-        """Return the next existing objects; after the last one, the bookmark that marks the end, and go live."""
-        lines = [self._form.initial(item) for item in itertools.islice(self._initial, limit)]
+    def _take_initial(self, lines: list[bytes], limit: int) -> None:
+        """Add the next existing objects; after the last one, the bookmark that marks the end, and go live."""
+        for item in itertools.islice(self._initial, limit):
+            lines.append(self._form.initial(item))  # one by one, so that those before a failure are kept
         if len(lines) < limit:
             if self._bookmarks:
                 lines.append(self._form.bookmark(self._version, initial_end=True))
             self._phase = _Phase.LIVE
-        return lines
 
     def _take_live(self, lines: list[bytes], limit: int, now: float) -> None:
         """Add lines of changes to `lines`, up to `limit` in all, and a bookmark if one is due."""
@@ -239,4 +246,5 @@ def open_watch(
         version=version,
         bookmarks=options.bookmarks,
         duration=options.timeout or _SHORTEST * (1.0 + host.random.random()),
+        waits=kind.conversion is not None,
     )

@@ -48,6 +48,9 @@ class Rules:
         """
         return obj
 
+    def prepare(self, objects: Iterable[Object]) -> None:
+        """Prepare to open several objects; only those that a webhook converts need it."""
+
     def closed(self, obj: Object, *, prune: bool = False) -> Object:
         """Return an object that a write made in the form in which it is stored; the reverse of `opened`.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from functools import partial
 from typing import Protocol
 
 from aiohttp import web
@@ -18,11 +19,15 @@ from aiohttp.http import HttpVersion11
 
 from controller_runtime.api.http import Watch
 from controller_runtime.apiserver.shell.sending import PART, give_up, progress
+from controller_runtime.apiserver.shell.workers import Busy, Workers
 from controller_runtime.core.host import Host
 
 # The most lines of one take, and takes of one watch in one pass of the loop: a busy watch leaves time for others.
 _LINES = 64
 _TAKES = 2
+# Threads for watches whose events wait for webhooks, the most that wait for one, and seconds until the next try if all
+# places are taken.
+_TAKERS, _WAITING, _LATER = 16, 1024, 1.0
 # Bytes that all watches together write in one pass of the loop; requests are answered between two passes.
 _PASS = 4 * 1024 * 1024
 
@@ -33,6 +38,7 @@ class Watches:
     def __init__(self, host: Host, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.thread = threading.get_ident()
+        self.takers = Workers[tuple[list[bytes], bool]](host, "watches", _TAKERS, _WAITING, lambda taken: None)
         self._open: dict[Watcher, None] = {}
         self._due: dict[Watcher, None] = {}
         # Guards the watches that other threads have woken.
@@ -80,6 +86,7 @@ class Watches:
         """End all watches in the way in which they end at their timeout."""
         for watcher in tuple(self._open):
             watcher.finish()
+        self.takers.stop()
 
     def _take_woken(self) -> None:
         with self._lock:
@@ -129,6 +136,9 @@ class Watcher:
         self._chunked = True
         self._limit = 1
         self._timer: asyncio.TimerHandle | None = None
+        # For a watch whose events wait for webhooks: the task that takes them, and whether it is to look again.
+        self._taking: asyncio.Task[None] | None = None
+        self._is_due = False
         # The task waits for it. Its result is True at the end of the watch, False if the client reads too slowly.
         self._turn: asyncio.Future[bool]
 
@@ -179,6 +189,11 @@ class Watcher:
         written = 0
         if self._watch is None or self._connection is None or self._turn.done():
             return written
+        if getattr(self._watch, "waits", False):
+            self._is_due = True
+            if self._taking is None:
+                self._taking = self._watches.loop.create_task(self._take_apart(self._watch, self._connection))
+            return written
         for _ in range(_TAKES):
             if self._connection.is_closing():  # the client has disconnected; further writes would be lost
                 self._end_turn(True)
@@ -204,6 +219,28 @@ class Watcher:
                 return written
         self._watches.mark_due(self)
         return written
+
+    async def _take_apart(self, watch: Watch, connection: _Connection) -> None:
+        """Send events that are taken on another thread, because they may have to be converted by a webhook first."""
+        try:
+            while self._is_due and self._watch is watch and not self._turn.done():
+                self._is_due = False
+                if connection.is_closing() or connection.get_write_buffer_size() > PART:
+                    self._end_turn(connection.is_closing())
+                    return
+                lines, over = await self._watches.takers.do(partial(watch.take, _LINES))
+                if lines and not connection.is_closing():
+                    self._write(connection, lines)
+                if over:
+                    self._end_turn(True)
+                elif len(lines) == _LINES:
+                    self._is_due = True
+                elif self._timer is None:
+                    self._set_timer(watch.next_wake())
+        except Busy:
+            self._set_timer(_LATER)
+        finally:
+            self._taking = None
 
     def _write(self, connection: _Connection, lines: list[bytes]) -> int:
         chunk = self._watches.chunk(lines) if self._chunked else b"".join(lines)

@@ -56,7 +56,8 @@ class Target(NamedTuple):
     @property
     def path(self) -> str:
         """The path of the URL."""
-        return urlsplit(self.url).path or "/"
+        start = self.url.find("/", self.url.find("://") + 3)
+        return self.url[start:] if start >= 0 else "/"
 
 
 class Unreached(Exception):

@@ -34,6 +34,9 @@ class Core:
     def __init__(self) -> None:
         self.asked: list[HTTPRequest] = []
 
+    def calls_out(self, request: HTTPRequest) -> bool:
+        return False
+
     def knows(self, headers: Mapping[str, str]) -> bool:
         return "authorization" in headers
 

@@ -31,6 +31,9 @@ class Core:
         self.begun: list[str] = []
         self._released = False
 
+    def calls_out(self, request: HTTPRequest) -> bool:
+        return False
+
     def knows(self, headers: Mapping[str, str]) -> bool:
         return True
 

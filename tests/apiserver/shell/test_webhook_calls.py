@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from kit.asking import Asking
+from kit.converting import DEFINITIONS, Converter, definition
 from kit.webhooks import ROOT, configuration, hook
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
@@ -34,11 +35,14 @@ class Webhook:
     def __init__(self) -> None:
         self.requests: list[HTTPRequest] = []
         self.before: Callable[[], object] = lambda: None
+        self.answer: Callable[[Any], HTTPResponse] | None = None
 
     def handle(self, request: HTTPRequest, on_ready: object = None) -> HTTPResponse:
         self.requests.append(request)
         self.before()
         review = json.loads(request.body)
+        if self.answer is not None:
+            return self.answer(review)
         response = {"uid": review.get("request", {}).get("uid", ""), "allowed": True}
         body = json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response})
         return HTTPResponse(200, {"content-type": "application/json"}, body.encode())
@@ -129,7 +133,8 @@ def test_an_address_that_is_none_is_refused_with_an_example(text: str) -> None:
 def test_a_webhook_may_write_to_the_server_that_calls_it(
     serving: LoopbackServer, webhook: Webhook, certificates: Certificates
 ) -> None:
-    server = APIServer(HOST, caller=TLSCaller(HOST))
+    caller = TLSCaller(HOST)
+    server = APIServer(HOST, caller=caller)
     ask = Asking(server)
     authority = base64.b64encode(certificates.authority).decode()
     config = {"url": f"{serving.url}/hook", "caBundle": authority}
@@ -139,7 +144,7 @@ def test_a_webhook_may_write_to_the_server_that_calls_it(
     with contextlib.closing(server), LoopbackServer(HOST, server, certificates=certificates) as api:
         own = Target(f"{api.url}/api/v1/namespaces/default/secrets", None, bundle(certificates))
         body = json.dumps({"metadata": {"generateName": "s"}}).encode()
-        with contextlib.closing(TLSCaller(HOST)) as client:
+        with contextlib.closing(TLSCaller(HOST)) as client, contextlib.closing(caller):
 
             def write(path: str, content: Any) -> int:
                 headers = {"content-type": "application/json"}
@@ -149,3 +154,31 @@ def test_a_webhook_may_write_to_the_server_that_calls_it(
             made = json.dumps({"metadata": {"name": "a"}}).encode()
             assert write(MAPS, made) == 201
     assert len(webhook.requests) == 1
+
+
+def test_a_watch_of_converted_objects_waits_on_a_thread_of_its_own(
+    serving: LoopbackServer, webhook: Webhook, certificates: Certificates
+) -> None:
+    """The webhook asks the server while it converts: an event loop that waited for it would never answer."""
+    caller = TLSCaller(HOST)
+    server = APIServer(HOST, caller=caller)
+    ask = Asking(server)
+    authority = base64.b64encode(certificates.authority).decode()
+    ask.ok("POST", DEFINITIONS, definition(url=f"{serving.url}/convert", caBundle=authority))
+    foo = {"apiVersion": "x.conv.io/v1", "kind": "Foo", "metadata": {"name": "one"}, "spec": {"a": "x"}}
+    ask.ok("POST", "/apis/x.conv.io/v1/namespaces/default/foos", foo)
+    convert, trust = Converter(), bundle(certificates)
+    webhook.answer = convert
+    with (
+        contextlib.closing(server),
+        LoopbackServer(HOST, server, certificates=certificates) as api,
+        contextlib.closing(TLSCaller(HOST)) as client,
+        contextlib.closing(caller),
+    ):
+        health = HTTPRequest("GET", "/healthz", (), {}, b"")
+        webhook.before = lambda: client.call(Target(f"{api.url}/healthz", None, trust), health, 5.0)
+        path, query = "/apis/x.conv.io/v2/foos", (("watch", "1"), ("timeoutSeconds", "1"))
+        with contextlib.closing(TLSCaller(HOST)) as watcher:
+            answer = watcher.call(Target(api.url + path, None, trust), HTTPRequest("GET", path, query, {}, b""), 10.0)
+    assert json.loads(answer.body.splitlines()[0])["object"]["spec"] == {"b": "x"}
+    assert convert.sizes == [1]

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from controller_runtime.api.equality import same_json
 from controller_runtime.api.names import label_problems, qualified_name_problems, service_name_problems
 from controller_runtime.apiserver.kinds.definition import Definition
-from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.kinds.kind import Conversion, Kind
 from controller_runtime.apiserver.rules.definitions.list_causes import LIST_TYPE, list_causes
 from controller_runtime.apiserver.rules.definitions.schema_causes import NEW, schema_causes
 from controller_runtime.apiserver.rules.definitions.schema_structure import schemas_in
@@ -22,8 +22,9 @@ from controller_runtime.apiserver.rules.definitions.work import Path
 from controller_runtime.apiserver.rules.go_values import plain, type_of
 from controller_runtime.apiserver.rules.rules import Object, Rules, with_status_of
 from controller_runtime.apiserver.rules.validation import invalid, metadata_causes, required
-from controller_runtime.apiserver.status import Cause
+from controller_runtime.apiserver.status import Cause, untyped
 
+_MARK = "apiVersion"  # names the version of a stored object
 _EMBEDDED = "x-kubernetes-embedded-resource"
 _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 _DEFINITIONS = 512  # the most to cache, so that definitions that come and go do not fill the memory
@@ -53,21 +54,67 @@ class CustomRules(Rules):
         self.tolerated: list[str] = []
 
     def opened(self, obj: Object) -> Object:
-        """Return a stored object without the fields that the schema of this version does not have.
+        """Return a stored object in this version, without the fields that its schema does not have.
 
-        All versions of a kind share one stored object, and no webhook converts between them. An object that was stored
-        under an older schema gets the defaults of the present one.
+        All versions of a kind share one stored object, which says its version if that is not the first that was ever
+        stored. An object that was stored under an older schema gets the defaults of the present one.
+
+        Raises:
+            StatusError: 500, a webhook that converts the object fails.
         """
         kind = self._kind
+        if kind.conversion is not None:
+            return self._converted([obj])[0]
+        if _MARK in obj:
+            obj = {name: value for name, value in obj.items() if name != _MARK}
         if kind.has_changed:
             obj = reshaped(kind.storage or self._definition, obj, fill=True)
         return obj if kind.storage is None else reshaped(self._definition, obj)
 
+    def prepare(self, objects: Iterable[Object]) -> None:
+        """Convert stored objects together, so that `opened` finds them converted.
+
+        Raises:
+            StatusError: 500, a webhook that converts them fails.
+        """
+        if self._kind.conversion is not None:
+            self._converted(list(objects))
+
+    def _converted(self, objects: Sequence[Object]) -> list[Object]:
+        kind, conversion, found = self._kind, self._kind.conversion, list(objects)
+        assert conversion is not None, "only then objects are converted"
+        by_version: dict[str, list[int]] = {}
+        for place, obj in enumerate(objects):
+            version = obj.get(_MARK) or kind.unmarked
+            by_version.setdefault(version, []).append(place)
+            plain = {name: value for name, value in obj.items() if name != _MARK}
+            definition = kind.versions.get(version) if kind.has_changed else None
+            found[place] = plain if definition is None else reshaped(definition, plain, fill=True)
+        for version, places in by_version.items():
+            if version == kind.api_version:
+                continue
+            if version not in kind.versions:
+                raise untyped(f"request to convert CR from an invalid group/version: {version}")
+            made = conversion.converted([found[place] for place in places], version, kind.api_version)
+            for place, obj in zip(places, made, strict=True):
+                found[place] = reshaped(self._definition, obj, fill=True)
+        return found
+
     def closed(self, obj: Object, *, prune: bool = False) -> Object:
-        """Return an object with the fields and the defaults of the version in which it is stored."""
-        if self._kind.storage is not None:
-            return reshaped(self._kind.storage, obj, fill=True)
-        return reshaped(self._definition, obj) if prune else obj
+        """Return an object in the version in which it is stored, with the fields and the defaults of that version.
+
+        Raises:
+            StatusError: 500, a webhook that converts the object fails.
+        """
+        kind = self._kind
+        if kind.storage is not None:
+            if kind.conversion is not None:
+                plain = reshaped(self._definition, obj) if prune else obj
+                obj = conversion_result(kind.conversion, plain, kind)
+            obj = reshaped(kind.storage, obj, fill=True)
+        elif prune:
+            obj = reshaped(self._definition, obj)
+        return obj if kind.stored_version == kind.unmarked else {**obj, _MARK: kind.stored_version}
 
     def on_create(self, obj: Object) -> Object:
         """Return the object with generation 1, and without its status if the status is a subresource."""
@@ -171,6 +218,11 @@ class CustomRules(Rules):
             yield Cause("FieldValueInvalid", f"Invalid value: null: {_UNCHECKED}", "<nil>")
         else:
             yield from judge(node)
+
+
+def conversion_result(conversion: Conversion, obj: Object, kind: Kind) -> Object:
+    """Return an object of a kind in the version in which it is stored."""
+    return conversion.converted([obj], kind.api_version, kind.stored_version)[0]
 
 
 def status_applied(config: Object) -> dict[str, Any]:

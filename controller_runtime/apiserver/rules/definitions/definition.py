@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of custom resource definitions: defaults, generations, immutable fields, the finalizer and warnings.
-
-This server calls no conversion webhooks. It accepts definitions that ask for them, and says so in a warning.
-"""
+"""Rules of custom resource definitions: defaults, generations, immutable fields, the finalizer and warnings."""
 
 from __future__ import annotations
 
@@ -116,8 +113,4 @@ def _warnings(obj: Object) -> list[str]:
         for schema in schemas_in(part(part(version, "schema"), "openAPIV3Schema")):
             if (format_ := schema.get("format")) and not is_known(schema.get("type", ""), format_):
                 found[f'unrecognized format "{format_}"'] = None
-    if part(spec, "conversion").get("strategy") == "Webhook":
-        found["webhooks are not called by this server: objects of all versions are converted as by strategy None"] = (
-            None
-        )
     return list(found)

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a cluster is told about a new server."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TypedDict
+
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.core.errors import UsageError
+
+
+class ServerOptions(TypedDict):
+    """Arguments for a new `APIServer`."""
+
+    emulated: str | None
+    disable_admission_plugins: Collection[str]
+    enable_admission_plugins: Collection[str]
+
+
+def check_alone(server: APIServer | None, options: Mapping[str, object]) -> None:
+    """Refuse options of a new server beside a server that exists.
+
+    Raises:
+        UsageError: Both are given.
+    """
+    if server is not None and any(options.values()):
+        raise UsageError(
+            "give either a server, or the release, the admission plugins and the webhooks of a new one, not both"
+        )

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of an embedded server to webhooks in the same process: to those of a cluster's manager, and to a test's own.
+
+No TLS and no certificates are involved. In a simulation a call is a request on the simulated network, from the server's
+host to the manager's, so it takes virtual time, can be timed out and has faults; elsewhere it is a call of a function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, cast, runtime_checkable
+from urllib.parse import urlsplit
+
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.objects import ObjectKey
+from controller_runtime.apiserver.webhooks.caller import TIMED_OUT, Target, Unreached, refused, unreachable
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.client.transport import Transport
+from controller_runtime.core.errors import ConnectionLost
+from controller_runtime.core.host import Host
+from controller_runtime.testing.faults import Faults, FaultyTransport
+from controller_runtime.testing.manager_process import Machine
+from controller_runtime.testing.simulation.host import SimulatedHost
+from controller_runtime.testing.simulation.network import Network
+from controller_runtime.testing.simulation.network_transport import NetworkTransport
+from controller_runtime.testing.simulation.system_faults import ScriptedFaults
+
+_HTTPS = 443
+
+
+class Webhook(Protocol):
+    """Answers the requests of an API server."""
+
+    def handle(self, request: HTTPRequest) -> HTTPResponse:
+        """Return the answer; it never raises."""
+
+
+@runtime_checkable
+class Served(Webhook, Protocol):
+    """The webhooks of a manager."""
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether they are served at present; calls are refused otherwise."""
+
+    @property
+    def service(self) -> ObjectKey:
+        """The service that the configurations of these webhooks name."""
+
+
+class ClusterCaller:
+    """Calls webhooks in this process; a `Caller`.
+
+    Args:
+        host: The host of the server.
+        machine: The machine of the manager, on which webhooks run.
+        webhooks: Webhooks by their service, `namespace/name`, or by the host of their URL.
+        of_manager: Returns the webhooks of the present manager; None if it has none.
+        faults: The faults of calls; None for none.
+
+    Threads: any.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        machine: Machine,
+        webhooks: Mapping[str, Webhook],
+        of_manager: Callable[[], object],
+        faults: Faults | None = None,
+    ) -> None:
+        self._host = host
+        self._machine = machine
+        self._webhooks = webhooks
+        self._of_manager = of_manager
+        self._faults = faults
+        self._reached: dict[int, tuple[Host, Transport]] = {}
+        self._manager_webhooks: object = None
+        self._is_served = False
+
+    def call(self, target: Target, request: HTTPRequest, timeout: float) -> HTTPResponse:
+        """See `Caller.call`."""
+        webhook, deadline = self._webhook(target), self._host.monotonic() + timeout
+        if webhook is None:
+            raise unreachable(target)
+        if not self._machine.is_alive or not getattr(webhook, "is_serving", True):
+            raise _nothing_listens(target)
+        try:
+            answer = self._transport(webhook).request(request, deadline)
+        except ConnectionLost as error:
+            if self._host.monotonic() >= deadline:
+                raise Unreached(TIMED_OUT) from error
+            raise _nothing_listens(target) if "refused" in str(error) else Unreached("EOF") from error
+        if self._host.monotonic() > deadline:  # a function that was called cannot be stopped
+            raise Unreached(TIMED_OUT)
+        return answer
+
+    def _webhook(self, target: Target) -> Webhook | None:
+        service = target.service
+        if service is None:
+            return self._webhooks.get(urlsplit(target.url).hostname or "")
+        found = self._webhooks.get(f"{service.namespace}/{service.name}") if self._webhooks else None
+        if found is not None or (served := self._served()) is None:
+            return found
+        key = served.service
+        return served if (key.namespace, key.name) == (service.namespace, service.name) else None
+
+    def _served(self) -> Served | None:
+        """Return the webhooks of the present manager; whether it has any is looked at once for each manager."""
+        present = self._of_manager()
+        if present is not self._manager_webhooks:
+            self._manager_webhooks = present
+            self._is_served = isinstance(present, Served)
+        return cast("Served", present) if self._is_served else None
+
+    def _transport(self, webhook: Webhook) -> Transport:
+        host, (served_on, transport) = self._machine.host, self._reached.get(id(webhook), (None, None))
+        if transport is None or served_on is not host:
+            transport = _connected(self._host, host, webhook)
+            if self._faults is not None:
+                transport = FaultyTransport(self._host, transport, self._faults)
+            self._reached[id(webhook)] = host, transport
+        return transport
+
+
+class _Straight:
+    """A transport that calls a webhook on the thread of the caller, or a handler for a simulated network."""
+
+    def __init__(self, webhook: Webhook) -> None:
+        self._webhook = webhook
+
+    def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse:
+        return self._webhook.handle(request)
+
+
+def _connected(host: Host, served_on: Host, webhook: Webhook) -> Transport:
+    handler = _Straight(webhook)
+    if not isinstance(host, SimulatedHost) or not isinstance(served_on, SimulatedHost):
+        return InProcessTransport(host, handler)
+    network = Network(host.simulation, ScriptedFaults(()), [], latency=0.0)
+    network.serve(served_on, handler)
+    return NetworkTransport(network, host)
+
+
+def _nothing_listens(target: Target) -> Unreached:
+    where = urlsplit(target.url)
+    return refused(where.hostname or "", where.port or _HTTPS)
