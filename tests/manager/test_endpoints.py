@@ -25,7 +25,7 @@ from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.endpoints import NOWHERE, Endpoints
 from controller_runtime.manager.inspection import describe
 from controller_runtime.manager.manager import Manager
-from controller_runtime.manager.serving import bind
+from controller_runtime.core.listening import bind
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node, eventually
 
 HOST = SystemHost()
