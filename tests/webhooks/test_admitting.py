@@ -122,8 +122,8 @@ def test_a_refusal_is_that_of_an_invalid_object_with_its_causes() -> None:
         "status": "Failure",
         "reason": "Invalid",
         "code": 422,
-        "message": 'Cabin.example.com "hut" is invalid: [spec.beds: Invalid value: 3: must be even, spec.tags: Required '
-        "value: name the owner]",
+        "message": 'Cabin.example.com "hut" is invalid: [spec.beds: Invalid value: 3: must be even, '
+        "spec.tags: Required value: name the owner]",
         "details": {
             "name": "hut",
             "group": "example.com",
