@@ -99,7 +99,8 @@ def health_of(
 ) -> Health:
     """Return the checks of a manager.
 
-    `workers` and `election` are checks of `/livez`; `informers`, `reconciles`, `webhooks` and `shutdown` of `/readyz`.
+    `workers` and `election` are checks of `/livez`; `informers`, `reconciles`, `shutdown`, and with webhooks
+    `webhooks`, of `/readyz`.
     `mappers` and `objects` are notes of `/readyz`: they tell of single objects that fail. Neither a restart nor another
     replica would cure those, and a rollout must not wait for an object that a user got wrong.
 
@@ -139,7 +140,7 @@ def health_of(
         ready={
             "informers": informers,
             "reconciles": reconciles,
-            "webhooks": manager.webhooks_problem,
+            **({"webhooks": manager.webhooks_problem} if manager.has_webhooks else {}),
             "shutdown": shutdown,
             **(ready or {}),
         },

@@ -40,6 +40,11 @@ class ManagedWebhooks:
         return self._webhooks
 
     @property
+    def has_webhooks(self) -> bool:
+        """Whether any webhooks are declared."""
+        return bool(self._webhooks)
+
+    @property
     def converted(self) -> frozenset[str]:
         """The names of the definitions whose versions this program converts."""
         return frozenset() if self._webhooks is None else self._webhooks.converted

@@ -81,6 +81,7 @@ class Webhooks:
         self._place = Place(name=NAME, namespace=NAMESPACE)
         self._is_serving = False
         self._problem: Callable[[], str] = lambda: ""
+        self._port = 0
         self._stack = ExitStack()
 
     def add(self, *things: Hook[Any] | KindConversion) -> None:
@@ -135,6 +136,11 @@ class Webhooks:
     def converted(self) -> frozenset[str]:
         """The names of the definitions whose versions are converted here."""
         return frozenset(kind.definition for kind in self._kinds.values())
+
+    @property
+    def port(self) -> int:
+        """The port that is served; 0 if none is."""
+        return self._port
 
     def handle(self, request: HTTPRequest) -> HTTPResponse:
         """Return the answer to a request of an API server; it never raises. Threads: any; the functions run on it."""
@@ -193,7 +199,8 @@ class Webhooks:
         self._stack.enter_context(server)
         thread = spawn(self._host, own, "webhook-certificates", lambda: _keep(look, own))
         self._stack.callback(_end, own, thread)
-        log.info("serving webhooks", port=listener.getsockname()[1], webhooks=len(self._hooks), kinds=len(self._kinds))
+        self._port = listener.getsockname()[1]
+        log.info("serving webhooks", port=self._port, webhooks=len(self._hooks), kinds=len(self._kinds))
 
     def _keeping(self, serving: WebhookServing, presented: Any) -> Callable[[], float]:
         """Return the function that keeps the certificate, and note where its problem is found."""

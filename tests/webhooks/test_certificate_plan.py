@@ -26,7 +26,9 @@ def leaf(made: float, authority: Life = AUTHORITY) -> Life:
 FRESH = State(signer=AUTHORITY, upcoming=None, leaf=leaf(0), names=frozenset(NAMES), trusted=(AUTHORITY,))
 UPCOMING = Life(day(244), day(244) + AUTHORITY_LIFE)
 OVERLAPPING = attrs.evolve(FRESH, upcoming=UPCOMING, leaf=leaf(240), trusted=(UPCOMING, AUTHORITY))
-PROMOTED = State(signer=UPCOMING, upcoming=None, leaf=leaf(245, UPCOMING), names=frozenset(NAMES), trusted=(UPCOMING, AUTHORITY))
+PROMOTED = State(
+    signer=UPCOMING, upcoming=None, leaf=leaf(245, UPCOMING), names=frozenset(NAMES), trusted=(UPCOMING, AUTHORITY)
+)
 
 
 @pytest.mark.parametrize(
