@@ -39,6 +39,9 @@ PATIENCE = 10.0
 GRACE = 5.0
 """Seconds that requests in progress have when the server stops."""
 
+LINGER, LINGER_BYTES = 2.0, 32 * 1024 * 1024
+"""Seconds and bytes for the rest of a request that was refused before all of it had arrived."""
+
 ACCEPT_AGAIN = 1.0
 """Seconds until the next attempt to accept a connection after one failed, as it does without a free descriptor."""
 
@@ -181,6 +184,7 @@ class TLSServer:
         if isinstance(request, int):
             phrase = f"{HTTPStatus(request).phrase.lower()}\n".encode()
             connection.send(encoded_response(HTTPResponse(request, {"connection": "close"}, phrase)))
+            reader.drop_rest()
             return False
         goes_on = request.headers.get("connection", "").lower() != "close" and not self._ends
         response = self._answer(request)
@@ -250,6 +254,14 @@ class _Reader:
         body = bytes(self._buffer[:length])
         del self._buffer[:length]
         return head._replace(body=body)
+
+    def drop_rest(self) -> None:
+        """Read what the peer still sends, within bounds: a connection that is closed before would lose the answer."""
+        deadline, left = self._host.monotonic() + LINGER, LINGER_BYTES
+        socket.socket.shutdown(self._secured, socket.SHUT_WR)
+        while left > 0 and self._receive_until(deadline):
+            left -= len(self._buffer)
+            self._buffer.clear()
 
     def _receive_until(self, deadline: float) -> bool:
         left = deadline - self._host.monotonic()
