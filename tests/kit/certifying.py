@@ -55,10 +55,10 @@ class Certified:
     user: Client
     stop: Stop
     replicas: list[Replica] = attrs.field(factory=list)
+    place: Place = PLACE
+    targets: tuple[Target, ...] = (Target(DEFINITIONS, NAME),)
 
-    def start(
-        self, name: str, user: str | None = None, targets: tuple[Target, ...] = (Target(DEFINITIONS, NAME),)
-    ) -> Replica:
+    def start(self, name: str, user: str | None = None, targets: tuple[Target, ...] = ()) -> Replica:
         """Start a replica that acts as `user`."""
         host = self.simulation.host(name)
         presented: list[x509.Certificate] = []
@@ -68,7 +68,7 @@ class Certified:
         def present(certificate: bytes, key: bytes) -> None:
             presented.append(x509.load_pem_x509_certificate(certificate))
 
-        keeper = CertificateKeeper(host, client, PLACE, targets, present)
+        keeper = CertificateKeeper(host, client, self.place, targets or self.targets, present)
         replica = Replica(host, keeper, presented)
         self.replicas.append(replica)
         spawn(host, self.stop, name, lambda: keeper.run(self.stop))
@@ -77,7 +77,7 @@ class Certified:
     def install(self) -> None:
         """Create the definition."""
         body = definition(Cabin, CabinV1Alpha1)
-        body["spec"]["conversion"] = conversion_of(PLACE)
+        body["spec"]["conversion"] = conversion_of(self.place)
         self.user.create(DEFINITIONS, body)
 
     def bundle(self) -> list[x509.Certificate]:
@@ -85,10 +85,10 @@ class Certified:
         config = self.user.get(DEFINITIONS, ObjectKey(NAME))["spec"]["conversion"]["webhook"]["clientConfig"]
         return x509.load_pem_x509_certificates(base64.b64decode(config["caBundle"])) if "caBundle" in config else []
 
-    def data(self) -> dict[str, str]:
+    def data(self, key: ObjectKey = SECRET) -> dict[str, str]:
         """Return what the Secret has."""
         with contextlib.suppress(NotFound):
-            data: dict[str, str] = self.user.get(SECRETS, SECRET)["data"]
+            data: dict[str, str] = self.user.get(SECRETS, key)["data"]
             return data
         return {}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from kit.cabins import Cabin, CabinSpec, CabinV1Alpha1, OldSpec
+from kit.conversions import cabins
 from kit.reviewing import answered, conversion_review, webhooks
 
 from controller_runtime import CustomResource, Struct, UsageError, custom_resource
@@ -15,18 +16,6 @@ from controller_runtime.crd import Conversion, converts
 from controller_runtime.webhooks import Converts
 
 OLD, NEW = "example.com/v1alpha1", "example.com/v1"
-
-
-@converts(CabinV1Alpha1, Cabin, keep="example.com/cabin")
-def cabins(old: CabinV1Alpha1) -> Cabin:
-    if old.spec.bunks == 9:
-        raise ValueError("nine bunks do not fit")
-    return Cabin(CabinSpec(old.spec.bunks), metadata=old.metadata)
-
-
-@cabins.back
-def _(new: Cabin) -> CabinV1Alpha1:
-    return CabinV1Alpha1(OldSpec(new.spec.beds), metadata=new.metadata)
 
 
 class OlderSpec(Struct):
