@@ -25,6 +25,11 @@ from controller_runtime.core.log import configure
 from controller_runtime.core.system import SystemHost
 
 
+def _names(context: click.Context, option: click.Parameter, text: str) -> tuple[str, ...]:
+    """Return the names that an option lists, separated by commas."""
+    return tuple(name for name in map(str.strip, text.split(",")) if name)
+
+
 @click.command(help="Serve an embedded Kubernetes API on loopback until interrupted. Prints one line when it is ready.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port; by default the system picks one.")
 @click.option(
@@ -56,12 +61,14 @@ from controller_runtime.core.system import SystemHost
 @click.option(
     "--enable-admission-plugins",
     default="",
+    callback=_names,
     metavar="NAMES",
     help=f"Switch on these steps of admission, separated by commas; off by default: {', '.join(OFF_BY_DEFAULT)}.",
 )
 @click.option(
     "--disable-admission-plugins",
     default="",
+    callback=_names,
     metavar="NAMES",
     help=f"Switch off these steps of admission, separated by commas; there are {', '.join(NAMES)}.",
 )
@@ -74,20 +81,17 @@ def command(
     audit_log_path: Path | None,
     exit_with_parent: bool,
     emulated_version: str | None,
-    enable_admission_plugins: str,
-    disable_admission_plugins: str,
+    enable_admission_plugins: Collection[str],
+    disable_admission_plugins: Collection[str],
 ) -> None:
     """Serve until stopped; the options are described in the command's help."""
     serve(
         *(port, kubeconfig_out, data_dir, audit_log_path, exit_with_parent),
         accept_loss=accept_loss,
         emulated_version=emulated_version,
-        admission=(_names(enable_admission_plugins), _names(disable_admission_plugins)),
+        enable_admission_plugins=enable_admission_plugins,
+        disable_admission_plugins=disable_admission_plugins,
     )
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name for name in map(str.strip, text.split(",")) if name)
 
 
 Beside = Callable[[Host, APIServer, str], AbstractContextManager[None]]
@@ -106,7 +110,8 @@ def serve(
     beside: Beside | None = None,
     accept_loss: bool = False,
     emulated_version: str | None = None,
-    admission: tuple[Collection[str], Collection[str]] = ((), ()),
+    enable_admission_plugins: Collection[str] = (),
+    disable_admission_plugins: Collection[str] = (),
 ) -> None:
     """Serve until stopped by a signal, or by the end of standard input if `exit_with_parent` is set.
 
@@ -119,7 +124,7 @@ def serve(
         beside: Further work in the same process, such as garbage collection.
         accept_loss: Serve the objects of a damaged data directory that can be read.
         emulated_version: The release of Kubernetes as which the server answers; None for the newest.
-        admission: The names of steps of admission to switch on, and of those to switch off.
+        enable_admission_plugins, disable_admission_plugins: The names of steps of admission to switch on and off.
 
     Raises:
         UsageError: What is asked for cannot be had, or the extra `server` is not installed.
@@ -132,12 +137,11 @@ def serve(
     host = SystemHost()
     identity = new_identity(host.now()) if data_dir is None else kept_identity(data_dir, host.now())
     make = partial(APIServer, host, token=identity.token, signing_key=identity.signing_key, data_dir=data_dir)
-    enabled, disabled = admission
     server = make(
         accept_loss=accept_loss,
         emulated=emulated_version,
-        enable_admission_plugins=enabled,
-        disable_admission_plugins=disabled,
+        enable_admission_plugins=enable_admission_plugins,
+        disable_admission_plugins=disable_admission_plugins,
     )
     lease = IdentityLease(host, server, gethostname(), token=identity.token)
     with ExitStack() as stack:
