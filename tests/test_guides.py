@@ -94,7 +94,9 @@ def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> Non
     plugin = "controller_runtime.testing.pytest_plugin"
     command = [sys.executable, "-m", "pytest", "-p", plugin, "-p", "no:cacheprovider", "--strict-markers", "-q"]
     command += ["-c", "/dev/null"]
-    is_recorded = ".run(" in guide or ".add(" in guide  # a guide without a running controller has no rights to record
+    is_recorded = (
+        ".run(" in guide or "manager.add(" in guide
+    )  # a guide without a running controller has no rights to record
     record = ["--rbac-record", str(rights)] if is_recorded else []
 
     outcome = subprocess.run(

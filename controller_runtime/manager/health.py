@@ -135,15 +135,10 @@ def health_of(
     def shutdown() -> str:
         return "the manager stops" if manager.stopping.is_set() else ""
 
+    webhooks = {"webhooks": manager.webhooks_problem} if manager.has_webhooks else {}
     return Health(
         live={"workers": workers, "election": election, **(live or {})},
-        ready={
-            "informers": informers,
-            "reconciles": reconciles,
-            **({"webhooks": manager.webhooks_problem} if manager.has_webhooks else {}),
-            "shutdown": shutdown,
-            **(ready or {}),
-        },
+        ready={"informers": informers, "reconciles": reconciles, **webhooks, "shutdown": shutdown, **(ready or {})},
         notes={"mappers": mappers, "objects": objects},
     )
 
