@@ -137,13 +137,18 @@ webhook_options = adding(
         help="Folder with tls.crt and tls.key, read again when they change, in place of certificates of its own.",
     ),
     click.option(
+        "--secure-metrics",
+        is_flag=True,
+        help="Serve /metrics there, too, to those whom the API server authorizes.",
+    ),
+    click.option(
         "--webhook-client-ca-file",
         type=click.Path(path_type=Path),
         metavar="FILE",
         help="Authorities of which one must have signed the certificate of each client; any client by default.",
     ),
 )
-"""Adds the options of webhooks."""
+"""Adds what is served over TLS: webhooks, and metrics beside them."""
 
 program_options = adding(
     server_options,

@@ -47,6 +47,7 @@ class ProgramOptions:
     webhook_service: str = ""
     webhook_cert_dir: Path | None = None
     webhook_client_ca_file: Path | None = None
+    secure_metrics: bool = False
     dry_run: bool = False
     install_crds: bool = False
     reload: bool = False

@@ -171,7 +171,7 @@ class _Process:
             if not self.stop.is_set():
                 call_setup(setup, manager)
                 choose_definitions(manager, embedded=self.plan.cluster.embedded, asked=self.options.install_crds)
-                choose_webhooks(manager, webhook_serving(self.options))
+                choose_webhooks(manager, webhook_serving(self.options), metrics=self.options.secure_metrics)
         except ControllerRuntimeError:
             manager.transport.close()
             if not self.stop.is_set():

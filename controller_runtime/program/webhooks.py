@@ -7,6 +7,7 @@ from controller_runtime.core.errors import UsageError
 from controller_runtime.core.log import get_logger
 from controller_runtime.manager.endpoints import NOWHERE
 from controller_runtime.manager.manager import Manager
+from controller_runtime.manager.secure_metrics import show_metrics
 from controller_runtime.program.plan import ProgramOptions
 from controller_runtime.webhooks.webhooks import WebhookServing
 
@@ -20,7 +21,7 @@ def webhook_serving(options: ProgramOptions) -> WebhookServing | None:
         UsageError: An option is missing or is given in vain.
     """
     if options.webhook_bind_address == NOWHERE:
-        for name in ("webhook_service", "webhook_cert_dir", "webhook_client_ca_file"):
+        for name in ("webhook_service", "webhook_cert_dir", "webhook_client_ca_file", "secure_metrics"):
             if getattr(options, name):
                 raise UsageError(f"--{name.replace('_', '-')} needs --webhook-bind-address: add it")
         return None
@@ -39,9 +40,17 @@ def webhook_serving(options: ProgramOptions) -> WebhookServing | None:
     )
 
 
-def choose_webhooks(manager: Manager, serving: WebhookServing | None) -> None:
-    """Have a manager that was set up serve its webhooks; say so if it has some that no option serves."""
+def choose_webhooks(manager: Manager, serving: WebhookServing | None, *, metrics: bool = False) -> None:
+    """Have a manager that was set up serve its webhooks; say so if it has some that no option serves.
+
+    Args:
+        manager: The manager.
+        serving: How they are served; None if they are not.
+        metrics: Whether its metrics are served beside them.
+    """
     if serving is not None:
+        if metrics:
+            show_metrics(manager)
         manager.webhooks.serve(serving)
     elif manager.has_webhooks:
         log.warning("the program's webhooks are not served: --webhook-bind-address and --webhook-service serve them")

@@ -42,6 +42,10 @@ _JSON = {"content-type": "application/json"}
 _TIMEOUT = re.compile(r"(?:(\d{1,6})m)?(?:(\d{1,9}(?:\.\d{1,9})?)s)?(?:(\d{1,9})ms)?")
 
 
+Page = Callable[[HTTPRequest], HTTPResponse]
+"""Answers a GET."""
+
+
 @attrs.frozen(eq=False)
 class Handler:
     """Answers one request after the other, on the thread of the caller.
@@ -50,6 +54,7 @@ class Handler:
         host: Its clock bounds the functions, its UUIDs name failures.
         hooks: The admission webhooks by their paths.
         kinds: The kinds whose versions are converted.
+        pages: Further answers to GET, by their paths.
 
     Threads: any. The functions run on the caller's, and without a lock.
     """
@@ -57,12 +62,15 @@ class Handler:
     host: Host
     hooks: Mapping[str, Hook[Any]]
     kinds: tuple[KindConversion, ...]
+    pages: Mapping[str, Page] = attrs.field(factory=dict)
 
     def handle(self, request: HTTPRequest) -> HTTPResponse:
         """Return the answer to a request. It never raises: a failure is an answer, too.
 
         Requests that a function sends by `Manager.client` end with the time that the review has.
         """
+        if (page := self.pages.get(request.path)) is not None:
+            return self._shown(page, request)
         work, limit = self._work(request.path)
         if work is None:
             return _refusal(404, f"no webhook is served at {request.path[:200]}")
@@ -86,6 +94,14 @@ class Handler:
         if took > timeout:
             log.warning("webhook answered too late", path=request.path, seconds=round(took, 3), timeout=timeout)
         return HTTPResponse(200, _JSON, body)
+
+    def _shown(self, page: Page, request: HTTPRequest) -> HTTPResponse:
+        if request.method != "GET":
+            return _refusal(405, "this path is read by GET", {"allow": "GET"})
+        try:
+            return page(request)
+        except Exception as error:  # noqa: BLE001  the request ends here, the server does not
+            return self._failure(request.path, error)
 
     def limit_of(self, path: str) -> int:
         """Return the most bytes of a review that is sent to a path; 0 if none is served there."""

@@ -22,7 +22,7 @@ from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.crd.definitions import DEFINITIONS
 from controller_runtime.webhooks.configurations import Place, configurations, conversion_of
 from controller_runtime.webhooks.converting import KindConversion
-from controller_runtime.webhooks.handler import Handler
+from controller_runtime.webhooks.handler import Handler, Page
 from controller_runtime.webhooks.hooks import Hook
 from controller_runtime.webhooks.injecting import MUTATING, VALIDATING, Target
 
@@ -76,7 +76,8 @@ class Webhooks:
         self._client = client
         self._hooks: dict[str, Hook[Any]] = {}
         self._kinds: dict[tuple[str, str], KindConversion] = {}
-        self._handler = Handler(host, self._hooks, ())
+        self._pages: dict[str, Page] = {}
+        self._handler = Handler(host, self._hooks, (), self._pages)
         self._serving: WebhookServing | None = None
         self._place = Place(name=NAME, namespace=NAMESPACE)
         self._is_serving = False
@@ -100,7 +101,7 @@ class Webhooks:
                     )
             elif self._hooks.setdefault(thing.path, thing) is not thing:
                 raise UsageError(f"the webhook {thing.name} is there already: give the other one a name of its own")
-        self._handler = Handler(self._host, self._hooks, tuple(self._kinds.values()))
+        self._handler = Handler(self._host, self._hooks, tuple(self._kinds.values()), self._pages)
 
     def serve(self, serving: WebhookServing) -> None:
         """Serve over TLS, from the manager's start to its end; without this they are called in process alone, by tests.
@@ -113,9 +114,13 @@ class Webhooks:
         self._serving = serving
         self._place = Place(name=serving.name, namespace=serving.namespace, url=serving.url)
 
+    def show(self, path: str, page: Page) -> None:
+        """Answer GET requests of a path over the same TLS; `page` decides who may read it."""
+        self._pages[path] = page
+
     def __bool__(self) -> bool:
         """Return whether anything is declared."""
-        return bool(self._hooks or self._kinds)
+        return bool(self._hooks or self._kinds or self._pages)
 
     @property
     def service(self) -> ObjectKey:
