@@ -30,7 +30,7 @@ KEPT = 60.0
 """Seconds for which an answer of the API server holds, so that each scrape does not ask twice."""
 
 MOST_KEPT = 1000
-"""Answers that are kept; when there are more, all are forgotten, because tokens that are made up must not fill memory."""
+"""Answers that are kept; all are forgotten when there are more, so that invented tokens do not fill the memory."""
 
 PATIENCE = 5.0
 """Seconds for each question."""
