@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import report
-from controller_runtime.api.objects import ObjectMeta
-from controller_runtime.api.resources import Resource
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
 from controller_runtime.crd import CustomResource, Struct, custom_resource
@@ -40,7 +38,7 @@ def refuse(cabin: Cabin, request: Admission[Cabin]) -> Refused | None:
 
 def review(number: int) -> bytes:
     """Return a review of about 1.5 KB, as a server sends it for a creation."""
-    fields = {"f:metadata": {"f:annotations": {}}, "f:spec": {"f:beds": {}, "f:heating": {}}}
+    fields: dict[str, Any] = {"f:metadata": {"f:annotations": {}}, "f:spec": {"f:beds": {}, "f:heating": {}}}
     metadata: dict[str, Any] = {"name": f"cabin-{number}", "namespace": "default", "uid": "d" * 36}
     metadata |= {"annotations": {"note": "x" * 300}, "managedFields": [{"manager": "kubectl", "fieldsV1": fields}]}
     obj = {"apiVersion": "example.com/v1", "kind": "Cabin", "metadata": metadata, "spec": {"beds": 3}}
