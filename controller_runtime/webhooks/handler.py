@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -124,6 +125,7 @@ class Handler:
         return _refusal(500, f"the webhook failed; its log has the reason under id={name}")
 
 
+@functools.lru_cache(maxsize=64)
 def timeout_of(text: str, usual: float) -> float:
     """Return the seconds of a duration as API servers write it, such as `10s` or `500ms`; `usual` if it is none."""
     found = _TIMEOUT.fullmatch(text)

@@ -39,7 +39,7 @@ class Hook(Generic[T]):
         match_conditions: CEL expressions by name; the API server calls the webhook only if all are true.
         object_selector: A label selector of the objects, as the API has it; None for all.
         has_effects: Whether the function has effects beyond its answer; it must not have them in a dry run.
-        subresources: Subresources that it is called for as well, such as `scale`, whose objects are of another kind.
+        decoder: Decodes the objects.
     """
 
     name: str
@@ -51,6 +51,11 @@ class Hook(Generic[T]):
     match_conditions: Mapping[str, str] = attrs.field(factory=dict)
     object_selector: Mapping[str, Any] | None = None
     has_effects: bool = False
+    decoder: Decoder[T] = attrs.field(init=False, repr=False)
+
+    @decoder.default
+    def _decoder(self) -> Decoder[T]:
+        return decoder_for(self.view, self.resource)
 
     def __attrs_post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -59,17 +64,11 @@ class Hook(Generic[T]):
             raise ValueError(f"{self.name}: timeout ({self.timeout}) must be 1 to {LONGEST_TIMEOUT} seconds")
         if not self.operations:
             raise ValueError(f"{self.name}: a webhook without operations is never called")
-        self.decoder  # noqa: B018  refuses a view that is none of this kind, before anything runs
 
     @property
     def path(self) -> str:
         """The path at which it is served."""
         return f"/{self.name}"
-
-    @property
-    def decoder(self) -> Decoder[T]:
-        """Decodes the objects."""
-        return decoder_for(self.view, self.resource)
 
 
 @attrs.frozen(eq=False, kw_only=True)
