@@ -27,6 +27,7 @@ def no_lists(number: int, request: HTTPRequest) -> Fault | None:
     return Refused() if request.path.endswith("/v1/cabins") else None
 
 
+@pytest.mark.scenario("WH-10")
 @pytest.mark.parametrize("converts", [True, False], ids=["converted", "not converted"])
 def test_readiness_waits_for_caches_but_not_for_those_of_kinds_that_are_converted(converts: bool) -> None:
     with Simulation(0) as simulation, EmbeddedCluster(simulation.host("operator"), faults=no_lists) as cluster:
@@ -45,6 +46,7 @@ def test_readiness_waits_for_caches_but_not_for_those_of_kinds_that_are_converte
         assert answer.status == (200 if converts else 500)
 
 
+@pytest.mark.scenario("WH-11")
 def test_webhooks_are_served_from_before_the_caches_start_until_the_manager_has_ended() -> None:
     with Simulation(0) as simulation, EmbeddedCluster(simulation.host("operator"), faults=no_lists) as cluster:
         webhooks = cluster.manager.webhooks

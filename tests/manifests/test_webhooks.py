@@ -53,6 +53,7 @@ def the(kind: str, name: str = "") -> dict[str, Any]:
     return found
 
 
+@pytest.mark.scenario("WH-12")
 def test_a_webhook_that_must_be_reached_leaves_its_own_namespace_and_that_of_the_system_out() -> None:
     [defaults] = the("MutatingWebhookConfiguration")["webhooks"]
     deleting, pods = the("ValidatingWebhookConfiguration")["webhooks"]

@@ -27,6 +27,7 @@ def doubled(cabin: Cabin, request: Admission[Cabin]) -> Cabin:
     return msgspec.structs.replace(cabin, spec=msgspec.structs.replace(cabin.spec, beds=cabin.spec.beds * 2))
 
 
+@pytest.mark.scenario("WH-01")
 def test_what_a_function_changes_is_the_patch_and_nothing_else() -> None:
     response = answered(webhooks(Defaults(Cabin, doubled)), DEFAULTS, admission_review(cabin(sauna=True)))
 
@@ -54,6 +55,7 @@ def test_a_function_may_change_the_object_that_it_is_given() -> None:
     assert patched(before, response)["spec"] == {"beds": 2, "tags": {"a/b": "c", "by": "ann"}, "heating": "gas"}
 
 
+@pytest.mark.scenario("WH-02")
 def test_fields_that_the_class_does_not_know_survive_inside_lists() -> None:
     def widen(cabin: Cabin, request: Admission[Cabin]) -> Cabin:
         for door in cabin.spec.doors:
@@ -72,6 +74,7 @@ def test_fields_that_the_class_does_not_know_survive_inside_lists() -> None:
     ]
 
 
+@pytest.mark.scenario("WH-02")
 def test_unknown_fields_of_built_in_kinds_survive() -> None:
     def pin(pod: V1Pod, request: Admission[V1Pod]) -> V1Pod:
         assert pod.spec is not None
@@ -108,6 +111,7 @@ def test_dicts_are_filled_in_as_they_are() -> None:
     ]
 
 
+@pytest.mark.scenario("WH-03")
 def test_a_refusal_is_that_of_an_invalid_object_with_its_causes() -> None:
     def refuse(cabin: Cabin, request: Admission[Cabin]) -> Iterator[Refused | str]:
         yield "cabins are deprecated"

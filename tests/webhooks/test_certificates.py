@@ -15,6 +15,7 @@ from controller_runtime.webhooks.configurations import Place
 from controller_runtime.webhooks.injecting import VALIDATING, Target, injection
 
 
+@pytest.mark.scenario("WH-08")
 @pytest.mark.parametrize("seed", range(4))
 def test_replicas_that_start_together_share_one_authority(seed: int) -> None:
     with certified(seed) as run:
@@ -35,6 +36,7 @@ def _pem(certificate: object) -> bytes:
     return certificate.public_bytes(Encoding.PEM)  # type: ignore[attr-defined,no-any-return]
 
 
+@pytest.mark.scenario("WH-09")
 def test_years_of_rotation_never_present_what_the_server_does_not_trust() -> None:
     with certified() as run:
         run.install()

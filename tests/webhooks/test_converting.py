@@ -49,6 +49,7 @@ def hut(name: str = "hut", bunks: Any = 3, version: str = OLD) -> dict[str, Any]
     return {"apiVersion": version, "kind": "Cabin", "metadata": metadata, "spec": {"bunks": bunks}}
 
 
+@pytest.mark.scenario("WH-04")
 def test_a_list_is_converted_and_metadata_that_the_class_does_not_know_is_kept() -> None:
     response = answered(webhooks(Converts(cabins)), "/convert", conversion_review(NEW, hut(), hut("other", 4)))
 
@@ -84,6 +85,7 @@ def test_versions_without_direct_functions_are_converted_through_another_one() -
     assert response["convertedObjects"][0]["spec"]["beds"] == 5
 
 
+@pytest.mark.scenario("WH-05")
 @pytest.mark.parametrize(
     ("second", "message"),
     [

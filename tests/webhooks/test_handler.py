@@ -25,6 +25,7 @@ def of(**changed: Any) -> dict[str, Any]:
     return {**REVIEW, "request": {**REVIEW["request"], **changed}}
 
 
+@pytest.mark.scenario("WH-06")
 @pytest.mark.parametrize(
     ("request_", "status", "text"),
     [
@@ -83,6 +84,7 @@ def test_an_object_of_three_megabytes_is_answered() -> None:
     assert response["allowed"] is True
 
 
+@pytest.mark.scenario("WH-07")
 @pytest.mark.parametrize(
     ("found", "logged"),
     [
