@@ -10,13 +10,14 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.counting import CountingTransport
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
+from controller_runtime.manager.rights import Right
 
 if TYPE_CHECKING:  # a program without webhooks should not pay for them
     from controller_runtime.webhooks.webhooks import Webhooks
 
 
 class ManagedWebhooks:
-    """The part of a manager that serves webhooks; a base of `Manager`, which makes the three attributes.
+    """The part of a manager that serves webhooks; a base of `Manager`, which makes the attributes.
 
     Threads: any, and one for the first use of `webhooks`.
     """
@@ -24,6 +25,7 @@ class ManagedWebhooks:
     host: Host
     transport: CountingTransport
     stopping: Stop
+    declared: list[Right]
     _webhooks: Webhooks | None = None
 
     @property
@@ -64,6 +66,8 @@ class ManagedWebhooks:
             UsageError: Their address cannot be bound, or there is no certificate.
         """
         if self._webhooks is not None:
+            for resource, names, namespace in self._webhooks.kept():
+                self.declared.append(Right(resource, names=names, namespace=namespace))
             self._webhooks.start(self.stopping)
 
     def stop_webhooks(self) -> None:

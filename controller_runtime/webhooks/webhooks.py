@@ -13,6 +13,7 @@ import attrs
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.objects import ObjectKey
+from controller_runtime.api.resources import Resource
 from controller_runtime.client.client import Client
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host, Thread
@@ -220,6 +221,15 @@ class Webhooks:
         keeper = CertificateKeeper(self._host, self._client, self._place, self.targets(), presented.present)
         self._problem = lambda: keeper.problem
         return keeper.look
+
+    def kept(self) -> list[tuple[Resource[Any], tuple[str, ...], str]]:
+        """Return the objects that certificates of the program's own are kept in: resource, names and namespace."""
+        if not self or self._serving is None or self._serving.folder is not None:
+            return []
+        from controller_runtime.webhooks.certificates import SECRETS, SUFFIX
+
+        shared = [(target.resource, (target.name,), "") for target in self.targets()]
+        return [(SECRETS, (f"{self._place.name}{SUFFIX}",), self._place.namespace), *shared]
 
     def targets(self) -> list[Target]:
         """Return the objects that name the authority of these webhooks."""

@@ -8,13 +8,14 @@ from kit.cabins import Cabin, CabinV1Alpha1
 from kit.conversions import cabins
 from kit.reviewing import conversion_review, post
 
-from controller_runtime import Controller, Reconciler, Request, Result, UsageError
+from controller_runtime import Controller, Reconciler, Request, Result, SystemHost, UsageError
 from controller_runtime.api.http import HTTPRequest
 from controller_runtime.crd import DEFINITIONS
 from controller_runtime.manager.health import health_of
+from controller_runtime.manifests.facts import unconnected_manager
 from controller_runtime.testing import EmbeddedCluster, Refused, Simulation
 from controller_runtime.testing.faults import Fault
-from controller_runtime.webhooks import Checks, Converts
+from controller_runtime.webhooks import Checks, Converts, WebhookServing
 
 
 class Nothing(Reconciler):
@@ -80,3 +81,17 @@ def test_an_installed_definition_says_where_its_versions_are_converted() -> None
             "path": "/convert",
             "port": 443,
         }
+
+
+def test_a_record_of_rights_names_what_the_certificates_are_kept_in() -> None:
+    manager = unconnected_manager(SystemHost())
+    manager.webhooks.add(Converts(cabins), Checks(Cabin, lambda *_: None))
+    manager.webhooks.serve(WebhookServing(address="127.0.0.1:99999999", name="hooks", namespace="cabins-system"))
+    with pytest.raises(UsageError, match="cannot serve"):
+        manager.start_webhooks()
+
+    assert [(str(right.resource), right.names, right.namespace) for right in manager.declared] == [
+        ("secrets", ("hooks-certificates",), "cabins-system"),
+        ("validatingwebhookconfigurations.admissionregistration.k8s.io", ("hooks",), ""),
+        ("customresourcedefinitions.apiextensions.k8s.io", ("cabins.example.com",), ""),
+    ]
