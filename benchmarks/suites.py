@@ -16,6 +16,7 @@ from benchmarks import (
     lifecycle_suite,
     manager_suite,
     server_suite,
+    webhook_suite,
 )
 from benchmarks.harness import PeerFailed, Row, budgeted, cpu_seconds_of, ratio, repeated, run_peer
 from benchmarks.nodes import filled_server
@@ -102,6 +103,11 @@ def manager(host: Host, sizes: Sizes) -> list[Row]:
     return manager_suite.manager(host, sizes.runs)
 
 
+def webhooks(host: Host, sizes: Sizes) -> list[Row]:
+    """Measure admissions by a webhook over TLS."""
+    return webhook_suite.webhooks(sizes.runs)
+
+
 def lease(host: Host, sizes: Sizes) -> list[Row]:
     """Measure the client's CPU for the renewal of one lease over TLS."""
     with APIServerProcess(host) as server:
@@ -185,6 +191,7 @@ SUITES: Mapping[str, Callable[[Host, Sizes], list[Row]]] = {
     "ttl": ttl,
     "queue": queue,
     "manager": manager,
+    "webhooks": webhooks,
     "lease": lease,
     "hollow": hollow,
     "eviction": eviction,

@@ -46,4 +46,5 @@ def test_as_many_tests_pass_after_a_step_as_it_says(tmp_path: Path, index: int) 
 def test_the_example_is_the_file_that_the_tutorial_ends_with(tmp_path: Path) -> None:
     finished = followed(tmp_path, BLOCKS)
 
-    assert contents_of(ROOT / "examples" / "cronjob.py") == contents_of(finished / "cronjob.py")
+    for name in ("cronjob.py", "cronjob_webhooks.py"):
+        assert contents_of(ROOT / "examples" / name) == contents_of(finished / name)

@@ -88,6 +88,7 @@ def test_the_code_of_the_readme_passes_where_the_package_alone_is_installed(
 PROGRAMS = (
     "examples/cabins.py",
     "examples/cronjob.py",
+    "examples/cronjob_webhooks.py",
     "examples/memcached.py",
     "examples/restarts.py",
     "examples/zone_labels.py",

@@ -55,6 +55,7 @@ ASYNCIO = (DOCS / "asyncio.md").read_text(encoding="utf-8")
 CLIENT = (DOCS / "client.md").read_text(encoding="utf-8")
 DEPENDENTS = (DOCS / "dependents.md").read_text(encoding="utf-8")
 CUSTOM_RESOURCES = (DOCS / "custom-resources.md").read_text(encoding="utf-8")
+WEBHOOKS = (DOCS / "webhooks.md").read_text(encoding="utf-8")
 
 
 def code_of(text: str) -> str:
@@ -84,6 +85,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
         pytest.param(ASYNCIO, 2, id="asyncio"),
         pytest.param(CUSTOM_RESOURCES, 7, id="custom resources"),
         pytest.param(DEPENDENTS, 5, id="dependents"),
+        pytest.param(WEBHOOKS, 2, id="webhooks"),
     ],
 )
 def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> None:
@@ -92,7 +94,9 @@ def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> Non
     plugin = "controller_runtime.testing.pytest_plugin"
     command = [sys.executable, "-m", "pytest", "-p", plugin, "-p", "no:cacheprovider", "--strict-markers", "-q"]
     command += ["-c", "/dev/null"]
-    is_recorded = ".run(" in guide or ".add(" in guide  # a guide without a running controller has no rights to record
+    is_recorded = (
+        ".run(" in guide or "manager.add(" in guide
+    )  # a guide without a running controller has no rights to record
     record = ["--rbac-record", str(rights)] if is_recorded else []
 
     outcome = subprocess.run(

@@ -18,6 +18,7 @@ import pytest
 import controller_runtime
 import controller_runtime.crd
 import controller_runtime.testing
+import controller_runtime.webhooks
 from controller_runtime.core import errors
 
 ROOT = Path(__file__).parents[1]
@@ -136,6 +137,8 @@ def is_public(where: str, module: str, name: str) -> bool:
             return name in controller_runtime.testing.__all__
         case ["controller_runtime", "crd"]:
             return name in controller_runtime.crd.__all__
+        case ["controller_runtime", "webhooks"]:
+            return name in controller_runtime.webhooks.__all__
         case ["controllers", *parts]:
             return where in SHOWN and not any(part.startswith("_") for part in [*parts, name])
     return False

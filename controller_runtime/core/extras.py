@@ -11,22 +11,23 @@ from contextlib import contextmanager
 
 from controller_runtime.core.errors import UsageError
 
-EXTRAS = {
+EXTRAS: dict[str, tuple[str, ...]] = {
     "aiohttp": ("aiohttp", "server"),
-    "cryptography": ("cryptography", "server"),
+    "cryptography": ("cryptography", "server", "webhooks"),
     "re2": ("google-re2", "server"),
     "rich": ("rich", "cli"),
     "psutil": ("psutil", "agent"),
 }
-"""The distribution and the extra of each module that is imported so."""
+"""The distribution of each module that is imported so, and the extras that install it."""
 
 
 @contextmanager
-def needed_by(what: str) -> Iterator[None]:
+def needed_by(what: str, *, extra: str = "") -> Iterator[None]:
     """Turn the failed import of a package that an extra installs into one line that names the extra.
 
     Args:
         what: What needs the imports of the `with` block, as the beginning of the message: "the live view".
+        extra: The extra to name, for a package that several have; by default the first of them.
 
     Raises:
         UsageError: A package of `EXTRAS` is not installed.
@@ -37,5 +38,5 @@ def needed_by(what: str) -> Iterator[None]:
         module = (error.name or "").partition(".")[0]
         if module not in EXTRAS:
             raise
-        distribution, extra = EXTRAS[module]
-        raise UsageError(f"{what} needs {distribution}: pip install 'controller-runtime[{extra}]'") from error
+        distribution, usual, *_ = EXTRAS[module]
+        raise UsageError(f"{what} needs {distribution}: pip install 'controller-runtime[{extra or usual}]'") from error

@@ -76,6 +76,10 @@ class Conversion(Generic[A, B]):
         """
         return self._convert(obj, self.older, self._way_back(), self._there)
 
+    def require_both_ways(self) -> None:
+        """Raise `UsageError` if there is no way back."""
+        self._way_back()
+
     def __str__(self) -> str:
         return f"the conversion of {self.older.__name__} to {self.newer.__name__}"
 

@@ -52,13 +52,13 @@ def changes(before: C | Cached | _Raw, after: C, *, replace_lists: bool = False)
     if not patch:
         return {}
     if not replace_lists:
-        grafted: dict[str, Any] = _graft(patch, old, raw, declared.schema, type(after).__name__)
+        grafted: dict[str, Any] = graft(patch, old, raw, declared.schema, type(after).__name__)
         patch = grafted
     version = known.metadata.resource_version
     return {**patch, "metadata": {**patch.get("metadata", {}), "resourceVersion": version}} if version else patch
 
 
-def _graft(patch: _Raw, old: _Raw, raw: _Raw | None, schema: _Raw, path: str) -> dict[str, Any]:
+def graft(patch: _Raw, old: _Raw, raw: _Raw | None, schema: _Raw, path: str) -> dict[str, Any]:
     """Return a patch whose lists of objects have all the fields of the objects as they were read.
 
     Args:
@@ -75,7 +75,7 @@ def _graft(patch: _Raw, old: _Raw, raw: _Raw | None, schema: _Raw, path: str) ->
         whole = None if raw is None else raw.get(name)
         if isinstance(value, Mapping) and isinstance(before, Mapping):
             # An object that only the class's default stands for has nothing that could be lost.
-            made[name] = _graft(value, before, {} if raw is not None and whole is None else whole, inner, here)
+            made[name] = graft(value, before, {} if raw is not None and whole is None else whole, inner, here)
         elif isinstance(value, list) and isinstance(before, list) and before and not _are_known_whole(value):
             if raw is None:
                 raise ValueError(
@@ -102,7 +102,7 @@ def _graft_list(new: list[Any], old: list[Any], raw: list[Any], schema: _Raw, pa
             made.append(item)
             continue
         patch = merge_patch(old[index], item)
-        made.append(patched(raw[index], _graft(patch, old[index], raw[index], inner, f"{path}[{index}]")))
+        made.append(patched(raw[index], graft(patch, old[index], raw[index], inner, f"{path}[{index}]")))
     return made
 
 

@@ -49,6 +49,7 @@ class Definitions:
     Args:
         host: Its clock bounds the waits.
         client: Reads and applies definitions.
+        complete: Adds the place of its conversion to a definition that is to be installed.
 
     Attributes:
         are_installed: Whether `install` writes. `run` clears it on a cluster without `--install-crds`, so that no
@@ -59,6 +60,7 @@ class Definitions:
 
     host: Host
     client: Client
+    complete: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda body: body
     are_installed: bool = attrs.field(default=True, init=False)
     _bodies: dict[str, Mapping[str, Any]] = attrs.field(factory=dict, init=False)
     _installs_all: bool = attrs.field(default=False, init=False)
@@ -115,9 +117,9 @@ class Definitions:
                 log.info("definitions are left as they are; --install-crds installs them", definitions=",".join(names))
             return
         writer = client or self.client
-        for body in self._bodies.values():
+        for body in map(self.complete, self._bodies.values()):
             self._until_reached(functools.partial(_apply, writer, body), stop, deadline)
-        for body in self._created():
+        for body in map(self.complete, self._created()):
             self._until_reached(functools.partial(_create, writer, body), stop, deadline)
         for name in [body["metadata"]["name"] for body in self.wanted]:
             while (reason := _unestablished(writer, name)) and not stop.wait(_POLL):

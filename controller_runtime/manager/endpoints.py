@@ -10,11 +10,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.core.listening import bind
 from controller_runtime.core.log import get_logger
 from controller_runtime.manager.health import Check, health_of
 from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
-from controller_runtime.manager.serving import Answer, Server, bind
+from controller_runtime.manager.serving import Answer, Server
 
 if TYPE_CHECKING:  # a program that serves no metrics need not import it
     from prometheus_client import CollectorRegistry

@@ -99,7 +99,8 @@ def health_of(
 ) -> Health:
     """Return the checks of a manager.
 
-    `workers` and `election` are checks of `/livez`; `informers`, `reconciles` and `shutdown` of `/readyz`.
+    `workers` and `election` are checks of `/livez`; `informers`, `reconciles`, `shutdown`, and with webhooks
+    `webhooks`, of `/readyz`.
     `mappers` and `objects` are notes of `/readyz`: they tell of single objects that fail. Neither a restart nor another
     replica would cure those, and a rollout must not wait for an object that a user got wrong.
 
@@ -117,7 +118,9 @@ def health_of(
         return manager.elector.problem() if manager.elector is not None else ""
 
     def informers() -> str:
-        problems = (problem_of(informer, clock) for informer in manager.informers)
+        # A server that converts the objects of a list calls this program, once it is ready: it must not wait for that.
+        awaited = (each for each in manager.informers if _definition_of(each) not in manager.converted)
+        problems = (problem_of(informer, clock) for informer in awaited)
         return "; ".join(problem for problem in problems if problem)
 
     def reconciles() -> str:
@@ -132,9 +135,10 @@ def health_of(
     def shutdown() -> str:
         return "the manager stops" if manager.stopping.is_set() else ""
 
+    webhooks = {"webhooks": manager.webhooks_problem} if manager.has_webhooks else {}
     return Health(
         live={"workers": workers, "election": election, **(live or {})},
-        ready={"informers": informers, "reconciles": reconciles, "shutdown": shutdown, **(ready or {})},
+        ready={"informers": informers, "reconciles": reconciles, **webhooks, "shutdown": shutdown, **(ready or {})},
         notes={"mappers": mappers, "objects": objects},
     )
 
@@ -177,6 +181,11 @@ def unreadable_objects(controllers: Sequence[Controller]) -> Iterator[str]:
 
 def _with_others(one: object, count: int) -> str:
     return f"{one} (and {count - 1} more)" if count > 1 else str(one)
+
+
+def _definition_of(informer: Informer) -> str:
+    resource = informer.collection.resource
+    return f"{resource.plural}.{resource.group}"
 
 
 def problem_of(informer: Informer, clock: Clock) -> str:

@@ -38,12 +38,13 @@ from controller_runtime.manager.options import ManagerOptions
 from controller_runtime.manager.rights import Right, observed
 from controller_runtime.manager.unhandled_signals import stop_on_unhandled_signals
 from controller_runtime.manager.unreadable_events import UnreadableEvents
+from controller_runtime.manager.webhooks import ManagedWebhooks
 
 if TYPE_CHECKING:  # a program without coroutines should not pay for asyncio
     from controller_runtime.client.async_client import AsyncClient
 
 
-class Manager(ManagedCaches):
+class Manager(ManagedCaches, ManagedWebhooks):
     """Runs controllers and runnables on one API server, and stops them in order.
 
     Controllers and listers that use the same collection share one cache. A manager runs once.
@@ -121,7 +122,7 @@ class Manager(ManagedCaches):
         self.client = Client(host, DeadlineTransport(limited, reconcile_limit(host)))
         self._request_threads = RequestThreads(host)
         # Its client is not bound to a leadership: definitions are needed before there can be one.
-        self.definitions = Definitions(host, Client(host, self.transport))
+        self.definitions = Definitions(host, Client(host, self.transport), self.with_conversion)
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
         observers = Observers(on_panic, UnreadableEvents(lambda: self.recorders, self.recorder).report)
@@ -246,6 +247,7 @@ class Manager(ManagedCaches):
         finally:
             self.stopping.set()
             stuck = self._lifecycle.finish(self._grace)
+            self.stop_webhooks()
             self.transport.close()
             # Work that has ended sends nothing any more, so these are about to end; abandoned reads have just been.
             stuck += self._request_threads.join_until(self.host.monotonic() + CANCEL_GRACE)
@@ -255,6 +257,7 @@ class Manager(ManagedCaches):
 
     def _start_members(self) -> None:
         """Start the members that were added, and those that are added or may start later, until the manager stops."""
+        self.start_webhooks()
         self.definitions.install(self.stopping, self.host.monotonic() + self._cache_sync_timeout)
         self.definitions.check()
         self._lifecycle.start_caches()

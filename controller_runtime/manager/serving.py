@@ -10,18 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
-import http
 import ipaddress
 import socket
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import TracebackType
 from typing import Self
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.core.errors import UsageError
+from controller_runtime.api.http_text import encoded_response, parsed_head
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop, spawn
@@ -56,27 +53,6 @@ Answer = Callable[[HTTPRequest, bool], HTTPResponse]
 
 The flag is True if the request came from this machine, and named it in its Host header; see `host_names.py`.
 """
-
-
-def bind(address: str) -> socket.socket:
-    """Return a socket that listens on `HOST:PORT`, or for `:PORT` on every interface; port 0 is any free port.
-
-    Raises:
-        UsageError: The address is malformed or cannot be bound.
-    """
-    name, colon, port = address.rpartition(":")
-    name = name.removeprefix("[").removesuffix("]")
-    if not colon or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"cannot serve on {address!r}: give HOST:PORT such as 127.0.0.1:8080, or 0 to serve nothing")
-    try:
-        if not name and socket.has_dualstack_ipv6():
-            return socket.create_server(("", int(port)), family=socket.AF_INET6, dualstack_ipv6=True)
-        family = socket.AF_INET6 if ":" in name else socket.AF_INET
-        return socket.create_server((name, int(port)), family=family)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower().partition(" (")[0]
-        why = "it is in use" if error.errno == errno.EADDRINUSE else reason
-        raise UsageError(f"cannot serve on {address}: {why}; give another address, or 0 to serve nothing") from error
 
 
 class Server:
@@ -197,7 +173,7 @@ class Server:
         """Return the request, the status with which it is refused, or None if the peer has closed the connection."""
         try:
             async with asyncio.timeout(HEAD_PATIENCE):
-                return _parsed(await reader.readuntil(b"\r\n\r\n"))
+                return parsed_head(await reader.readuntil(b"\r\n\r\n"))
         except asyncio.LimitOverrunError:
             return 431
         except asyncio.IncompleteReadError:
@@ -210,9 +186,9 @@ class Server:
             case None:
                 return b""
             case int():
-                return _encoded(HTTPResponse(request))
+                return encoded_response(HTTPResponse(request))
         is_trusted = is_local and names_this_machine(request.headers.get("host", ""), self._names)
-        return _encoded(self._answer(request, is_trusted), with_body=request.method != "HEAD")
+        return encoded_response(self._answer(request, is_trusted), with_body=request.method != "HEAD")
 
     def _answer(self, request: HTTPRequest, is_local: bool) -> HTTPResponse:
         answer = self._answers.get(request.path[1:].partition("/")[0])
@@ -249,35 +225,6 @@ class _Protocol(asyncio.StreamReaderProtocol):
         super().connection_lost(exc)
 
 
-def _parsed(head: bytes) -> HTTPRequest:
-    """Return the request of a head.
-
-    Raises:
-        ValueError: The head is malformed.
-    """
-    first, *lines = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
-    if not first.isascii():
-        raise ValueError("a request line is ASCII")
-    method, target, _ = first.split(" ")
-    split = urlsplit(target)
-    headers: dict[str, str] = {}
-    for line in lines:
-        name, _, value = line.partition(":")
-        key = name.strip().lower()
-        headers[key] = f"{headers[key]}, {value.strip()}" if key in headers else value.strip()
-    query = tuple(parse_qsl(split.query, keep_blank_values=True))
-    return HTTPRequest(method, unquote(split.path), query, headers)
-
-
 def _is_local(writer: asyncio.StreamWriter) -> bool:
     peer = ipaddress.ip_address(writer.get_extra_info("peername")[0].partition("%")[0])
     return peer.is_loopback or bool(peer.version == 6 and peer.ipv4_mapped and peer.ipv4_mapped.is_loopback)
-
-
-def _encoded(response: HTTPResponse, *, with_body: bool = True) -> bytes:
-    phrase = http.HTTPStatus(response.status).phrase
-    body = response.body or f"{phrase.lower()}\n".encode()
-    headers = {"content-type": "text/plain; charset=utf-8", **response.headers}
-    headers |= {"content-length": str(len(body)), "connection": "close", "x-content-type-options": "nosniff"}
-    lines = [f"HTTP/1.1 {response.status} {phrase}", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
-    return "\r\n".join(lines).encode("latin-1") + (body if with_body else b"")

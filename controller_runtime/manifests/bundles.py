@@ -23,6 +23,7 @@ from controller_runtime.manifests.objects import (
 from controller_runtime.manifests.rights import Rights
 from controller_runtime.manifests.settings import Settings
 from controller_runtime.manifests.text import document, plain
+from controller_runtime.manifests.webhooks import converted_definitions, webhook_objects, webhook_roles
 
 MARK = "# Made by `python -m controller_runtime manifests`; what you change here is lost when it is made again.\n"
 """The first line of each file that is made; a file with another one is never overwritten."""
@@ -56,10 +57,11 @@ class Bundle:
         granted = [] if self.rights is None else roles(settings, self.rights)
         found = {
             "namespace": namespace_of(settings),
-            "definitions": list(self.facts.definitions),
+            "definitions": converted_definitions(self.facts, settings),
             "service_account": [service_account(settings)],
-            "roles": granted + (lease_roles(settings) if settings.elects else []),
+            "roles": granted + (lease_roles(settings) if settings.elects else []) + webhook_roles(self.facts, settings),
             "metrics_service": [metrics_service(settings)],
+            "webhooks": webhook_objects(self.facts, settings),
             "deployment": [deployment(settings)],
             "disruption_budget": [disruption_budget(settings)],
             "service_monitor": [service_monitor(settings)] if self.has_monitor else [],

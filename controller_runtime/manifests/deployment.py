@@ -6,7 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 from controller_runtime.manifests.objects import Object, metrics_port
-from controller_runtime.manifests.settings import GRACE, METRICS_PORT, PROBES_PORT, TERMINATION, Settings
+from controller_runtime.manifests.settings import (
+    GRACE,
+    METRICS_PORT,
+    PROBES_PORT,
+    TERMINATION,
+    WEBHOOKS_PORT,
+    Settings,
+)
 from controller_runtime.manifests.text import ABSENT, when
 
 _USER = 65532  # the user `nonroot` of usual base images; any number but zero would do
@@ -65,7 +72,11 @@ def _container(settings: Settings) -> dict[str, Any]:
             {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
             {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"},  # the root file system is read-only
         ],
-        "ports": [metrics_port(settings), {"name": "probes", "containerPort": PROBES_PORT}],
+        "ports": [
+            metrics_port(settings),
+            {"name": "probes", "containerPort": PROBES_PORT},
+            when(settings.has_webhooks, {"name": "webhooks", "containerPort": WEBHOOKS_PORT}),
+        ],
         "livenessProbe": {
             "httpGet": {"path": "/livez", "port": "probes"},
             "initialDelaySeconds": 15,
@@ -93,6 +104,8 @@ def arguments(settings: Settings) -> list[Any]:
         f"--namespace={settings.watch_namespace}" if settings.watch_namespace else ABSENT,
         when(settings.has_metrics, f"--metrics-bind-address=:{METRICS_PORT}"),
         f"--health-probe-bind-address=:{PROBES_PORT}",
+        when(settings.has_webhooks, f"--webhook-bind-address=:{WEBHOOKS_PORT}"),
+        when(settings.has_webhooks, f"--webhook-service=$(POD_NAMESPACE)/{settings.webhooks_name}"),
         f"--grace={GRACE}",
         "--log-format=json",
     ]

@@ -15,6 +15,7 @@ from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
+from controller_runtime.webhooks.hooks import Hook
 
 
 @attrs.frozen(order=True)
@@ -43,10 +44,19 @@ class Facts:
     Attributes:
         definitions: The definitions that the program asks to install, by name.
         watched: The collections of its caches, sorted.
+        hooks: Its admission webhooks.
+        converted: The names of the definitions whose versions it converts.
     """
 
     definitions: Sequence[dict[str, Any]]
     watched: Sequence[Watched]
+    hooks: Sequence[Hook[Any]] = ()
+    converted: frozenset[str] = frozenset()
+
+    @property
+    def has_webhooks(self) -> bool:
+        """Whether the program serves webhooks, of either kind."""
+        return bool(self.hooks or self.converted)
 
 
 def unconnected_manager(host: Host, *, namespace: str = "", lease: LeaderElectionConfig | None = None) -> Manager:
@@ -76,7 +86,8 @@ def facts_of(manager: Manager, *, namespace: str = "") -> Facts:
         for one in collections
     }
     definitions = [copy.deepcopy(dict(body)) for body in manager.definitions.wanted]
-    return Facts(sorted(definitions, key=lambda body: str(body["metadata"]["name"])), sorted(watched))
+    ordered = sorted(definitions, key=lambda body: str(body["metadata"]["name"]))
+    return Facts(ordered, sorted(watched), manager.webhooks.hooks, manager.webhooks.converted)
 
 
 class _Unconnected:

@@ -39,10 +39,10 @@ def roles(settings: Settings, rights: Rights) -> list[Object]:
     """
     made = []
     if rights.cluster:
-        made += _bound(settings, "ClusterRole", None, settings.name, rights.cluster)
+        made += bound(settings, "ClusterRole", None, settings.name, rights.cluster)
     for namespace, rules in rights.namespaced.items():
         where = settings.namespace if namespace == "" else Literal(namespace)
-        made += _bound(settings, "Role", where, settings.name, rules)
+        made += bound(settings, "Role", where, settings.name, rules)
     return made
 
 
@@ -57,12 +57,22 @@ def lease_roles(settings: Settings) -> list[Object]:
         {"apiGroups": group, "resources": leases, "resourceNames": [settings.name], "verbs": ["get", "update"]},
     ]
     name = f"{settings.name}-leader-election"
-    return _bound(settings, "Role", settings.namespace, name, rules, are_own=True)
+    return bound(settings, "Role", settings.namespace, name, rules, are_own=True)
 
 
-def _bound(
+def bound(
     settings: Settings, kind: str, namespace: str | None, name: str, rules: Sequence[Rule], *, are_own: bool = False
 ) -> list[Object]:
+    """Return a role with these rules, and a binding of it to the service account.
+
+    Args:
+        settings: The choices of the deployment.
+        kind: `Role` or `ClusterRole`.
+        namespace: The role's namespace; None for a ClusterRole.
+        name: The name of both.
+        rules: The rules.
+        are_own: Whether names in the rules may be template expressions; those of others are literal.
+    """
     metadata = {"name": name, "labels": dict(settings.labels)}
     if namespace is not None:
         metadata = {"name": name, "namespace": namespace, "labels": dict(settings.labels)}

@@ -11,7 +11,7 @@ import attrs
 from controller_runtime.manager.lifecycle import CANCEL_GRACE
 from controller_runtime.manifests.text import ABSENT, Bare, ToYaml
 
-METRICS_PORT, PROBES_PORT = 8080, 8081
+METRICS_PORT, PROBES_PORT, WEBHOOKS_PORT = 8080, 8081, 9443
 """The ports of the container."""
 
 GRACE = 20
@@ -47,6 +47,7 @@ class Settings:
         account: The name of the service account.
         resources: The container's resources.
         placement: Further fields of the pod's specification.
+        has_webhooks: Whether the program serves webhooks.
     """
 
     program: str
@@ -63,6 +64,12 @@ class Settings:
     account: str = ""
     resources: Any = attrs.field(factory=lambda: RESOURCES)
     placement: Mapping[str, Any] = attrs.field(factory=dict)
+    has_webhooks: bool = False
+
+    @property
+    def webhooks_name(self) -> str:
+        """The name of the webhooks' service and configurations."""
+        return f"{self.name}-webhooks"
 
 
 def plain_settings(
@@ -108,4 +115,5 @@ def chart_settings(plain: Settings) -> Settings:
             "tolerations": ToYaml(".Values.tolerations", optional=True),
             "imagePullSecrets": ToYaml(".Values.imagePullSecrets", optional=True),
         },
+        has_webhooks=plain.has_webhooks,
     )

@@ -146,6 +146,7 @@ def _bundle(origin: Origin, options: ManifestOptions) -> Bundle:
         replicas=options.replicas,
         watch_namespace=_label("--watch-namespace", options.watch_namespace) if options.watch_namespace else "",
     )
+    settings = attrs.evolve(settings, has_webhooks=facts.has_webhooks)
     return Bundle(facts, settings, rights, has_monitor=options.service_monitor)
 
 

@@ -116,6 +116,40 @@ endpoint_options = adding(
 )
 """Adds the addresses at which a program is observed."""
 
+webhook_options = adding(
+    click.option(
+        "--webhook-bind-address",
+        metavar="ADDRESS",
+        default=NOWHERE,
+        help="Serve the program's webhooks over TLS; the address as above.",
+    ),
+    click.option(
+        "--webhook-service",
+        metavar="NS/NAME",
+        default="",
+        help="Service that leads there, and name of the configurations; certificates are kept in the Secret "
+        "NAME-certificates.",
+    ),
+    click.option(
+        "--webhook-cert-dir",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Folder with tls.crt and tls.key, read again when they change, in place of certificates of its own.",
+    ),
+    click.option(
+        "--secure-metrics",
+        is_flag=True,
+        help="Serve /metrics there, too, to those whom the API server authorizes.",
+    ),
+    click.option(
+        "--webhook-client-ca-file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Authorities of which one must have signed the certificate of each client; any client by default.",
+    ),
+)
+"""Adds what is served over TLS: webhooks, and metrics beside them."""
+
 program_options = adding(
     server_options,
     click.option(
@@ -137,6 +171,7 @@ program_options = adding(
         help="Time for running reconciles to end once the program is asked to stop.",
     ),
     endpoint_options,
+    webhook_options,
     click.option(
         "--live/--no-live", default=None, help="Show tables on the terminal, or log lines; tables by default."
     ),

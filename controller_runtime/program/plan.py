@@ -43,6 +43,11 @@ class ProgramOptions:
     duration: float | None = None
     metrics_bind_address: str = NOWHERE
     health_probe_bind_address: str = NOWHERE
+    webhook_bind_address: str = NOWHERE
+    webhook_service: str = ""
+    webhook_cert_dir: Path | None = None
+    webhook_client_ca_file: Path | None = None
+    secure_metrics: bool = False
     dry_run: bool = False
     install_crds: bool = False
     reload: bool = False

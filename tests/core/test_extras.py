@@ -10,11 +10,11 @@ from controller_runtime.core.extras import EXTRAS, needed_by
 
 
 @pytest.mark.parametrize(("module", "found"), EXTRAS.items())
-def test_a_missing_package_is_named_with_its_extra(module: str, found: tuple[str, str]) -> None:
+def test_a_missing_package_is_named_with_its_extra(module: str, found: tuple[str, ...]) -> None:
     with pytest.raises(UsageError) as raised, needed_by("the live view"):
         raise ModuleNotFoundError(f"No module named '{module}.part'", name=f"{module}.part")
 
-    distribution, extra = found
+    distribution, extra, *_ = found
     assert str(raised.value) == f"the live view needs {distribution}: pip install 'controller-runtime[{extra}]'"
 
 

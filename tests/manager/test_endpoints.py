@@ -20,12 +20,12 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import UsageError
+from controller_runtime.core.listening import bind
 from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.endpoints import NOWHERE, Endpoints
 from controller_runtime.manager.inspection import describe
 from controller_runtime.manager.manager import Manager
-from controller_runtime.manager.serving import bind
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node, eventually
 
 HOST = SystemHost()

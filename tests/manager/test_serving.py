@@ -12,10 +12,11 @@ import pytest
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.core.errors import UsageError
+from controller_runtime.core.listening import bind
 from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager import serving
-from controller_runtime.manager.serving import HEAD_LIMIT, MOST_ANSWERS, MOST_SILENT, Server, bind
+from controller_runtime.manager.serving import HEAD_LIMIT, MOST_ANSWERS, MOST_SILENT, Server
 
 HOST = SystemHost()
 LARGE = 6_000_000  # more than the buffers of both sides hold

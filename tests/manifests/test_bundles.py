@@ -70,7 +70,7 @@ def test_the_arguments_are_options_of_programs() -> None:
     def command() -> None: ...
 
     options = {name for option in program_options(command).__click_params__ for name in option.opts}
-    given = arguments(attrs.evolve(CABINS.settings, watch_namespace="huts"))
+    given = arguments(attrs.evolve(CABINS.settings, watch_namespace="huts", has_webhooks=True))
 
     assert {argument.partition("=")[0] for argument in given} <= options
     assert "--namespace=huts" in given

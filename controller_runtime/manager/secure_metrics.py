@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics over the TLS of the webhooks, for those whom the API server allows to read `/metrics`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.manager.manager import Manager
+from controller_runtime.webhooks.authorizing import AccessFilter
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+PATH = "/metrics"
+"""The path, as the rule of a role names it (`nonResourceURLs`)."""
+
+
+def show_metrics(manager: Manager, *, registries: Sequence[CollectorRegistry] | None = None) -> None:
+    """Serve a manager's metrics where its webhooks are served; call this after `setup`, before the manager runs.
+
+    A reader sends the token of an account that may `get` the path `/metrics`. The program needs the right to create
+    `tokenreviews` and `subjectaccessreviews`, which the ClusterRole `system:auth-delegator` has.
+
+    Args:
+        manager: The manager.
+        registries: As for `Endpoints`.
+
+    Raises:
+        UsageError: Two metrics have the same name.
+    """
+    # Imported here, because a program that serves no metrics does not need Prometheus' client.
+    from controller_runtime.manager.metrics import CONTENT_TYPE, Metrics
+
+    metrics = Metrics(manager, registries)
+    metrics.refuse_double_names()
+    readers = AccessFilter(manager.host, manager.transport)
+
+    def page(request: HTTPRequest) -> HTTPResponse:
+        return readers.refusal(request) or HTTPResponse(200, {"content-type": CONTENT_TYPE}, metrics.text())
+
+    manager.webhooks.show(PATH, page)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The objects of a program's webhooks: service, configurations, conversions, and the rights that certificates need."""
+
+from __future__ import annotations
+
+import copy
+
+from controller_runtime.crd.definitions import DEFINITIONS
+from controller_runtime.manifests.facts import Facts
+from controller_runtime.manifests.objects import Object, bound
+from controller_runtime.manifests.settings import Settings
+from controller_runtime.webhooks.certificates import SUFFIX
+from controller_runtime.webhooks.configurations import SERVICE_PORT, Place, configurations, conversion_of
+from controller_runtime.webhooks.injecting import MUTATING, VALIDATING
+
+_GROUP = MUTATING.group
+
+
+def webhook_objects(facts: Facts, settings: Settings) -> list[Object]:
+    """Return the service of the webhooks and their configurations; the program puts its own authority into these."""
+    if not facts.has_webhooks:
+        return []
+    port = {"name": "webhooks", "port": SERVICE_PORT, "targetPort": "webhooks"}
+    service: Object = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": settings.webhooks_name,
+            "namespace": settings.namespace,
+            "labels": dict(settings.labels),
+        },
+        "spec": {"selector": dict(settings.selector), "ports": [port]},
+    }
+    made = configurations(list(facts.hooks), _place(settings))
+    for each in made:
+        each["metadata"]["labels"] = dict(settings.labels)
+    return [service, *made]
+
+
+def converted_definitions(facts: Facts, settings: Settings) -> list[Object]:
+    """Return the definitions, with the place of their conversion if the program serves it."""
+    made = []
+    for body in facts.definitions:
+        if str(body["metadata"]["name"]) in facts.converted:
+            body = copy.copy(body)
+            body["spec"] = {**body["spec"], "conversion": conversion_of(_place(settings))}
+        made.append(body)
+    return made
+
+
+def webhook_roles(facts: Facts, settings: Settings) -> list[Object]:
+    """Return the roles that the certificates of webhooks need, and their bindings.
+
+    A creation cannot be bounded by a name, so only the other verbs are.
+    """
+    if not facts.has_webhooks:
+        return []
+    name = settings.webhooks_name
+    secrets = {"apiGroups": [""], "resources": ["secrets"]}
+    own = [
+        {**secrets, "verbs": ["create"]},
+        {**secrets, "resourceNames": [f"{name}{SUFFIX}"], "verbs": ["get", "update"]},
+    ]
+    kinds = {each["kind"] for each in configurations(list(facts.hooks), _place(settings))}
+    plurals = [each.plural for each in (MUTATING, VALIDATING) if each.kind in kinds]
+    verbs = ["get", "patch"]
+    shared = []
+    if facts.converted:
+        names = sorted(facts.converted)
+        shared.append(
+            {
+                "apiGroups": [DEFINITIONS.group],
+                "resources": [DEFINITIONS.plural],
+                "resourceNames": names,
+                "verbs": verbs,
+            }
+        )
+    if plurals:
+        shared.append({"apiGroups": [_GROUP], "resources": plurals, "resourceNames": [name], "verbs": verbs})
+    return [
+        *bound(settings, "ClusterRole", None, name, shared, are_own=True),
+        *bound(settings, "Role", settings.namespace, name, own, are_own=True),
+    ]
+
+
+def _place(settings: Settings) -> Place:
+    return Place(name=settings.webhooks_name, namespace=settings.namespace)

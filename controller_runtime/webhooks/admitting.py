@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers AdmissionReviews: calls the function of a webhook, and makes its result a patch or a refusal.
+
+A typed function sees the fields of its class alone. So the patch is made from what the function changed, and all other
+fields of the object stay as they are.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, cast, get_args
+
+import msgspec
+
+from controller_runtime.api.differ import merge_patch
+from controller_runtime.api.objects import ObjectKey
+from controller_runtime.api.unreadable import UnreadableObject
+from controller_runtime.core.errors import DecodeError
+from controller_runtime.crd.merging import graft, patched
+from controller_runtime.crd.writing import written
+from controller_runtime.webhooks.admission import Admission, Operation, Refused, User
+from controller_runtime.webhooks.hooks import ChecksHook, DefaultsHook, Hook
+from controller_runtime.webhooks.json_patch import json_patch
+from controller_runtime.webhooks.reviews import ADMISSION, AdmissionAsked, NotAReview, admission_of, answer, shown_paths
+
+T = TypeVar("T")
+
+_NULL = b"null"
+_OPERATIONS: tuple[Operation, ...] = get_args(Operation)
+
+
+def admit(hook: Hook[Any], body: bytes) -> bytes:
+    """Return the answer to an AdmissionReview.
+
+    Raises:
+        NotAReview: The body is no AdmissionReview v1, or is of another kind than the webhook's.
+        Exception: Whatever the function raises.
+    """
+    asked = admission_of(body)
+    _refuse_others(hook, asked)
+    raw = bytes(asked.old_object if asked.operation == "DELETE" else asked.object)
+    if raw == _NULL:
+        # Servers before 1.15 sent no object with a deletion; a later one that sends none is wrong.
+        raise NotAReview(f"this AdmissionReview of operation {asked.operation} has no object")
+    try:
+        response = _response(hook, asked, raw)
+    except DecodeError as error:  # an object without a name yet is not even an `UnreadableObject`
+        reason = error.reason if isinstance(error, UnreadableObject) else str(error)
+        response = _refusal(asked, [Refused("", f"it cannot be read: {reason}")])
+    return answer(ADMISSION, {"uid": asked.uid, **response})
+
+
+def _response(hook: Hook[Any], asked: AdmissionAsked, raw: bytes) -> dict[str, Any]:
+    obj, request = hook.decoder(raw), _admission(hook, asked)
+    if isinstance(hook, DefaultsHook):
+        filled = hook.fill(obj, request)
+        if isinstance(filled, Refused):
+            return _refusal(asked, [filled])
+        return _patch(hook, raw, filled)
+    findings = cast("ChecksHook[Any]", hook).refuse(obj, request)
+    found = [findings] if isinstance(findings, Refused | str) else [*(findings or ())]
+    warnings = [each for each in found if isinstance(each, str)]
+    refusals = [each for each in found if isinstance(each, Refused)]
+    if len(warnings) + len(refusals) != len(found):
+        raise TypeError(f"{hook.name} returned something that is neither a Refused nor a warning (str): {found!r:.200}")
+    response = _refusal(asked, refusals) if refusals else {"allowed": True}
+    return {**response, "warnings": warnings} if warnings else response
+
+
+def _refuse_others(hook: Hook[Any], asked: AdmissionAsked) -> None:
+    resource, kind = hook.resource, asked.kind
+    if (kind.group, kind.version, kind.kind) != (resource.group, resource.version, resource.kind):
+        got = f"{kind.kind} of {kind.group}/{kind.version}".replace("of /", "of ")
+        raise NotAReview(f"{hook.name} is for {resource.kind} of {resource.api_version}, got {got[:200]}")
+    if asked.operation not in _OPERATIONS:
+        raise NotAReview(f"{hook.name} is for {', '.join(hook.operations)}, got operation {asked.operation[:50]!r}")
+
+
+def _admission(hook: Hook[T], asked: AdmissionAsked) -> Admission[T]:
+    who, old = asked.user_info, bytes(asked.old_object)
+    decoder = hook.decoder
+
+    def read_old() -> T | None:
+        return decoder(old) if asked.operation == "UPDATE" and old != _NULL else None
+
+    return Admission(
+        operation=cast("Operation", asked.operation),
+        key=ObjectKey(asked.name, asked.namespace),
+        user=User(who.username, who.uid, tuple(who.groups or ()), who.extra or {}),
+        dry_run=bool(asked.dry_run),
+        subresource=asked.sub_resource,
+        options=asked.options or {},
+        read_old=read_old,
+    )
+
+
+def _patch(hook: DefaultsHook[Any], raw: bytes, filled: Any) -> dict[str, Any]:
+    if filled is None:
+        raise TypeError(f"{hook.name} returned None: return the object, changed or not")
+    before = msgspec.json.decode(raw)
+    if isinstance(filled, dict):  # it has all fields, so those that are gone were removed
+        return _allowed(json_patch(before, msgspec.json.decode(msgspec.json.encode(filled))))
+    # Decoded once more, since the function may have changed the object that it was given.
+    old, new = written(hook.decoder(raw), defaults=True), written(filled, defaults=True)
+    changed = merge_patch(old, new)
+    if not changed:
+        return _allowed([])
+    whole = graft(changed, old, before, hook.schema, hook.resource.kind)
+    # Encoded and decoded, because a class may have dates and enums where JSON has texts.
+    after = patched(before, msgspec.json.decode(msgspec.json.encode(whole)))
+    return _allowed(json_patch(before, after))
+
+
+def _allowed(operations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    if not operations:
+        return {"allowed": True}
+    patch = base64.b64encode(msgspec.json.encode(operations)).decode()
+    return {"allowed": True, "patchType": "JSONPatch", "patch": patch}
+
+
+def _refusal(asked: AdmissionAsked, refused: Sequence[Refused]) -> dict[str, Any]:
+    """Return the answer whose status is that of an invalid object; an API server passes it on."""
+    kind, causes = asked.kind, [_cause(each) for each in refused]
+    name = asked.name or "(no name yet)"
+    of = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    status = {
+        "status": "Failure",
+        "reason": "Invalid",
+        "code": 422,
+        "message": f'{of} "{name}" is invalid: {shown_paths(causes)}',
+        "details": {"name": asked.name, "group": kind.group, "kind": kind.kind, "causes": causes},
+    }
+    return {"allowed": False, "status": status}
+
+
+_WORDS = {
+    "FieldValueInvalid": "Invalid value",
+    "FieldValueRequired": "Required value",
+    "FieldValueForbidden": "Forbidden",
+    "FieldValueNotSupported": "Unsupported value",
+    "FieldValueDuplicate": "Duplicate value",
+    "FieldValueNotFound": "Not found",
+    "FieldValueTooLong": "Too long",
+    "FieldValueTooMany": "Too many",
+}
+
+
+def _cause(refused: Refused) -> dict[str, str]:
+    words = _WORDS.get(refused.reason, "Invalid value")
+    value = "" if refused.value is None else f" {msgspec.json.encode(refused.value).decode()[:200]}:"
+    text = f"{words}:{value} {refused.text}" if refused.path else refused.text
+    return {"reason": refused.reason, "message": text, "field": refused.path.removeprefix(".")}

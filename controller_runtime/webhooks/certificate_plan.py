@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decides the next step of the certificates from their ages. Pure functions: the state and the time in, a step out.
+
+Clients trust every authority of the bundle. A new authority joins it, signs only once the bundle has reached the API
+servers, and leaves it when it expires. So at each moment every certificate that any replica presents is trusted.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import attrs
+
+AUTHORITY_LIFE = timedelta(days=365)
+"""How long an authority is valid; the next one joins it after two thirds. The number is ours."""
+
+LEAF_LIFE = timedelta(days=90)
+"""How long a leaf is valid; the next one follows after two thirds. The number is ours."""
+
+SPREAD = 60.0
+"""Seconds for which the configurations must have had an authority before it signs, because each API server learns of it
+through a watch of its own."""
+
+
+@attrs.frozen
+class Life:
+    """When a certificate was made, and when it expires."""
+
+    made: datetime
+    expires: datetime
+
+    @property
+    def renewal(self) -> datetime:
+        """The time at which two thirds of the life are over."""
+        return self.made + (self.expires - self.made) * 2 / 3
+
+
+@attrs.frozen(kw_only=True)
+class State:
+    """What the Secret has.
+
+    Attributes:
+        signer: The authority that signs.
+        upcoming: The authority that is trusted, and does not sign yet.
+        leaf: The certificate that replicas present.
+        names: The names of the leaf.
+        trusted: All authorities of the bundle.
+    """
+
+    signer: Life
+    upcoming: Life | None
+    leaf: Life
+    names: frozenset[str]
+    trusted: Sequence[Life]
+
+
+class Step(enum.Enum):
+    """A change of the Secret."""
+
+    CREATE = "create an authority"
+    SIGN = "sign a new leaf"
+    INTRODUCE = "introduce the next authority"
+    PROMOTE = "sign by the next authority"
+    PRUNE = "remove expired authorities"
+    WAIT = "wait"
+
+
+@attrs.frozen
+class Plan:
+    """The next step.
+
+    Attributes:
+        step: What to do now.
+        why: The reason, for the log.
+        until: For `WAIT`, when the next step is due at the latest.
+    """
+
+    step: Step
+    why: str = ""
+    until: datetime = datetime.max
+
+
+def plan(state: State | None, now: datetime, names: Sequence[str], trusted_for: float | None) -> Plan:
+    """Decide the next step.
+
+    Args:
+        state: What the Secret has; None if it is missing or cannot be used.
+        now: The wall clock's time.
+        names: The names that the leaf must have.
+        trusted_for: Seconds for which all configurations have had the bundle; None if they do not have it.
+    """
+    if state is None:
+        return Plan(Step.CREATE, "there is none yet")
+    if state.signer.expires <= now:
+        return Plan(Step.CREATE, "the authority has expired")
+    if state.upcoming is None and state.signer.renewal <= now:
+        return Plan(Step.INTRODUCE, "two thirds of the authority's life are over")
+    if state.upcoming is not None and trusted_for is not None and trusted_for >= SPREAD:
+        return Plan(Step.PROMOTE, "the next authority is trusted")
+    if missing := set(names) - state.names:
+        return Plan(Step.SIGN, f"the certificate is not for {', '.join(sorted(missing))}")
+    # Near the end of its authority a new leaf would live no longer than the old one.
+    if state.leaf.renewal <= now and min(now + LEAF_LIFE, state.signer.expires) > state.leaf.expires:
+        return Plan(Step.SIGN, "two thirds of the certificate's life are over")
+    if any(each.expires <= now for each in state.trusted):
+        return Plan(Step.PRUNE, "an authority has expired")
+    ends = [each.expires for each in state.trusted]
+    renewals = [state.leaf.renewal] if state.leaf.renewal > now else []
+    renewals += [state.signer.renewal] if state.upcoming is None else []
+    return Plan(Step.WAIT, until=min([*ends, *renewals]))

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps the certificates of webhooks: an authority of the program's own in a Secret, which renews itself.
+
+Every replica does all of this, whether it leads or not. Two replicas that do the same at once are told apart by the
+resourceVersion of the Secret: the first write counts, and the other replica reads it.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import attrs
+
+from controller_runtime.api.objects import ObjectKey
+from controller_runtime.api.resources import Resource
+from controller_runtime.client.client import Client
+from controller_runtime.core.errors import (
+    AlreadyExists,
+    Conflict,
+    ConnectionLost,
+    Forbidden,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+)
+from controller_runtime.core.host import Host
+from controller_runtime.core.log import get_logger
+from controller_runtime.core.stop import Stop
+from controller_runtime.webhooks.certificate_plan import Plan, State, Step, plan
+from controller_runtime.webhooks.configurations import Place
+from controller_runtime.webhooks.injecting import Found, Target, find, inject, trusts
+
+if TYPE_CHECKING:
+    from controller_runtime.webhooks.authority import Certificates
+
+log = get_logger(__name__)
+
+SECRETS: Resource[dict[str, Any]] = Resource("", "v1", "Secret", "secrets")
+"""Secrets; their objects are read as dicts."""
+
+SUFFIX = "-certificates"
+"""What the name of the Secret adds to that of the service."""
+
+LOOK = 20.0
+"""Seconds between two looks at the Secret and the configurations, which other hands may change."""
+
+RETRY = 1.0
+"""Seconds after a failed look."""
+
+ABSENT_LOOK = 2.0
+"""Seconds between two looks while a configuration is missing, because it may be applied after the program starts."""
+
+ABSENT_TOLD = 15.0
+"""Seconds after which a configuration that is still missing is logged."""
+
+_SOON = 0.1  # seconds until the next look at what was just written
+
+
+def names_of(place: Place) -> list[str]:
+    """Return the names under which API servers and others in the cluster reach a service, or the host of an address."""
+    if place.url:
+        return [urlsplit(place.url).hostname or ""]
+    base = f"{place.name}.{place.namespace}"
+    return [f"{base}.svc", f"{base}.svc.cluster.local", base, place.name]
+
+
+@attrs.define(eq=False)
+class CertificateKeeper:
+    """Keeps the Secret, the bundle in the configurations, and the certificate that this replica presents.
+
+    Args:
+        host: Its wall clock dates certificates; its monotonic clock paces the looks.
+        client: Reads and writes at the server, whether this replica leads or not.
+        place: The service, or the address.
+        targets: The objects that get the bundle.
+        present: Called with the certificate and the key (PEM) that this replica is to present, at each change.
+
+    Attributes:
+        problem: Why the webhooks are not trusted yet, in one line; empty if they are.
+        name: The name of its thread.
+
+    Threads: `run` one; the attributes any.
+    """
+
+    host: Host
+    client: Client
+    place: Place
+    targets: Sequence[Target]
+    present: Callable[[bytes, bytes], None]
+    name: str = "webhook-certificates"
+    problem: str = attrs.field(default="the certificates are not made yet", init=False)
+    _held: Certificates | None = attrs.field(default=None, init=False)
+    _trusted_since: float | None = attrs.field(default=None, init=False)
+    _absent: dict[str, float] = attrs.field(factory=dict, init=False)
+    _told: set[str] = attrs.field(factory=set, init=False)
+
+    @property
+    def key(self) -> ObjectKey:
+        """The name and namespace of the Secret."""
+        return ObjectKey(f"{self.place.name}{SUFFIX}", self.place.namespace)
+
+    def run(self, stop: Stop) -> None:
+        """Look again and again until `stop` is set."""
+        while not stop.is_set():
+            stop.wait(self.look())
+
+    def look(self) -> float:
+        """Do what is due, and return the seconds until the next look.
+
+        An error of the server is logged once, and tried again.
+        """
+        try:
+            return self._step()
+        except (Conflict, AlreadyExists):  # another replica was first
+            return _SOON
+        except Forbidden as error:
+            self._tell(f"the Secret {self.key} cannot be kept: {error}; apply roles.yaml of this program's manifests")
+        except (ConnectionLost, ServerError, TooManyRequests, NotFound) as error:
+            self._tell(f"the Secret {self.key} cannot be kept: {error}")
+        return RETRY
+
+    def _step(self) -> float:
+        # The configurations first: a replica that then reads an old Secret finds the configurations changed when it
+        # writes, so an old bundle never replaces a newer one.
+        found = find(self.client, self.targets)
+        secret = self._secret()
+        certificates, state = self._loaded(secret)
+        if certificates is not None:
+            self._note_trust(found, certificates.bundle)
+        names = names_of(self.place)
+        todo = plan(state, self.host.now(), names, self._trusted_for())
+        if todo.step is not Step.WAIT:
+            self._write(secret, certificates, todo, names)
+            return _SOON
+        assert certificates is not None, "nothing waits without certificates"
+        self._present(certificates)
+        distrusted = inject(self.client, found, self.place, certificates.bundle)
+        for problem in [*self._long_absent(found), *found.unknown, *distrusted]:
+            self._tell(problem)
+        if self._trusted_since is None and not (distrusted or found.unknown):  # looked at again before it counts
+            return _SOON
+        self.problem = distrusted[0] if distrusted else ""
+        usual = ABSENT_LOOK if found.absent else LOOK
+        return min(usual, max((todo.until - self.host.now()).total_seconds(), RETRY))
+
+    def _long_absent(self, found: Found) -> list[str]:
+        """Return what has been missing for a while: definitions and configurations may be applied with the program."""
+        now = self.host.monotonic()
+        self._absent = {problem: self._absent.get(problem, now) for problem in found.absent}
+        return [problem for problem, since in self._absent.items() if now - since >= ABSENT_TOLD]
+
+    def _secret(self) -> Mapping[str, Any] | None:
+        try:
+            return self.client.get(SECRETS, self.key)
+        except NotFound:
+            return None
+
+    def _loaded(self, secret: Mapping[str, Any] | None) -> tuple[Certificates | None, State | None]:
+        """Return what the Secret has, and its facts; nothing if there is nothing that can be used."""
+        from controller_runtime.webhooks.authority import Certificates
+
+        if secret is None or not secret.get("data"):
+            return None, None
+        try:
+            data = {name: base64.b64decode(text) for name, text in secret["data"].items()}
+            certificates = Certificates.load(data)
+            return certificates, certificates.state()
+        except ValueError as error:
+            log.warning("the certificates of webhooks cannot be used, and are made again", secret=self.key, error=error)
+            return None, None
+
+    def _note_trust(self, found: Found, bundle: bytes) -> None:
+        complete = not found.unknown and all(
+            trusts(target, obj, self.place, bundle) for target, obj in found.objects.items()
+        )
+        if not complete:
+            self._trusted_since = None
+        elif self._trusted_since is None:
+            self._trusted_since = self.host.monotonic()
+
+    def _trusted_for(self) -> float | None:
+        return None if self._trusted_since is None else self.host.monotonic() - self._trusted_since
+
+    def _write(
+        self, secret: Mapping[str, Any] | None, found: Certificates | None, todo: Plan, names: Sequence[str]
+    ) -> None:
+        made = self._made(secret, found, todo.step, names)
+        data = {name: base64.b64encode(value).decode() for name, value in made.dumped().items()}
+        if secret is None:
+            metadata = {"name": self.key.name, "namespace": self.key.namespace}
+            self.client.create(SECRETS, {"metadata": metadata, "type": "kubernetes.io/tls", "data": data})
+        else:
+            self.client.update(SECRETS, {**secret, "data": data})
+        self._trusted_since = None
+        log.info("certificates of webhooks written", secret=self.key, step=todo.step.value, why=todo.why)
+
+    def _made(
+        self, secret: Mapping[str, Any] | None, found: Certificates | None, step: Step, names: Sequence[str]
+    ) -> Certificates:
+        from controller_runtime.webhooks import authority
+
+        now = self.host.now()
+        if found is None or step is Step.CREATE:
+            if secret is None and self._held is not None and self._held.state().signer.expires > now:
+                return self._held  # the Secret was deleted: other replicas present what is in it
+            return authority.created(now, names)
+        match step:
+            case Step.INTRODUCE:
+                return authority.introduced(found, now)
+            case Step.PROMOTE:
+                return authority.promoted(found, now, names)
+            case Step.PRUNE:
+                return authority.pruned(found, now)
+        return authority.signed(found, now, names)
+
+    def _present(self, certificates: Certificates) -> None:
+        before, self._held = self._held, certificates
+        if before is None or before.leaf != certificates.leaf:
+            self.present(certificates.leaf.certificate, certificates.leaf.key)
+
+    def _tell(self, problem: str) -> None:
+        """Log a problem once; it is the reason why this replica is not ready until the next look succeeds."""
+        self.problem = problem
+        if problem not in self._told:
+            self._told.add(problem)
+            log.warning(problem)

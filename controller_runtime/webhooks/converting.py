@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers ConversionReviews: all objects of a list in the version that is wanted, or none with the reason."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import attrs
+import msgspec
+
+from controller_runtime.api.codec import decoder_for
+from controller_runtime.core.errors import DecodeError, UsageError
+from controller_runtime.crd.conversion import Conversion
+from controller_runtime.crd.declaration import declaration_of
+from controller_runtime.crd.types import CustomResource
+from controller_runtime.crd.writing import written
+from controller_runtime.webhooks.reviews import CONVERSION, answer, conversion_of
+
+CONVERT_PATH = "/convert"
+"""The path at which conversions are served."""
+
+_Step = Callable[[Any], Any]
+_MUTABLE = ("labels", "annotations")
+"""The fields of the metadata that a conversion may change; the API's rule."""
+
+
+class _Names(msgspec.Struct, gc=False):
+    name: str = ""
+    namespace: str = ""
+
+
+class _Head(msgspec.Struct, gc=False, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    metadata: _Names = msgspec.field(default_factory=_Names)
+
+
+_head = msgspec.json.Decoder(_Head)
+
+
+class Unconverted(Exception):
+    """An object cannot be converted; the message says which, and why."""
+
+
+@attrs.frozen(eq=False)
+class KindConversion:
+    """The conversions between all versions of one kind.
+
+    Attributes:
+        group: The API group.
+        kind: The kind.
+        classes: The class of each version, by apiVersion.
+        paths: The steps from one apiVersion to another.
+    """
+
+    group: str
+    kind: str
+    classes: Mapping[str, type[CustomResource]]
+    paths: Mapping[tuple[str, str], tuple[_Step, ...]]
+
+    @property
+    def definition(self) -> str:
+        """The name of the definition."""
+        resource = declaration_of(next(iter(self.classes.values()))).resource
+        return f"{resource.plural}.{resource.group}"
+
+    def convert(self, raw: bytes, version: str, wanted: str) -> dict[str, Any]:
+        """Return an object in another version, as JSON values; its metadata changes in labels and annotations alone.
+
+        Raises:
+            Unconverted: One of the versions is unknown, or the object cannot be read.
+            Exception: Whatever a function of the conversion raises.
+        """
+        steps = self.paths.get((version, wanted))
+        if steps is None:
+            raise Unconverted(f"there is no conversion from {version} to {wanted}")
+        metadata = msgspec.json.decode(raw)["metadata"]
+        cls = self.classes[version]
+        try:
+            obj = decoder_for(cls, declaration_of(cls).resource)(raw)
+        except DecodeError as error:
+            raise Unconverted(f"it cannot be read: {error}") from error
+        for step in steps:
+            obj = step(obj)
+        made = {**written(obj, defaults=True), "apiVersion": wanted, "kind": self.kind}
+        changed = made.get("metadata", {})
+        kept = {name: value for name, value in metadata.items() if name not in _MUTABLE}
+        made["metadata"] = {**kept, **{name: changed[name] for name in _MUTABLE if changed.get(name)}}
+        return made
+
+
+def Converts(*conversions: Conversion[Any, Any]) -> KindConversion:  # noqa: N802  it reads as a declaration
+    """Return what serves the conversions between all versions of one kind.
+
+    Several are combined: from v1alpha1 to v1 the object goes through v1beta1 if there are no direct functions.
+
+    Args:
+        *conversions: Made by `converts`, each with its way back.
+
+    Raises:
+        ValueError: They are of several kinds, or none is given.
+        UsageError: One has no way back, or a version cannot be reached from another.
+    """
+    classes: dict[str, type[CustomResource]] = {}
+    ways: dict[str, dict[str, _Step]] = {}
+    kinds = set()
+    for one in conversions:
+        one.require_both_ways()
+        older, newer = declaration_of(one.older).resource, declaration_of(one.newer).resource
+        kinds |= {(older.group, older.kind), (newer.group, newer.kind)}
+        classes |= {older.api_version: one.older, newer.api_version: one.newer}
+        ways.setdefault(older.api_version, {})[newer.api_version] = one.upgrade
+        ways.setdefault(newer.api_version, {})[older.api_version] = one.downgrade
+    if len(kinds) != 1:
+        raise ValueError("give the conversions of one kind: several kinds need a Converts each")
+    [(group, kind)] = kinds
+    paths = {(start, end): _path(ways, start, end) for start in classes for end in classes}
+    return KindConversion(group, kind, classes, paths)
+
+
+def _path(ways: Mapping[str, Mapping[str, _Step]], start: str, end: str) -> tuple[_Step, ...]:
+    """Return the fewest steps from one version to another."""
+    found: dict[str, tuple[_Step, ...]] = {start: ()}
+    waiting = deque([start])
+    while waiting:
+        here = waiting.popleft()
+        for there, step in ways[here].items():
+            if there not in found:
+                found[there] = (*found[here], step)
+                waiting.append(there)
+    if end not in found:
+        raise UsageError(f"no conversion leads from {start} to {end}: give one that connects them")
+    return found[end]
+
+
+def convert(kinds: Iterable[KindConversion], body: bytes) -> bytes:
+    """Return the answer to a ConversionReview: all its objects converted, or a failure that names the first that fails.
+
+    An error of a function is a failure of the conversion, too, because the server shows its message to the user.
+
+    Raises:
+        NotAReview: The body is no ConversionReview v1.
+    """
+    asked = conversion_of(body)
+    by_name = {(kind.group, kind.kind): kind for kind in kinds}
+    group = asked.desired_api_version.rpartition("/")[0]
+    made = []
+    where = ""
+    try:
+        for raw in asked.objects:
+            head = _head.decode(raw)
+            where = "/".join(part for part in (head.metadata.namespace, head.metadata.name) if part)
+            found = by_name.get((group, head.kind))
+            if found is None:
+                raise Unconverted(f"no conversion of {head.kind or 'an object without kind'} in {group} is served here")
+            if head.api_version == asked.desired_api_version:
+                made.append(msgspec.json.decode(raw))
+            else:
+                made.append(found.convert(bytes(raw), head.api_version, asked.desired_api_version))
+    except (Unconverted, UsageError, ValueError, msgspec.DecodeError) as error:
+        message = f"{where}: {error}" if where else str(error)
+        return answer(CONVERSION, {"uid": asked.uid, "result": {"status": "Failure", "message": message}})
+    return answer(CONVERSION, {"uid": asked.uid, "convertedObjects": made, "result": {"status": "Success"}})

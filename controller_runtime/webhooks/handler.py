@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers the requests of API servers to webhooks: which function, within which time, and what a failure says."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import attrs
+
+from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse
+from controller_runtime.core.deadline import deadline_scope
+from controller_runtime.core.errors import ControllerRuntimeError
+from controller_runtime.core.host import Host
+from controller_runtime.core.log import get_logger
+from controller_runtime.webhooks.admitting import admit
+from controller_runtime.webhooks.converting import CONVERT_PATH, KindConversion, convert
+from controller_runtime.webhooks.hooks import Hook
+from controller_runtime.webhooks.reviews import NotAReview
+
+log = get_logger(__name__)
+
+REVIEW_LIMIT = 2 * BODY_LIMIT + 1024 * 1024
+"""Most bytes of an AdmissionReview: an object and its old state, each as large as a server takes it, and the rest."""
+
+CONVERSION_LIMIT = 128 * 1024 * 1024
+"""Most bytes of a ConversionReview: a server sends all objects of a list in one. The number is ours."""
+
+DEFAULT_TIMEOUT = 10.0
+"""Seconds for a review whose request names no timeout; the API's default for admission."""
+
+CONVERSION_TIMEOUT = 30.0
+"""Seconds for a conversion, whose requests name none; the API server's own limit."""
+
+LONGEST_TIMEOUT = 30.0
+"""Seconds; the API's limit. A request that names more gets this."""
+
+_TEXT = {"content-type": "text/plain; charset=utf-8"}
+_JSON = {"content-type": "application/json"}
+_TIMEOUT = re.compile(r"(?:(\d{1,6})m)?(?:(\d{1,9}(?:\.\d{1,9})?)s)?(?:(\d{1,9})ms)?")
+
+
+Page = Callable[[HTTPRequest], HTTPResponse]
+"""Answers a GET."""
+
+
+@attrs.frozen(eq=False)
+class Handler:
+    """Answers one request after the other, on the thread of the caller.
+
+    Attributes:
+        host: Its clock bounds the functions, its UUIDs name failures.
+        hooks: The admission webhooks by their paths.
+        kinds: The kinds whose versions are converted.
+        pages: Further answers to GET, by their paths.
+
+    Threads: any. The functions run on the caller's, and without a lock.
+    """
+
+    host: Host
+    hooks: Mapping[str, Hook[Any]]
+    kinds: tuple[KindConversion, ...]
+    pages: Mapping[str, Page] = attrs.field(factory=dict)
+
+    def handle(self, request: HTTPRequest) -> HTTPResponse:
+        """Return the answer to a request. It never raises: a failure is an answer, too.
+
+        Requests that a function sends by `Manager.client` end with the time that the review has.
+        """
+        if (page := self.pages.get(request.path)) is not None:
+            return self._shown(page, request)
+        work, limit = self._work(request.path)
+        if work is None:
+            return _refusal(404, f"no webhook is served at {request.path[:200]}")
+        if request.method != "POST":
+            return _refusal(405, "reviews are sent by POST", {"allow": "POST"})
+        if len(request.body) > limit:
+            return _refusal(413, f"the review has more than {limit} bytes")
+        if "json" not in request.headers.get("content-type", "application/json"):
+            return _refusal(415, "reviews are JSON: send content-type application/json")
+        usual = CONVERSION_TIMEOUT if request.path == CONVERT_PATH else DEFAULT_TIMEOUT
+        timeout = timeout_of(dict(request.query).get("timeout", ""), usual)
+        begin = self.host.monotonic()
+        try:
+            with deadline_scope(begin + timeout):
+                body = work(request.body)
+        except NotAReview as error:
+            return _refusal(400, str(error))
+        except Exception as error:  # noqa: BLE001  the review ends here, the server does not
+            return self._failure(request.path, error)
+        took = self.host.monotonic() - begin
+        if took > timeout:
+            log.warning("webhook answered too late", path=request.path, seconds=round(took, 3), timeout=timeout)
+        return HTTPResponse(200, _JSON, body)
+
+    def _shown(self, page: Page, request: HTTPRequest) -> HTTPResponse:
+        if request.method != "GET":
+            return _refusal(405, "this path is read by GET", {"allow": "GET"})
+        try:
+            return page(request)
+        except Exception as error:  # noqa: BLE001  the request ends here, the server does not
+            return self._failure(request.path, error)
+
+    def limit_of(self, path: str) -> int:
+        """Return the most bytes of a review that is sent to a path; 0 if none is served there."""
+        work, limit = self._work(path)
+        return 0 if work is None else limit
+
+    def _work(self, path: str) -> tuple[Callable[[bytes], bytes] | None, int]:
+        if path == CONVERT_PATH and self.kinds:
+            return partial(convert, self.kinds), CONVERSION_LIMIT
+        hook = self.hooks.get(path)
+        return (None, 0) if hook is None else (partial(admit, hook), REVIEW_LIMIT)
+
+    def _failure(self, path: str, error: Exception) -> HTTPResponse:
+        """Return status 500 with an id that the log has: the text of an error may say what its user must not know."""
+        name = self.host.uuid()[:8]
+        if isinstance(error, ControllerRuntimeError):
+            log.error("webhook failed", id=name, path=path, error=error)
+        else:
+            log.exception("webhook failed", id=name, path=path)
+        return _refusal(500, f"the webhook failed; its log has the reason under id={name}")
+
+
+@functools.lru_cache(maxsize=64)
+def timeout_of(text: str, usual: float) -> float:
+    """Return the seconds of a duration as API servers write it, such as `10s` or `500ms`; `usual` if it is none."""
+    found = _TIMEOUT.fullmatch(text)
+    if not text or found is None:
+        return usual
+    minutes, seconds, milliseconds = (float(part or 0) for part in found.groups())
+    return min(minutes * 60 + seconds + milliseconds / 1000, LONGEST_TIMEOUT) or usual
+
+
+def _refusal(status: int, text: str, headers: Mapping[str, str] | None = None) -> HTTPResponse:
+    return HTTPResponse(status, {**_TEXT, **(headers or {})}, f"{text}\n".encode())

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the bundle of authorities into the objects through which API servers find webhooks. Decisions are pure."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from controller_runtime.api.objects import ObjectKey
+from controller_runtime.api.resources import Resource
+from controller_runtime.client.client import Client
+from controller_runtime.core.errors import Forbidden, NotFound
+from controller_runtime.crd.definitions import DEFINITIONS
+from controller_runtime.webhooks.configurations import Place
+
+_GROUP = "admissionregistration.k8s.io"
+MUTATING: Resource[dict[str, Any]] = Resource(
+    _GROUP, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", namespaced=False
+)
+"""The configurations of webhooks that fill in; their objects are read as dicts."""
+
+VALIDATING: Resource[dict[str, Any]] = Resource(
+    _GROUP, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", namespaced=False
+)
+"""The configurations of webhooks that check; their objects are read as dicts."""
+
+
+@attrs.frozen
+class Target:
+    """An object that names the authorities of webhooks."""
+
+    resource: Resource[dict[str, Any]]
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.resource.kind} {self.name}"
+
+
+@attrs.frozen
+class Found:
+    """The targets as the server has them.
+
+    Attributes:
+        objects: Those that are there and may be read.
+        absent: A line with a remedy for each that is not there. No server calls its webhooks.
+        unknown: The same for each that may not be read, so that nothing is known of it.
+    """
+
+    objects: Mapping[Target, Mapping[str, Any]]
+    absent: Sequence[str] = ()
+    unknown: Sequence[str] = ()
+
+
+def find(client: Client, targets: Sequence[Target]) -> Found:
+    """Return the targets as the server has them."""
+    objects, absent, unknown = {}, [], []
+    for target in targets:
+        try:
+            objects[target] = client.get(target.resource, ObjectKey(target.name))
+        except NotFound:
+            absent.append(
+                f"{target} is missing, so no API server calls its webhooks: apply the manifests of this program "
+                "(python -m controller_runtime manifests)"
+            )
+        except Forbidden:
+            unknown.append(_without_rights(target, "get"))
+    return Found(objects, absent, unknown)
+
+
+def _without_rights(target: Target, verb: str) -> str:
+    return (
+        f"no right to {verb} {target}: apply roles.yaml of this program's manifests (python -m controller_runtime "
+        "manifests), or set its caBundle to ca.crt of the Secret yourself"
+    )
+
+
+def trusts(target: Target, obj: Mapping[str, Any], place: Place, bundle: bytes) -> bool:
+    """Return whether an object has the bundle wherever it leads to this place."""
+    return injection(target, obj, place, bundle) is None
+
+
+def injection(target: Target, obj: Mapping[str, Any], place: Place, bundle: bytes) -> dict[str, Any] | None:
+    """Return the merge patch that puts the bundle into an object; None if it has it.
+
+    It names the resourceVersion of the object, because it replaces the list of webhooks as a whole.
+    """
+    text = base64.b64encode(bundle).decode()
+    metadata = {"resourceVersion": obj["metadata"]["resourceVersion"]}
+    configs = [*_configs(target, obj)]
+    if all(not place.is_of(config) or config.get("caBundle") == text for config in configs):
+        return None
+    if target.resource is DEFINITIONS:
+        return {"metadata": metadata, "spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": text}}}}}
+    webhooks = [
+        {**webhook, "clientConfig": {**config, "caBundle": text}} if place.is_of(config) else webhook
+        for webhook, config in zip(obj.get("webhooks") or (), configs, strict=True)
+    ]
+    return {"metadata": metadata, "webhooks": webhooks}
+
+
+def _configs(target: Target, obj: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if target.resource is DEFINITIONS:
+        conversion = (obj.get("spec") or {}).get("conversion") or {}
+        yield (conversion.get("webhook") or {}).get("clientConfig") or {}
+    else:
+        for webhook in obj.get("webhooks") or ():
+            yield webhook.get("clientConfig") or {}
+
+
+def inject(client: Client, found: Found, place: Place, bundle: bytes) -> list[str]:
+    """Write the bundle where it is missing, and return why that failed: lines with their remedies.
+
+    Raises:
+        Conflict: Another writer was first; read again.
+        NotFound: An object has been deleted since; read again.
+    """
+    problems = []
+    for target, obj in found.objects.items():
+        patch = injection(target, obj, place, bundle)
+        if patch is None:
+            continue
+        try:
+            client.patch(target.resource, ObjectKey(target.name), patch)
+        except Forbidden:
+            problems.append(_without_rights(target, "patch"))
+    return problems

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""AdmissionReview and ConversionReview v1 as they come and go: decoded as far as needed, objects as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+ADMISSION: Final = ("admission.k8s.io/v1", "AdmissionReview")
+CONVERSION: Final = ("apiextensions.k8s.io/v1", "ConversionReview")
+
+_NOTHING = msgspec.Raw(b"null")
+
+
+class NotAReview(ValueError):
+    """The body is not the review that is expected here; the message says what it is instead."""
+
+
+class _Kind(msgspec.Struct, gc=False):
+    group: str
+    version: str
+    kind: str
+
+
+class _Who(msgspec.Struct, gc=False):
+    username: str = ""
+    uid: str = ""
+    groups: list[str] | None = None
+    extra: dict[str, list[str]] | None = None
+
+
+class AdmissionAsked(msgspec.Struct, gc=False, rename="camel"):
+    """The request of an AdmissionReview.
+
+    Attributes:
+        uid: Repeated in the answer.
+        kind: The kind of the objects.
+        operation: `CREATE`, `UPDATE`, `DELETE` or `CONNECT`.
+        user_info: Who asks.
+        sub_resource: The subresource.
+        name: The object's name.
+        namespace: Its namespace.
+        dry_run: Whether nothing will be stored.
+        object: The object as JSON; null for a deletion.
+        old_object: The object before it, for updates and deletions.
+        options: The options of the request.
+    """
+
+    uid: str
+    kind: _Kind
+    operation: str
+    user_info: _Who = msgspec.field(default_factory=_Who)
+    sub_resource: str = ""
+    name: str = ""
+    namespace: str = ""
+    dry_run: bool | None = None
+    object: msgspec.Raw = _NOTHING
+    old_object: msgspec.Raw = _NOTHING
+    options: dict[str, Any] | None = None
+
+
+class ConversionAsked(msgspec.Struct, gc=False, rename="camel"):
+    """The request of a ConversionReview.
+
+    Attributes:
+        uid: Repeated in the answer.
+        desired_api_version: The group and version that all objects are to have.
+        objects: The objects as JSON.
+    """
+
+    uid: str
+    desired_api_version: str = msgspec.field(name="desiredAPIVersion")
+    objects: list[msgspec.Raw]
+
+
+class _Review(msgspec.Struct, gc=False, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    request: msgspec.Raw = _NOTHING
+
+
+_review = msgspec.json.Decoder(_Review)
+_admission = msgspec.json.Decoder(AdmissionAsked)
+_conversion = msgspec.json.Decoder(ConversionAsked)
+
+
+def admission_of(body: bytes) -> AdmissionAsked:
+    """Return the request of an AdmissionReview v1.
+
+    Raises:
+        NotAReview: It is something else.
+    """
+    try:
+        asked = _admission.decode(_request_of(body, ADMISSION))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise NotAReview(f"not an AdmissionReview: {_plain(error)}") from error
+    if not asked.uid:
+        raise NotAReview("not an AdmissionReview: request.uid is empty")
+    return asked
+
+
+def conversion_of(body: bytes) -> ConversionAsked:
+    """Return the request of a ConversionReview v1.
+
+    Raises:
+        NotAReview: It is something else.
+    """
+    try:
+        return _conversion.decode(_request_of(body, CONVERSION))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise NotAReview(f"not a ConversionReview: {_plain(error)}") from error
+
+
+def _request_of(body: bytes, expected: tuple[str, str]) -> msgspec.Raw:
+    review = _review.decode(body)
+    found = (review.api_version, review.kind)
+    if found != expected:
+        shown = " ".join(part for part in found if part) or "an object without apiVersion and kind"
+        raise NotAReview(f"expected {' '.join(expected)}, got {shown[:200]}")
+    if bytes(review.request) == b"null":
+        raise NotAReview(f"this {review.kind} has no request")
+    return review.request
+
+
+def _plain(error: Exception) -> str:
+    return " ".join(str(error).replace("`", "").replace(" - at ", " at ").split())[:300]
+
+
+def answer(kind: tuple[str, str], response: Mapping[str, Any]) -> bytes:
+    """Return a review with this response, as JSON."""
+    return msgspec.json.encode({"apiVersion": kind[0], "kind": kind[1], "response": response})
+
+
+def shown_paths(causes: Sequence[Mapping[str, Any]]) -> str:
+    """Return the causes of a refusal as one text, as an API server lists those of its own: in brackets if several."""
+    texts = [f"{cause['field']}: {cause['message']}" if cause["field"] else str(cause["message"]) for cause in causes]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TLS contexts of a server: from certificates in memory, or from files that are read again when they change."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+from pathlib import Path
+
+import attrs
+
+from controller_runtime.core.errors import UsageError
+from controller_runtime.core.log import get_logger
+
+log = get_logger(__name__)
+
+LOOK = 10.0
+"""Seconds between two looks at the files of a certificate."""
+
+
+def server_context(certificate: bytes, key: bytes, client_authority: Path | None = None) -> ssl.SSLContext:
+    """Return a context for TLS 1.2 and later that presents a certificate.
+
+    Args:
+        certificate: The certificate, with those of authorities between it and the root, PEM.
+        key: Its key, PEM.
+        client_authority: A file of authorities, one of which must have signed the certificate of each client; None
+            asks clients for none.
+
+    Raises:
+        UsageError: The file of authorities cannot be read.
+        ssl.SSLError: They are no certificate and key, or do not belong together.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    if client_authority is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+        try:
+            context.load_verify_locations(client_authority)
+        except OSError as error:  # ssl's errors are OSErrors, too
+            raise UsageError(f"{client_authority} has no certificates of authorities: {error}") from error
+    _load(context, certificate + b"\n" + key)
+    return context
+
+
+def _load(context: ssl.SSLContext, pem: bytes) -> None:
+    """Load a chain from memory: `ssl` reads files alone, and the file system of a pod may be read-only."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("certificate")
+        try:
+            with open(descriptor, "wb", closefd=False) as file:
+                file.write(pem)
+            context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+        finally:
+            os.close(descriptor)
+        return
+    with tempfile.NamedTemporaryFile(prefix="controller-runtime-") as file:  # 0600
+        file.write(pem)
+        file.flush()
+        context.load_cert_chain(file.name)
+
+
+class PresentedCertificate:
+    """The certificate that a server presents to new connections; it changes when it is renewed.
+
+    Args:
+        client_authority: As for `server_context`.
+
+    Threads: any; a change is one assignment.
+    """
+
+    def __init__(self, client_authority: Path | None = None) -> None:
+        self._client_authority = client_authority
+        self._context: ssl.SSLContext | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a certificate yet."""
+        return self._context is not None
+
+    def present(self, certificate: bytes, key: bytes) -> None:
+        """Present this certificate from now on; the arguments are those of `server_context`."""
+        self._context = server_context(certificate, key, self._client_authority)
+
+    def context(self) -> ssl.SSLContext:
+        """Return the context for a new connection.
+
+        Raises:
+            ConnectionAbortedError: There is no certificate yet.
+        """
+        if self._context is None:
+            raise ConnectionAbortedError("there is no certificate yet")
+        return self._context
+
+
+@attrs.define(eq=False)
+class CertificateFiles:
+    """Presents the certificate of `tls.crt` and `tls.key` in a folder, such as a mounted Secret of cert-manager's.
+
+    Files that do not belong together are looked at again, because two files cannot be replaced at once. Until then the
+    last pair is presented.
+
+    Args:
+        folder: The folder.
+        presented: Gets the certificates.
+
+    Attributes:
+        problem: Why the files cannot be used; empty if they can.
+
+    Threads: one for `look`, any for the attribute.
+    """
+
+    folder: Path
+    presented: PresentedCertificate
+    problem: str = attrs.field(default="", init=False)
+    _seen: bytes = attrs.field(default=b"", init=False)
+
+    def look(self) -> float:
+        """Read the files, present what is new, and return the seconds until the next look."""
+        try:
+            certificate, key = ((self.folder / name).read_bytes() for name in ("tls.crt", "tls.key"))
+            if certificate + key != self._seen:
+                self.presented.present(certificate, key)
+                self._seen = certificate + key
+                log.info("certificate of webhooks loaded", folder=self.folder)
+            self.problem = ""
+        except (OSError, ssl.SSLError) as error:
+            text = f"{self.folder} has no usable tls.crt and tls.key: {error}"
+            if text != self.problem:
+                log.warning(text)
+            self.problem = text
+        return LOOK

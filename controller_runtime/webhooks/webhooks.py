@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The webhooks of a manager: what it serves, where, and its state."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.objects import ObjectKey
+from controller_runtime.api.resources import Resource
+from controller_runtime.client.client import Client
+from controller_runtime.core.errors import UsageError
+from controller_runtime.core.host import Host, Thread
+from controller_runtime.core.listening import bind
+from controller_runtime.core.log import get_logger
+from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.crd.definitions import DEFINITIONS
+from controller_runtime.webhooks.configurations import Place, configurations, conversion_of
+from controller_runtime.webhooks.converting import KindConversion
+from controller_runtime.webhooks.handler import Handler, Page
+from controller_runtime.webhooks.hooks import Hook
+from controller_runtime.webhooks.injecting import MUTATING, VALIDATING, Target
+
+log = get_logger(__name__)
+
+NAME, NAMESPACE = "webhooks", "operator-system"
+"""The service that configurations name unless `serve` gives another one: that of tests, where no service is needed."""
+
+FIRST_CERTIFICATE = 60.0
+"""Seconds that the first certificate may take before the manager gives up, as it does without a server."""
+
+
+@attrs.frozen(kw_only=True)
+class WebhookServing:
+    """How webhooks are served over TLS.
+
+    Attributes:
+        address: `HOST:PORT`, or `:PORT` for every interface.
+        name: The name of the service, of the configurations, and of the Secret, which adds `-certificates`.
+        namespace: The namespace of the service and the Secret.
+        url: The address that the server calls, such as `https://127.0.0.1:9443`, where no service leads to the program.
+        folder: A folder with `tls.crt` and `tls.key`, such as those of cert-manager; then no Secret is made, and the
+            configurations are left alone. None keeps an authority of the program's own.
+        client_authority: A file of authorities, one of which must have signed the certificate of the API server; None
+            lets every client call, as webhooks do that answer nothing secret.
+    """
+
+    address: str = ":9443"
+    name: str = NAME
+    namespace: str = NAMESPACE
+    url: str = ""
+    folder: Path | None = None
+    client_authority: Path | None = None
+
+
+class Webhooks:
+    """The webhooks of a manager; each replica serves them, whether it leads or not.
+
+    They are served from before the caches start until all else has ended: caches of kinds that are converted wait for
+    conversions, and what the controllers still write may be checked.
+
+    Args:
+        host: The manager's.
+        client: Keeps the certificates; it is not bound to a leadership.
+
+    Threads: `add` and `serve` one, before the manager runs; `handle` and the properties any.
+    """
+
+    def __init__(self, host: Host, client: Client) -> None:
+        self._host = host
+        self._client = client
+        self._hooks: dict[str, Hook[Any]] = {}
+        self._kinds: dict[tuple[str, str], KindConversion] = {}
+        self._pages: dict[str, Page] = {}
+        self._handler = Handler(host, self._hooks, (), self._pages)
+        self._serving: WebhookServing | None = None
+        self._place = Place(name=NAME, namespace=NAMESPACE)
+        self._is_serving = False
+        self._problem: Callable[[], str] = lambda: ""
+        self._port = 0
+        self._stack = ExitStack()
+
+    def add(self, *things: Hook[Any] | KindConversion) -> None:
+        """Serve webhooks, made by `Defaults`, `Checks` and `Converts`.
+
+        Raises:
+            UsageError: A name is taken, a kind has conversions already, or the webhooks are served already.
+        """
+        if self._is_serving:
+            raise UsageError("webhooks are added before the manager runs, since its configurations name them")
+        for thing in things:
+            if isinstance(thing, KindConversion):
+                if self._kinds.setdefault((thing.group, thing.kind), thing) is not thing:
+                    raise UsageError(
+                        f"{thing.kind} in {thing.group} has conversions already: give one Converts all of them"
+                    )
+            elif self._hooks.setdefault(thing.path, thing) is not thing:
+                raise UsageError(f"the webhook {thing.name} is there already: give the other one a name of its own")
+        self._handler = Handler(self._host, self._hooks, tuple(self._kinds.values()), self._pages)
+
+    def serve(self, serving: WebhookServing) -> None:
+        """Serve over TLS, from the manager's start to its end; without this they are called in process alone, by tests.
+
+        Raises:
+            UsageError: They are served already.
+        """
+        if self._is_serving:
+            raise UsageError("webhooks are served already")
+        self._serving = serving
+        self._place = Place(name=serving.name, namespace=serving.namespace, url=serving.url)
+
+    def show(self, path: str, page: Page) -> None:
+        """Answer GET requests of a path over the same TLS; `page` decides who may read it."""
+        self._pages[path] = page
+
+    def __bool__(self) -> bool:
+        """Return whether anything is declared."""
+        return bool(self._hooks or self._kinds or self._pages)
+
+    @property
+    def service(self) -> ObjectKey:
+        """The name and the namespace of the service that configurations name."""
+        return ObjectKey(self._place.name, self._place.namespace)
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether requests are answered: from before the manager's caches start until its end."""
+        return self._is_serving
+
+    @property
+    def hooks(self) -> list[Hook[Any]]:
+        """The admission webhooks."""
+        return [*self._hooks.values()]
+
+    @property
+    def converted(self) -> frozenset[str]:
+        """The names of the definitions whose versions are converted here."""
+        return frozenset(kind.definition for kind in self._kinds.values())
+
+    @property
+    def port(self) -> int:
+        """The port that is served; 0 if none is."""
+        return self._port
+
+    def handle(self, request: HTTPRequest) -> HTTPResponse:
+        """Return the answer to a request of an API server; it never raises. Threads: any; the functions run on it."""
+        return self._handler.handle(request)
+
+    def installed_objects(self) -> list[dict[str, Any]]:
+        """Return the configurations that register the webhooks at their present place, without authorities."""
+        return configurations(self.hooks, self._place)
+
+    def with_conversion(self, definition: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a definition with the place of its conversion, if its versions are converted here."""
+        if definition["metadata"]["name"] not in self.converted:
+            return definition
+        made = copy.copy(dict(definition))
+        made["spec"] = {**made["spec"], "conversion": conversion_of(self._place)}
+        return made
+
+    def problem(self) -> str:
+        """Return why the webhooks are not served, or not trusted yet, in one line; empty if all is well."""
+        if not self or self._serving is None:
+            return ""
+        return self._problem() if self._is_serving else "the webhooks are not served yet"
+
+    def start(self, stop: Stop) -> None:
+        """Begin to serve, and return once there is a certificate to present, or `stop` is set.
+
+        Raises:
+            UsageError: The address cannot be bound, there is no certificate, or a package is missing.
+        """
+        if self and self._serving is not None:
+            self._start_server(self._serving, stop)
+        self._is_serving = True
+
+    def close(self) -> None:
+        """Stop serving. Idempotent."""
+        self._is_serving = False
+        self._stack.close()
+
+    def _start_server(self, serving: WebhookServing, stop: Stop) -> None:
+        # Imported here, because programs without webhooks need neither TLS nor the packages of the extra.
+        from controller_runtime.webhooks.serving import TLSServer
+        from controller_runtime.webhooks.tls import PresentedCertificate
+
+        presented = PresentedCertificate(serving.client_authority)
+        look = self._keeping(serving, presented)
+        own = Stop(self._host, "webhooks stop")
+        own.on_set(lambda: _pass_on(own, stop))
+        listener = self._stack.enter_context(bind(serving.address))
+        deadline = self._host.monotonic() + FIRST_CERTIFICATE
+        wait = look()
+        while not presented.is_there and not stop.wait(wait):
+            if self._host.monotonic() >= deadline:
+                raise UsageError(f"webhooks cannot be served: {self._problem()}")
+            wait = look()
+        server = TLSServer(self._host, own, listener, presented.context, self.handle, self._handler.limit_of)
+        self._stack.enter_context(server)
+        thread = spawn(self._host, own, "webhook-certificates", lambda: _keep(look, own))
+        self._stack.callback(_end, own, thread)
+        self._port = listener.getsockname()[1]
+        log.info("serving webhooks", port=self._port, webhooks=len(self._hooks), kinds=len(self._kinds))
+
+    def _keeping(self, serving: WebhookServing, presented: Any) -> Callable[[], float]:
+        """Return the function that keeps the certificate, and note where its problem is found."""
+        if serving.folder is not None:
+            from controller_runtime.webhooks.tls import CertificateFiles
+
+            files = CertificateFiles(serving.folder, presented)
+            self._problem = lambda: files.problem
+            return files.look
+        from controller_runtime.webhooks.certificates import CertificateKeeper
+
+        keeper = CertificateKeeper(self._host, self._client, self._place, self.targets(), presented.present)
+        self._problem = lambda: keeper.problem
+        return keeper.look
+
+    def kept(self) -> list[tuple[Resource[Any], tuple[str, ...], str]]:
+        """Return the objects that certificates of the program's own are kept in: resource, names and namespace."""
+        if not self or self._serving is None or self._serving.folder is not None:
+            return []
+        from controller_runtime.webhooks.certificates import SECRETS, SUFFIX
+
+        shared = [(target.resource, (target.name,), "") for target in self.targets()]
+        return [(SECRETS, (f"{self._place.name}{SUFFIX}",), self._place.namespace), *shared]
+
+    def targets(self) -> list[Target]:
+        """Return the objects that name the authority of these webhooks."""
+        kinds = {each["kind"] for each in self.installed_objects()}
+        resources = [each for each in (MUTATING, VALIDATING) if each.kind in kinds]
+        return [
+            *(Target(resource, self._place.name) for resource in resources),
+            *(Target(DEFINITIONS, name) for name in sorted(self.converted)),
+        ]
+
+
+def _pass_on(own: Stop, stop: Stop) -> None:
+    if own.failure is not None:
+        stop.fail(own.failure)
+
+
+def _keep(look: Callable[[], float], stop: Stop) -> None:
+    while not stop.wait(look()):
+        pass
+
+
+def _end(stop: Stop, thread: Thread) -> None:
+    stop.set()
+    thread.join_until(None)

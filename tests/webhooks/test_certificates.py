@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replicas share one authority in a Secret, renew it with overlap, and have the server trust it."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from kit.certifying import NAME, PLACE, SECRET, certified
+
+from controller_runtime import ObjectKey
+from controller_runtime.crd import DEFINITIONS
+from controller_runtime.webhooks.certificates import SECRETS, names_of
+from controller_runtime.webhooks.configurations import Place
+from controller_runtime.webhooks.injecting import VALIDATING, Target, injection
+
+
+@pytest.mark.scenario("WH-08")
+@pytest.mark.parametrize("seed", range(4))
+def test_replicas_that_start_together_share_one_authority(seed: int) -> None:
+    with certified(seed) as run:
+        run.install()
+        replicas = [run.start(name) for name in ("a", "b", "c")]
+        run.settle(10)
+
+        assert len(run.bundle()) == 1
+        assert len({replica.presented[-1] for replica in replicas}) == 1
+        assert [len(replica.presented) for replica in replicas] == [1, 1, 1]
+        assert {replica.keeper.problem for replica in replicas} == {""}
+        assert run.data()["ca.crt"] == base64.b64encode(b"".join(_pem(each) for each in run.bundle())).decode()
+
+
+def _pem(certificate: object) -> bytes:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return certificate.public_bytes(Encoding.PEM)  # type: ignore[attr-defined,no-any-return]
+
+
+@pytest.mark.scenario("WH-09")
+def test_years_of_rotation_never_present_what_the_server_does_not_trust() -> None:
+    with certified() as run:
+        run.install()
+        first = run.start("a")
+        run.settle(10)
+        second = run.start("b")  # it looks at other times than the first, so it presents the old one for a while
+        run.settle(5)
+        authorities = {*run.bundle()}
+        for _ in range(26):
+            run.pass_days(20)
+            run.settle(60)  # the next authority signs once it has been trusted for this long
+            authorities |= {*run.bundle()}
+            assert len(run.bundle()) <= 2
+
+        assert first.presented == second.presented
+        # In 520 days: a leaf each 60 days, an authority each 243.
+        assert 9 <= len(first.presented) <= 11
+        assert len(authorities) == 3
+
+
+def test_a_certificate_is_replaced_at_two_thirds_of_its_life_and_not_before() -> None:
+    with certified() as run:
+        run.install()
+        replica = run.start("a")
+        run.settle(5)
+        run.pass_days(59)
+        before = len(replica.presented)
+        run.pass_days(2)
+
+        assert (before, len(replica.presented)) == (1, 2)
+
+
+def test_a_secret_that_is_deleted_or_broken_is_made_again() -> None:
+    with certified() as run:
+        run.install()
+        replica = run.start("a")
+        run.settle(5)
+        data = run.data()
+        run.user.delete(SECRETS, SECRET)
+        run.settle(25)
+
+        assert run.data() == data  # from memory, since other replicas present it
+        run.user.patch(SECRETS, SECRET, {"data": {"signer.key": data["tls.key"]}})
+        run.simulation.advance(25)
+        run.settle(5)
+
+        assert run.data() != data
+        assert len(replica.presented) == 2
+
+
+def test_a_bundle_that_another_hand_removes_is_put_back() -> None:
+    with certified() as run:
+        run.install()
+        run.start("a")
+        run.settle(5)
+        config = {"webhook": {"clientConfig": {"caBundle": None}}}
+        run.user.patch(DEFINITIONS, ObjectKey(NAME), {"spec": {"conversion": config}})
+        run.simulation.advance(25)
+
+        assert len(run.bundle()) == 1
+
+
+def test_a_definition_that_comes_later_is_trusted_then(caplog: pytest.LogCaptureFixture) -> None:
+    with certified() as run:
+        replica = run.start("a")
+        run.simulation.advance(10)
+        assert replica.keeper.problem == ""  # nothing calls, so nothing distrusts
+        assert "is missing" not in caplog.text
+        run.simulation.advance(20)
+        assert f"CustomResourceDefinition {NAME} is missing" in caplog.text
+        run.install()
+        run.simulation.advance(5)
+
+        assert len(run.bundle()) == 1
+
+
+def _role(*rules: dict[str, list[str]]) -> list[tuple[object, dict[str, object]]]:
+    from controller_runtime import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES
+
+    group = "rbac.authorization.k8s.io"
+    subject = {"kind": "User", "apiGroup": group, "name": "replica"}
+    ref = {"apiGroup": group, "kind": "ClusterRole", "name": "replica"}
+    return [
+        (CLUSTER_ROLES, {"metadata": {"name": "replica"}, "rules": list(rules)}),
+        (CLUSTER_ROLE_BINDINGS, {"metadata": {"name": "replica"}, "roleRef": ref, "subjects": [subject]}),
+    ]
+
+
+def test_without_the_right_to_write_definitions_one_line_says_what_to_apply(caplog: pytest.LogCaptureFixture) -> None:
+    with certified() as run:
+        run.install()
+        secrets = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "create", "update"]}
+        reads = {"apiGroups": [DEFINITIONS.group], "resources": [DEFINITIONS.plural], "verbs": ["get"]}
+        for kind, body in _role(secrets, reads):
+            run.user.create(kind, body)  # type: ignore[call-overload]
+        replica = run.start("a", user="replica")
+        run.simulation.advance(120)
+
+        line = f"no right to patch CustomResourceDefinition {NAME}: apply roles.yaml of this program's manifests"
+        assert caplog.text.count(line) == 1
+        assert replica.keeper.problem.startswith(line)
+        assert len(replica.presented) == 1
+
+
+def test_without_the_right_to_keep_a_secret_one_line_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    with certified() as run:
+        run.install()
+        replica = run.start("a", user="replica")
+        run.simulation.advance(30)
+
+        assert caplog.text.count("the Secret default/hooks-certificates cannot be kept") == 1
+        assert "apply roles.yaml of this program's manifests" in replica.keeper.problem
+
+
+def test_only_the_webhooks_of_this_place_get_the_bundle() -> None:
+    ours = {"name": "a.b.c", "clientConfig": PLACE.client_config("/a.b.c")}
+    theirs = {"name": "x.y.z", "clientConfig": {"url": "https://example.com/", "caBundle": "dGhlaXJz"}}
+    obj = {"metadata": {"name": "hooks", "resourceVersion": "7"}, "webhooks": [ours, theirs]}
+    target = Target(VALIDATING, "hooks")
+
+    patch = injection(target, obj, PLACE, b"bundle")
+
+    assert patch is not None
+    assert patch["metadata"] == {"resourceVersion": "7"}
+    assert patch["webhooks"][0]["clientConfig"]["caBundle"] == base64.b64encode(b"bundle").decode()
+    assert patch["webhooks"][1] == theirs
+    assert injection(target, {**obj, "webhooks": patch["webhooks"]}, PLACE, b"bundle") is None
+
+
+def test_a_certificate_is_for_the_names_of_the_service_or_for_the_host_of_the_address() -> None:
+    assert names_of(PLACE)[0] == "hooks.default.svc"  # the name that API servers verify
+    assert names_of(Place(name="hooks", namespace="default", url="https://127.0.0.1:9443")) == ["127.0.0.1"]

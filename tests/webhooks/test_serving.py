@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Webhooks over TLS on real sockets: kept connections, bounds, renewed certificates, files, client certificates."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kit.cabins import Cabin
+from kit.reviewing import admission_review
+
+from controller_runtime import Client, Manager, ObjectKey, SystemHost, UsageError
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.core.stop import Stop
+from controller_runtime.webhooks import Admission, Checks, Refused, WebhookServing, serving
+from controller_runtime.webhooks.authority import Certificates, Pair, created, new_leaf
+from controller_runtime.webhooks.certificates import SECRETS
+from controller_runtime.webhooks.tls import CertificateFiles, PresentedCertificate
+
+HOST = SystemHost()
+NOW = datetime.now(UTC)
+CHECKS = "/checks.cabins.v1.example.com"
+HUT = {"apiVersion": "example.com/v1", "kind": "Cabin", "metadata": {"name": "hut"}, "spec": {"beds": 3}}
+REVIEW = json.dumps(admission_review(HUT)).encode()
+JSON = {"content-type": "application/json"}
+
+
+def odd(cabin: Cabin, request: Admission[Cabin]) -> Refused | None:
+    return Refused("spec.beds", "odd") if cabin.spec.beds % 2 else None
+
+
+def manager() -> Manager:
+    made = Manager(HOST, InProcessTransport(HOST, APIServer(HOST)))
+    made.webhooks.add(Checks(Cabin, odd))
+    return made
+
+
+def trusting(*authorities: bytes) -> ssl.SSLContext:
+    return ssl.create_default_context(cadata=b"".join(authorities).decode())
+
+
+def connected(port: int, context: ssl.SSLContext) -> http.client.HTTPSConnection:
+    return http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=10)
+
+
+def asked(connection: http.client.HTTPSConnection, body: bytes = REVIEW, path: str = CHECKS) -> tuple[int, bytes]:
+    connection.request("POST", f"{path}?timeout=10s", body, JSON)
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+def asked_once(port: int, context: ssl.SSLContext) -> tuple[int, bytes]:
+    with closing(connected(port, context)) as connection:
+        return asked(connection)
+
+
+@contextmanager
+def served(folder: Path, certificates: Certificates, **options: Any) -> Iterator[tuple[int, Manager]]:
+    """Serve the webhooks of a manager with the certificate of a folder."""
+    write(folder, certificates.leaf)
+    made = manager()
+    made.webhooks.serve(WebhookServing(address="127.0.0.1:0", folder=folder, **options))
+    made.webhooks.start(made.stopping)
+    try:
+        yield made.webhooks.port, made
+    finally:
+        made.webhooks.close()
+
+
+def write(folder: Path, leaf: Pair) -> None:
+    (folder / "tls.crt").write_bytes(leaf.certificate)
+    (folder / "tls.key").write_bytes(leaf.key)
+
+
+def test_reviews_are_answered_over_one_kept_connection(tmp_path: Path) -> None:
+    certificates = created(NOW, ["127.0.0.1"])
+    with served(tmp_path, certificates) as (port, _):
+        connection = connected(port, trusting(certificates.bundle))
+        answers = [asked(connection) for _ in range(3)]
+        local = connection.sock.getsockname()
+        status, body = asked(connection, b"{}")
+        version = connection.sock.version()
+
+        assert connection.sock.getsockname() == local
+        connection.close()
+
+    assert {each[0] for each in answers} == {200}
+    assert json.loads(answers[0][1])["response"]["status"]["details"]["causes"][0]["field"] == "spec.beds"
+    assert (status, b"expected admission.k8s.io/v1 AdmissionReview" in body) == (400, True)
+    assert version in ("TLSv1.2", "TLSv1.3")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        pytest.param(b"POST /checks HTTP/1.1\r\nContent-Length: 3000000000\r\n\r\n", 404, id="a body for nothing"),
+        pytest.param(b"POST %s HTTP/1.1\r\nContent-Length: 3000000000\r\n\r\n" % CHECKS.encode(), 413, id="3 GB"),
+        pytest.param(b"POST %s HTTP/1.1\r\nContent-Length: -1\r\n\r\n" % CHECKS.encode(), 400, id="less than nothing"),
+        pytest.param(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 411, id="without a length"),
+        pytest.param(b"nonsense\r\n\r\n", 400, id="no HTTP"),
+        pytest.param(b"GET / HTTP/1.1\r\nA: " + b"x" * 70_000 + b"\r\n\r\n", 431, id="a long head"),
+    ],
+)
+def test_what_is_no_request_gets_a_status_and_the_end_of_its_connection(
+    tmp_path: Path, sent: bytes, status: int
+) -> None:
+    certificates = created(NOW, ["127.0.0.1"])
+    with (
+        served(tmp_path, certificates) as (port, _),
+        socket.create_connection(("127.0.0.1", port), timeout=10) as plain,
+        trusting(certificates.bundle).wrap_socket(plain, server_hostname="127.0.0.1") as secured,
+    ):
+        secured.sendall(sent)
+        answer = b""
+        while data := secured.recv(4096):
+            answer += data
+
+    assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+    assert b"connection: close" in answer
+
+
+def test_peers_that_hold_connections_do_not_keep_others_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "MOST_CONNECTIONS", 3)
+    certificates = created(NOW, ["127.0.0.1"])
+    with served(tmp_path, certificates) as (port, _), ExitStack() as stack:
+        context = trusting(certificates.bundle)
+        held = [connected(port, context) for _ in range(5)]
+        for each in held:
+            stack.callback(each.close)
+            assert asked(each)[0] == 200
+
+
+def test_older_versions_of_tls_and_unknown_authorities_are_refused(tmp_path: Path) -> None:
+    certificates = created(NOW, ["127.0.0.1"])
+    with served(tmp_path, certificates) as (port, _):
+        old = trusting(certificates.bundle)
+        old.set_ciphers("DEFAULT@SECLEVEL=0")
+        with pytest.warns(DeprecationWarning, match="TLS"):
+            old.minimum_version, old.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
+        with pytest.raises(OSError):  # noqa: PT011  an SSLError or a reset, by the version of OpenSSL
+            asked_once(port, old)
+        with pytest.raises(ssl.SSLCertVerificationError):
+            asked_once(port, trusting(created(NOW, ["127.0.0.1"]).bundle))
+
+
+def test_clients_without_a_certificate_are_refused_if_one_is_asked_for(tmp_path: Path) -> None:
+    certificates, clients = created(NOW, ["127.0.0.1"]), created(NOW, ["api-server"])
+    authority = tmp_path / "clients.crt"
+    authority.write_bytes(clients.bundle)
+    with served(tmp_path, certificates, client_authority=authority) as (port, _):
+        known = trusting(certificates.bundle)
+        pem = tmp_path / "client.pem"
+        # The leaf of a server: OpenSSL refuses its purpose, as it does that of a client without one.
+        pem.write_bytes(clients.leaf.key + clients.leaf.certificate)
+        known.load_cert_chain(pem)
+        for context in (known, trusting(certificates.bundle)):
+            with pytest.raises(OSError):  # noqa: PT011  an SSLError or a reset, by when the refusal arrives
+                asked_once(port, context)
+
+
+def test_files_are_read_again_when_they_change_and_a_pair_that_does_not_fit_is_left_out(tmp_path: Path) -> None:
+    first, presented = created(NOW, ["one.example"]), PresentedCertificate()
+    files = CertificateFiles(tmp_path, presented)
+    files.look()
+    assert "has no usable tls.crt and tls.key" in files.problem
+    write(tmp_path, first.leaf)
+    files.look()
+    context = presented.context()
+    files.look()
+    assert presented.context() is context  # unchanged files are not loaded again
+    second = new_leaf(first.signer, NOW, ["two.example"])
+    (tmp_path / "tls.crt").write_bytes(second.certificate)
+    files.look()
+    assert files.problem
+    assert presented.context() is context
+    write(tmp_path, second)
+    files.look()
+
+    assert files.problem == ""
+    assert presented.context() is not context
+
+
+def test_a_manager_makes_its_certificate_before_its_caches_start() -> None:
+    host = HOST
+    server = APIServer(host)
+    made = Manager(host, InProcessTransport(host, server))
+    made.webhooks.add(Checks(Cabin, odd))
+    made.webhooks.serve(
+        WebhookServing(address="127.0.0.1:0", name="hooks", namespace="default", url="https://127.0.0.1:1")
+    )
+    assert made.webhooks_problem() == "the webhooks are not served yet"
+    made.webhooks.start(made.stopping)
+    try:
+        secret = Client(host, InProcessTransport(host, server)).get(SECRETS, ObjectKey("hooks-certificates", "default"))
+        bundle = base64.b64decode(secret["data"]["ca.crt"])
+        assert asked_once(made.webhooks.port, trusting(bundle))[0] == 200
+    finally:
+        made.webhooks.close()
+
+
+def test_an_address_in_use_and_a_folder_without_files_are_errors_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller_runtime.webhooks.webhooks.FIRST_CERTIFICATE", 0.0)
+    monkeypatch.setattr("controller_runtime.webhooks.tls.LOOK", 0.01)
+    empty = manager()
+    empty.webhooks.serve(WebhookServing(address="127.0.0.1:0", folder=tmp_path))
+    with pytest.raises(UsageError, match=r"webhooks cannot be served: .* has no usable tls.crt"):
+        empty.webhooks.start(Stop(HOST))
+    empty.webhooks.close()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        other = manager()
+        other.webhooks.serve(WebhookServing(address=f"127.0.0.1:{taken.getsockname()[1]}", folder=tmp_path))
+        with pytest.raises(UsageError, match="it is in use"):
+            other.webhooks.start(Stop(HOST))
