@@ -20,7 +20,7 @@ from controller_runtime.apiserver.list_options import ListOptions, is_watch
 from controller_runtime.apiserver.options import DeleteOptions, Query, check_segment, query_of
 from controller_runtime.apiserver.reads.forms import Form
 from controller_runtime.apiserver.reads.listing import Page, page_of
-from controller_runtime.apiserver.reads.negotiation import Now, form_for, line_form_for
+from controller_runtime.apiserver.reads.negotiation import Now, check_no_table, form_for, line_form_for
 from controller_runtime.apiserver.reads.selection import Selection
 from controller_runtime.apiserver.reads.watch import check_watch, open_watch
 from controller_runtime.apiserver.routes import Route
@@ -137,6 +137,7 @@ class Verbs:
         headers = request.headers
         content = Content(request.body, headers.get("content-type", ""), query, headers.get("user-agent", ""), user)
         if verb == "create" and route.subresource and route.kind is POD:
+            check_no_table(accept)
             self._pod_parts.create(route, content)
             return succeeded(201, accept)
         written = self._written(verb, route, content)

@@ -103,7 +103,9 @@ def _reason(answer: Normal) -> str:
 
 
 def _message(answer: Normal) -> str:
-    return str(answer.body.get("message", "")) if isinstance(answer.body, dict) else str(answer.body)
+    text = str(answer.body.get("message", "")) if isinstance(answer.body, dict) else str(answer.body)
+    head, several, faults = text.partition("errors:\n  ")  # a real server finds them in a map, in any order
+    return head + several + "\n  ".join(sorted(faults.split("\n  "))) if several else text
 
 
 def _kind(answer: Normal) -> str:

@@ -56,6 +56,16 @@ def form_for(kind: Kind, accept: str, include: str, now: Now, *, is_list: bool =
     raise only_accepted(DOCUMENTS)
 
 
+def check_no_table(accept: str) -> None:
+    """Refuse a request that is answered by no object if its client accepts nothing but tables.
+
+    Raises:
+        StatusError: 406.
+    """
+    if "Table" in accept and all(parameters.get("as") == "Table" for _, parameters in _candidates(accept)):
+        raise only_accepted(DOCUMENTS)
+
+
 def line_form_for(kind: Kind, accept: str, include: str, now: Now) -> LineForm:
     """Return the form of a watch. Arguments and errors are those of `form_for`; YAML is refused, as it has no lines."""
     if accept in _PLAIN:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
 from controller_runtime.api.quantities import parse_quantity
 from controller_runtime.apiserver.kinds.registry import Kind
 from controller_runtime.apiserver.rules.pod_defaults import CONTAINERS
+from controller_runtime.apiserver.rules.pod_warnings import of_name, of_pod
 from controller_runtime.apiserver.rules.rules import Object, Rules, part, with_status_of
 
 DEFAULT_GRACE = 30  # seconds
@@ -34,6 +35,11 @@ class PodRules(Rules):
         if spec.get("schedulingGates"):
             status["conditions"] = [{**_GATED, "lastTransitionTime": metadata["creationTimestamp"]}]
         return {**obj, "metadata": metadata, "spec": spec, "status": status}
+
+    def warnings(self, obj: Object, old: Object | None) -> list[str]:
+        if old is not None:  # as a real server, for which pods change too often
+            return []
+        return [*of_name(obj["metadata"], "the Pod's hostname"), *of_pod(part(obj, "spec"), "spec")]
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
         if subresource == "status":
@@ -69,10 +75,14 @@ def _quality(spec: Object) -> str:
         resources = [part(container, "resources") for container in _containers(spec)]
     if not any(resources):
         return "BestEffort"
-    requests, limits = (_together(resources, side) for side in ("requests", "limits"))
+    requests: dict[str, Decimal] = {}
+    limits: dict[str, Decimal] = {}
+    is_bounded = True
+    for one in resources:
+        _add(requests, one.get("requests"))
+        is_bounded &= _add(limits, one.get("limits")) == len(_COUNTED)
     if not requests and not limits:
         return "BestEffort"
-    is_bounded = all(len(_together([one], "limits")) == len(_COUNTED) for one in resources)
     return "Guaranteed" if is_bounded and requests == limits else "Burstable"
 
 
@@ -80,15 +90,17 @@ _COUNTED = ("cpu", "memory")
 _amount = functools.lru_cache(maxsize=1024)(parse_quantity)
 
 
-def _together(resources: Sequence[Object], side: str) -> dict[str, Decimal]:
-    """Return the amounts of processors and memory in one side of some resources: no others count for the quality."""
-    total: dict[str, Decimal] = {}
-    for one in resources:
-        named = one.get(side) or {}
-        for name in _COUNTED:
-            if name in named and (amount := _amount(named[name])) > 0:
-                total[name] = total.get(name, 0) + amount
-    return total
+def _add(total: dict[str, Decimal], amounts: Mapping[str, str] | None) -> int:
+    """Add amounts of processors and memory to a total, and return how many there are: no others count for the quality.
+
+    An amount of zero is none.
+    """
+    count = 0
+    for name in _COUNTED if amounts else ():
+        if amounts and name in amounts and (amount := _amount(amounts[name])) > 0:
+            total[name] = total[name] + amount if name in total else amount
+            count += 1
+    return count
 
 
 def _containers(spec: Object) -> Iterator[Object]:

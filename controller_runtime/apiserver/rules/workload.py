@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from controller_runtime.apiserver.kinds.kind import Kind
+from controller_runtime.apiserver.rules.pod_warnings import of_name, of_pod
 from controller_runtime.apiserver.rules.rules import Object, Rules, part
 from controller_runtime.apiserver.rules.type_defaults import TEMPLATE_GENERATION
 
+_HOST_NAMES = "Pod names and hostnames"
 _ALL_REVISIONS = (
     "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
 )
@@ -17,10 +21,26 @@ class SpecRules(Rules):
 
     Args:
         status: The status of a new object; empty if None.
+        template: The path of its template of pods, of which clients are warned; empty if it has none.
     """
 
-    def __init__(self, status: Object | None = None) -> None:
+    _names_pods = True  # names of pods, and so of hosts, begin with the name of the object
+
+    def __init__(self, status: Object | None = None, template: Sequence[str] = ()) -> None:
         self._status = status or {}
+        self._template = template
+
+    def warnings(self, obj: Object, old: Object | None) -> list[str]:
+        if not self._template or (old is not None and self._is_same(obj, old)):
+            return []
+        found = of_name(obj["metadata"], _HOST_NAMES) if old is None and self._names_pods else []
+        template = obj
+        for step in self._template:
+            template = part(template, step)
+        return [*found, *of_pod(part(template, "spec"), f"{'.'.join(self._template)}.spec")]
+
+    def _is_same(self, obj: Object, old: Object) -> bool:
+        return part(obj, "spec") == part(old, "spec")
 
     def on_create(self, obj: Object) -> Object:
         metadata = {**obj["metadata"], "generation": 1}
@@ -66,6 +86,9 @@ class JobRules(SpecRules):
 class DeploymentRules(SpecRules):
     """A change of a deployment's annotations is a new generation, too: they are copied to its replica sets."""
 
+    def _is_same(self, obj: Object, old: Object) -> bool:
+        return super()._is_same(obj, old) and not self._is_other(old["metadata"], obj["metadata"])
+
     def _is_other(self, before: Object, after: Object) -> bool:
         return bool((before.get("annotations") or {}) != (after.get("annotations") or {}))
 
@@ -77,12 +100,20 @@ class DeploymentRules(SpecRules):
 class StatefulSetRules(SpecRules):
     """A stateful set that keeps all of its revisions is warned of."""
 
+    _names_pods = False
+
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
-        return [_ALL_REVISIONS] if part(obj, "spec").get("revisionHistoryLimit", 0) < 0 else []
+        found = super().warnings(obj, old)
+        return [*found, _ALL_REVISIONS] if part(obj, "spec").get("revisionHistoryLimit", 0) < 0 else found
 
 
 class DaemonSetRules(SpecRules):
     """The versions of a daemon set's template are numbered in an annotation, which clients do not write."""
+
+    _names_pods = False
+
+    def _is_same(self, obj: Object, old: Object) -> bool:
+        return part(obj, "spec").get("template") == part(old, "spec").get("template")
 
     def on_create(self, obj: Object) -> Object:
         made = super().on_create(obj)
@@ -98,6 +129,11 @@ class DaemonSetRules(SpecRules):
 
 class TemplateRules(Rules):
     """The generation of a pod template rises with a change of it."""
+
+    def warnings(self, obj: Object, old: Object | None) -> list[str]:
+        if old is not None and obj.get("template") == old.get("template"):
+            return []
+        return of_pod(part(part(obj, "template"), "spec"), "template.spec")
 
     def on_create(self, obj: Object) -> Object:
         return {**obj, "metadata": {**obj["metadata"], "generation": 1}}
@@ -124,10 +160,14 @@ def _numbered(daemon_set: Object, number: int) -> Object:
     return {**daemon_set, "metadata": {**metadata, "annotations": annotations}}
 
 
-DEPLOYMENT_RULES = DeploymentRules()
-REPLICA_SET_RULES = SpecRules({"replicas": 0})
-STATEFUL_SET_RULES = StatefulSetRules({"availableReplicas": 0, "replicas": 0})
+_TEMPLATE = ("spec", "template")
+DEPLOYMENT_RULES = DeploymentRules(None, _TEMPLATE)
+REPLICA_SET_RULES = SpecRules({"replicas": 0}, _TEMPLATE)
+STATEFUL_SET_RULES = StatefulSetRules({"availableReplicas": 0, "replicas": 0}, _TEMPLATE)
 DAEMON_SET_RULES = DaemonSetRules(
     {"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0},
+    _TEMPLATE,
 )
-CONTROLLER_RULES = SpecRules({"replicas": 0})
+CONTROLLER_RULES = SpecRules({"replicas": 0}, _TEMPLATE)
+JOB_RULES = JobRules(None, _TEMPLATE)
+CRON_JOB_RULES = SpecRules(None, ("spec", "jobTemplate", "spec", "template"))

@@ -89,7 +89,7 @@ def _check_types(kind: Kind, raw: Mapping[str, Any]) -> None:
     bare = {name: value for name, value in raw.items() if name not in ("kind", "apiVersion")}
     first, more = told(typed.faults(kind.schema, bare))
     if first:
-        faults = [*sorted(map(abbreviated, first)), *([more] if more else [])]
+        faults = [*map(abbreviated, first), *([more] if more else [])]
         text = faults[0] if len(faults) == 1 else "\n  ".join(["errors:", *faults])
         raise status.untyped(f"failed to create typed patch object ({_shown(kind, raw)}): {text}")
 

@@ -76,7 +76,8 @@ class Commits:
         if dry_run:
             taken = self._storage.get(kind.resource, key) is not None
             version = named_version(obj)
-            return name, None if taken else draft.at(version) if version else draft.unversioned()
+            has_version = version or obj["metadata"].get("resourceVersion") == "0"
+            return name, None if taken else draft.at(version) if has_version else draft.unversioned()
         if named_version(obj):
             with warned_of(rules_of(kind).warnings(obj, None)):
                 raise untyped("resourceVersion should not be set on objects to be created")

@@ -146,18 +146,23 @@ def mark(kind: Kind, old: Object, options: DeleteOptions, now: datetime) -> Obje
     metadata = dict(old["metadata"])
     if kind is NAMESPACE and "deletionTimestamp" in metadata and part(old, "spec").get("finalizers"):
         return old  # until its content is gone, another deletion says nothing new
-    if kind is not DEFINITION:  # its objects are deleted first, whatever propagation policy is asked for
-        _set_finalizers(kind, metadata, options)
     grace = min(deletion_grace(kind, old, options.grace_period_seconds), _LONGEST_GRACE)
+    left = metadata.get("deletionGracePeriodSeconds")
+    shortens = options.grace_period_seconds is not None and grace < (left or 0)
+    is_pending = kind is POD and bool(left) and "deletionTimestamp" in metadata
+    # The objects of a definition are deleted first, whatever propagation policy is asked for, and a pod that is ending
+    # keeps its policy unless it shall end sooner.
+    if kind is not DEFINITION and (shortens or not is_pending):
+        _set_finalizers(kind, metadata, options)
     if "deletionTimestamp" not in metadata:
         metadata["deletionTimestamp"] = timestamp(now + timedelta(seconds=grace))
         if kind not in _ENDED_BY_THE_SERVER:
             metadata["deletionGracePeriodSeconds"] = grace
             if metadata.get("generation", 0) > 0:
                 metadata["generation"] += 1
-    elif options.grace_period_seconds is not None and grace < (left := metadata.get("deletionGracePeriodSeconds", 0)):
+    elif shortens:
         ends = datetime.fromisoformat(metadata["deletionTimestamp"])
-        metadata["deletionTimestamp"] = timestamp(ends - timedelta(seconds=left - grace))
+        metadata["deletionTimestamp"] = timestamp(ends - timedelta(seconds=(left or 0) - grace))
         metadata["deletionGracePeriodSeconds"] = grace
     marked = {**old, "metadata": metadata}
     return rules_of(kind).on_delete(marked, now)

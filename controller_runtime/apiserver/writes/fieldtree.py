@@ -232,7 +232,7 @@ def ambiguities(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[
     """Yield the errors in a configuration's lists with parts: elements without keys, and elements with equal ones."""
     seen = set()
     for index, (step, child, item) in enumerate(_parts(schema, value) or ()):
-        if step == "k:{}":
+        if step == "k:{}" and not (schema and item.keys() & set(schema.list_keys)):
             keys = " ".join(f'"{name}"' for name in (schema.list_keys if schema else ()))
             yield (
                 f"{text_of(path)}: element {index}: associative list with keys has an element that omits all key "

@@ -286,5 +286,7 @@ def _warnings(route: Route, obj: Object, old: Object | None, raw: bytes) -> Sequ
     """
     if route.subresource == "status":
         return ()
+    if route.sent is SCALE and old is not None:
+        obj = scaled(route.kind, old, obj)
     seen = msgspec.json.decode(raw) if route.kind is SERVICE else obj
     return rules_of(route.kind).warnings(seen, old)

@@ -20,9 +20,12 @@ _ANY_SCALAR = (
     "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime",
     "io.k8s.apimachinery.pkg.apis.meta.v1.Time",
     "io.k8s.apimachinery.pkg.api.resource.Quantity",
+)
+_UNTYPED = (
+    "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
+    "io.k8s.apimachinery.pkg.runtime.RawExtension",
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
 )
-_UNTYPED = ("io.k8s.apimachinery.pkg.runtime.RawExtension", "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1")
 _SCALARS = ("string", "integer", "number", "boolean")
 
 
@@ -104,7 +107,7 @@ def _keyless(schema: Schema, item: Any) -> str | None:
         return "associative list with keys may not have a null element"
     if type(item) is not dict:
         return "associative list with keys may not have non-map elements"
-    if step_to(schema, item) == "k:{}":
+    if step_to(schema, item) == "k:{}" and not item.keys() & set(schema.list_keys):
         keys = " ".join(f'"{name}"' for name in schema.list_keys)
         return (
             f"associative list with keys has an element that omits all key fields [{keys}] "

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from kit.configurations import CONFIGURATIONS, said
 
-from controller_runtime.apiserver.kinds.registry import NODE, POD, Kind
+from controller_runtime.apiserver.kinds.registry import NODE, POD, SERVICE_ACCOUNT, Kind
 from controller_runtime.apiserver.writes.fieldset import encode
 from controller_runtime.apiserver.writes.fieldtree import (
     Changes,
@@ -141,9 +141,13 @@ def test_elements_that_nothing_tells_apart_are_found(containers: list[Config], p
 
 
 def test_an_element_without_any_key_is_found() -> None:
-    (found,) = ambiguities(NODE.schema, {"metadata": {"ownerReferences": [{"uid": None}]}})
+    (found,) = ambiguities(SERVICE_ACCOUNT.schema, {"secrets": [{"kind": "Secret"}]})
 
-    assert found.startswith(".metadata.ownerReferences: element 0: ")
+    assert found.startswith(".secrets: element 0: ")
+
+
+def test_null_is_a_key() -> None:
+    assert list(ambiguities(NODE.schema, {"metadata": {"ownerReferences": [{"uid": None}]}})) == []
 
 
 @given(CONFIGURATIONS, CONFIGURATIONS)
