@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import ssl
 from collections.abc import Collection
 from pathlib import Path
@@ -161,6 +162,6 @@ def decoded(body: bytes) -> Any:
         return json.loads(body)
     except ValueError:
         text = body.decode(errors="replace")
-    if not text.startswith(("apiVersion:", "code:", "kind:", "columnDefinitions:")):
+    if not re.match(r"[A-Za-z]+:", text) or "\nkind: " not in f"\n{text}":
         return text
     return yaml.load(text, Loader=yaml.BaseLoader)
