@@ -17,7 +17,6 @@ from controller_runtime.client.transport import Transport
 from controller_runtime.controller.panics import Panic
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager, Setup
 from controller_runtime.testing.checks import CheckedCluster
@@ -32,8 +31,7 @@ from controller_runtime.testing.server_options import ServerOptions, check_alone
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.upkeep_thread import UpkeepThread
 from controller_runtime.testing.webhook_calls import ClusterCaller, Webhook
-
-_DEFINITIONS_TIMEOUT = 10.0  # seconds, of which the embedded server needs none
+from controller_runtime.testing.webhooks import install_declared
 
 
 class EmbeddedCluster(CheckedCluster):
@@ -187,10 +185,7 @@ class EmbeddedCluster(CheckedCluster):
         self._start()
 
     def _start(self) -> None:
-        host = self._manager.host
-        deadline = host.monotonic() + _DEFINITIONS_TIMEOUT
-        self._manager.definitions.install(Stop(host, "definitions"), deadline, client=self._admin)
-        self._manager.definitions.are_installed = False
+        install_declared(self._manager, self._admin)
         self._process.start(self._manager)
         if self._perturbed is not None:
             self._perturbed.starts()
