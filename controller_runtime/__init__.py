@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     from controller_runtime.controller.handlers import Callback, Handler, enqueue_mapped, enqueue_object, enqueue_owner
     from controller_runtime.controller.panics import Panic
     from controller_runtime.controller.predicates import Predicate, all_of, any_of, changed, matches, not_
-    from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, Result
+    from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, Result, by_namespace
     from controller_runtime.core.backoff import Backoff
     from controller_runtime.core.deadline import reconcile_deadline
     from controller_runtime.core.errors import (
@@ -301,6 +301,7 @@ __all__ = [
     "all_of",
     "annotations_of",
     "any_of",
+    "by_namespace",
     "changed",
     "changes",
     "condition",
@@ -426,7 +427,7 @@ _HOMES = {
     ),
     "Panic": "controller.panics",
     **dict.fromkeys(("Predicate", "all_of", "any_of", "changed", "matches", "not_"), "controller.predicates"),
-    **dict.fromkeys(("AsyncReconciler", "Reconciler", "Request", "Result"), "controller.reconciler"),
+    **dict.fromkeys(("AsyncReconciler", "Reconciler", "Request", "Result", "by_namespace"), "controller.reconciler"),
     "Backoff": "core.backoff",
     "reconcile_deadline": "core.deadline",
     **dict.fromkeys(("Clock", "Host", "Thread"), "core.host"),

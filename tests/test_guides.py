@@ -77,7 +77,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
 @pytest.mark.parametrize(
     ("guide", "tests"),
     [
-        pytest.param(CONTROLLERS, 13, id="controllers"),
+        pytest.param(CONTROLLERS, 14, id="controllers"),
         pytest.param(TESTING, 11, id="testing"),
         pytest.param(INFORMERS, 9, id="informers"),
         pytest.param(PERTURBATION, 2, id="perturbation"),

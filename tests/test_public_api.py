@@ -27,7 +27,7 @@ PUBLIC = {
     "Endpoints", "Runnable", "Thread", "spawn", "get_logger", "Logger", "Setup", "run", "Right", "__version__",
     # write a controller
     "Controller", "Reconciler", "AsyncReconciler", "Request", "Result", "TerminalError", "Channel",
-    "reconcile_deadline",
+    "reconcile_deadline", "by_namespace",
     "Owned", "Dependents", "Applied", "DependentState", "Progress", "Readiness", "ready",
     "Finalizers", "add_finalizers", "remove_finalizers", "set_controller", "set_owner",
     # map events
