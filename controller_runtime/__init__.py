@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from controller_runtime.cache.lister import Lister
     from controller_runtime.cache.own_writes import OwnWrites
     from controller_runtime.cache.patience import Patience
+    from controller_runtime.cache.scope import CacheScope
     from controller_runtime.cache.store import Delta
     from controller_runtime.cache.subscription import Subscription
     from controller_runtime.cache.transforms import edited, without
@@ -207,6 +208,7 @@ __all__ = [
     "Backoff",
     "BadRequest",
     "Bucket",
+    "CacheScope",
     "CacheSyncTimeout",
     "Cached",
     "Callback",
@@ -406,6 +408,7 @@ _HOMES = {
     "Lister": "cache.lister",
     "OwnWrites": "cache.own_writes",
     "Patience": "cache.patience",
+    "CacheScope": "cache.scope",
     "Delta": "cache.store",
     "Subscription": "cache.subscription",
     **dict.fromkeys(("edited", "without"), "cache.transforms"),

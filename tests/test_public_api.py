@@ -35,8 +35,8 @@ PUBLIC = {
     # filter them
     "Predicate", "changed", "all_of", "any_of", "not_", "matches",
     # read and write
-    "FieldValidation", "Lister", "Informer", "Subscription", "ListBounds", "OwnWrites", "Patience", "Backoff", "edited",
-    "without", "Client", "AsyncClient",
+    "FieldValidation", "Lister", "Informer", "Subscription", "ListBounds", "OwnWrites", "CacheScope",
+    "Patience", "Backoff", "edited", "without", "Client", "AsyncClient",
     "Transport", "TransportWrapper", "Stream", "HTTPTransport", "HTTPRequest", "HTTPResponse",
     "condition", "ObjectCondition", "gone",
     "PatchType", "Resource", "Collection", "NODES", "PODS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "EVENTS",

@@ -13,6 +13,7 @@ from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.reflector import Reflector
 from controller_runtime.cache.store import Delta, IndexFunction, Store
 from controller_runtime.cache.subscription import Subscription
+from controller_runtime.cache.union import Peers
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop
@@ -58,6 +59,7 @@ class Informer:
         host: For its clock, threads, locks and randomness.
         listwatch: Lists and watches the collection.
         options: How the store fills.
+        peers: The stores that may have the same objects, whose memory is then shared.
 
     Attributes:
         collection: The collection.
@@ -68,13 +70,19 @@ class Informer:
     Threads: any, for every method; `run` once, on a thread of its own.
     """
 
-    def __init__(self, host: Host, listwatch: ListWatch, options: CacheOptions | None = None) -> None:
+    def __init__(
+        self,
+        host: Host,
+        listwatch: ListWatch,
+        options: CacheOptions | None = None,
+        peers: Peers | None = None,
+    ) -> None:
         self.collection = listwatch.collection
         self.resource = listwatch.collection.resource
         self.store = Store(host, f"store of {listwatch}")
         self._host = host
         self._name = str(listwatch)
-        self._delivery = Delivery(host, self.store, str(listwatch))
+        self._delivery = Delivery(host, self.store, str(listwatch), peers)
         self.reflector = Reflector(host, listwatch, self._delivery, options)
         # Guards the two fields below.
         self._lock = host.lock(f"informer of {listwatch}")

@@ -10,7 +10,7 @@ from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.objects import AnyObject, Cached, ObjectKey, labels_of, meta
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.api.selectors import LabelSelector
-from controller_runtime.cache.store import Store
+from controller_runtime.cache.union import Readable
 from controller_runtime.core.errors import DecodeError
 from controller_runtime.core.log import get_logger
 
@@ -27,7 +27,7 @@ class Lister(Generic[T]):
     store with a resourceVersion that the caller knows.
 
     Args:
-        store: The store to read.
+        store: The store to read, or a `Union` of several.
         resource: The resource of the objects in the store.
         view: The class to read as; None for that of the resource.
 
@@ -37,7 +37,7 @@ class Lister(Generic[T]):
     Threads: any, for every method.
     """
 
-    def __init__(self, store: Store, resource: Kind[Any], view: type[T] | None = None) -> None:
+    def __init__(self, store: Readable, resource: Kind[Any], view: type[T] | None = None) -> None:
         self._store = store
         self._resource = resource_of(resource)
         self._decode = decoder_for(view, self._resource)

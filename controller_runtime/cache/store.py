@@ -198,6 +198,15 @@ class Store:
         stored = self._objects.get(cached.plain_key)  # without the lock, because no other thread writes
         return stored if stored is not None and stored.raw == cached.raw else cached
 
+    def equal_to(self, cached: Cached) -> Cached | None:
+        """Return the object that equals `cached` in every byte, for another store of the resource; None without one."""
+        # Without the lock: a look-up in a dict is whole, objects are immutable, and one that is missed at this instant
+        # is only kept twice.
+        stored = self._objects.get(cached.plain_key)
+        if stored is None or stored.resource_version != cached.resource_version or stored.raw != cached.raw:
+            return None
+        return stored
+
     def add_index(self, name: str, values_of: IndexFunction) -> None:
         """Index all objects, present and future ones, by the values that `values_of` returns for each.
 

@@ -54,6 +54,9 @@ class Controller(Description):
         fair_by: Returns the group of a request, such as `by_namespace`. Groups then take turns, so that many requests
             of one group hold up those of others no longer than `WorkQueue` states. It must be pure and quick. None:
             requests are taken in the order in which they became due.
+        warm_up: Attach the sources before this replica leads, so that a new leader finds its queue filled and
+            reconciles at once. Mappers, predicates, callbacks of `follow` and functions of `every` then run on each
+            replica, so none of them may write.
 
     Raises:
         ValueError: An empty name, less than one worker, or a timeout that is not positive.
@@ -72,6 +75,7 @@ class Controller(Description):
         limiter: RateLimiter | None = None,
         reconcile_timeout: float | None = None,
         fair_by: Callable[[Request], Hashable] | None = None,
+        warm_up: bool = False,
     ) -> None:
         check_controller(name, reconciler, workers, reconcile_timeout)
         check_kind(name, reconciler)
@@ -81,6 +85,8 @@ class Controller(Description):
         self._reconciler = reconciler
         self._limiter = limiter
         self._fair_by = fair_by
+        self.warm_up = warm_up
+        self._has_begun = False
         # The sources that do not feed the queue yet. `start` and a late `watch` may run at the same time: the thread
         # that takes a source out of here attaches it (a deque needs no lock for that), so each is attached once.
         self._unattached: deque[Source] = deque()
@@ -95,6 +101,11 @@ class Controller(Description):
     def errors(self) -> int:
         """Number of reconciles that failed."""
         return self._running.workers.counters().errors if self._running else 0
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether its workers have been started."""
+        return self._has_begun
 
     @property
     def queued(self) -> int:
@@ -130,7 +141,7 @@ class Controller(Description):
         """Make the informers of its collections, so that their caches fill before the controller is started."""
         for source in self._sources:
             if isinstance(source, Watch | Follow):
-                source.informer(informers)
+                source.prepare(informers)
 
     def start(
         self,
@@ -142,7 +153,8 @@ class Controller(Description):
     ) -> None:
         """Attach the sources, wait until their initial lists are in the queue, and start the workers.
 
-        If `stop` is set while this waits, the workers are started all the same and end at once.
+        What `attach` has done is not done again. If `stop` is set while this waits, the workers are started all the
+        same and end at once.
 
         Args:
             host: Its clock, locks and threads.
@@ -155,6 +167,26 @@ class Controller(Description):
             UsageError: It was started before.
             CacheSyncTimeout: A source has not delivered its initial list by `sync_deadline`.
         """
+        if self._has_begun:
+            raise UsageError(f"controller {self.name} was started more than once")
+        self._has_begun = True
+        running = self._running or self.attach(host, informers, stop, sync_deadline, observers)
+        running.workers.start(self.workers)
+
+    def attach(
+        self,
+        host: Host,
+        informers: Informers,
+        stop: Stop,
+        sync_deadline: float,
+        observers: Observers = NOBODY,
+    ) -> Running:
+        """Attach the sources, and wait until their initial lists are in the queue; the arguments are those of `start`.
+
+        Raises:
+            UsageError: They are attached already.
+            CacheSyncTimeout: As for `start`.
+        """
         if self._running is not None:
             raise UsageError(f"controller {self.name} was started more than once")
         queue: WorkQueue[Request] = WorkQueue(host, name=self.name, limiter=self._limiter, fair_by=self._fair_by)
@@ -163,12 +195,12 @@ class Controller(Description):
         settlement = Settlement(host, self.name, queue, timeout=timeout, on_panic=on_panic, unreadable=unreadable)
         workers = make_workers(host, self.name, self._reconciler, queue, stop, settlement)
         intake = Intake(self.name, host, informers, queue, stop, observers.on_panic)
-        self._running = Running(intake, workers, unreadable)
+        running = self._running = Running(intake, workers, unreadable)
         stop.on_set(queue.shut_down)
         for source, synced in self._attach(intake):
             if not synced(stop, sync_deadline) and not stop.is_set():
                 raise CacheSyncTimeout(f"{self.name}: the initial list of {source.collection} is not handled yet")
-        workers.start(self.workers)
+        return running
 
     def join_until(self, deadline: float | None) -> list[Thread]:
         """Wait for its threads, and return those that have not ended by `deadline` (absolute monotonic seconds)."""

@@ -108,7 +108,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
 def _controller(controller: Controller, now: float) -> dict[str, Any]:
     turns = controller.turns(MOST_WAITING)
     counters = controller.counters()
-    shown: dict[str, Any] = {"name": controller.name, "started": counters is not None, "workers": controller.workers}
+    shown: dict[str, Any] = {"name": controller.name, "started": controller.has_begun, "workers": controller.workers}
     if counters is not None:
         reconciles, queue = counters
         shown |= {"reconciles": reconciles.reconciles, "errors": reconciles.errors}
