@@ -79,7 +79,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
     [
         pytest.param(CONTROLLERS, 14, id="controllers"),
         pytest.param(TESTING, 11, id="testing"),
-        pytest.param(INFORMERS, 11, id="informers"),
+        pytest.param(INFORMERS, 13, id="informers"),
         pytest.param(PERTURBATION, 2, id="perturbation"),
         pytest.param(ASYNCIO, 2, id="asyncio"),
         pytest.param(CUSTOM_RESOURCES, 7, id="custom resources"),

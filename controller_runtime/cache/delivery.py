@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from controller_runtime.api.objects import Cached, PlainKey
+from controller_runtime.cache.index import IndexFunction
 from controller_runtime.cache.latch import Latch
-from controller_runtime.cache.store import Delta, IndexFunction, Store
+from controller_runtime.cache.store import Delta, Store
 from controller_runtime.cache.union import Peers
 from controller_runtime.client.decoding import WatchEvent
 from controller_runtime.core.host import Host
@@ -79,6 +80,11 @@ class Delivery:
         for handler_has_synced in synced:
             handler_has_synced()
         self.synced.set()
+
+    def wait_for_handlers(self) -> None:
+        """Wait until the handlers have been called for every change that the store shows at this moment."""
+        with self._lock:
+            pass
 
     def add_index(self, name: str, values_of: IndexFunction) -> None:
         """Add an index to the store while no change is being applied; see `Store.add_index`."""

@@ -7,11 +7,13 @@ from collections.abc import Callable
 
 import attrs
 
+from controller_runtime.cache.audit_tally import AuditTally
 from controller_runtime.cache.delivery import Delivery, Handler
+from controller_runtime.cache.index import IndexFunction
 from controller_runtime.cache.latch import Latch
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.reflector import Reflector
-from controller_runtime.cache.store import Delta, IndexFunction, Store
+from controller_runtime.cache.store import Delta, Store
 from controller_runtime.cache.subscription import Subscription
 from controller_runtime.cache.union import Peers
 from controller_runtime.client.listwatch import ListWatch
@@ -66,6 +68,7 @@ class Informer:
         resource: The resource of the collection.
         store: The local copy.
         reflector: Fills the store; public for its state and counters.
+        audit: What a `CacheAudit` has found; the thread of that audit alone writes to it.
 
     Threads: any, for every method; `run` once, on a thread of its own.
     """
@@ -84,6 +87,8 @@ class Informer:
         self._name = str(listwatch)
         self._delivery = Delivery(host, self.store, str(listwatch), peers)
         self.reflector = Reflector(host, listwatch, self._delivery, options)
+        self.store.liveness = self.reflector.liveness
+        self.audit = AuditTally()
         # Guards the two fields below.
         self._lock = host.lock(f"informer of {listwatch}")
         self._stops: _Stops | None = None  # None until `run`, which starts the threads of the subscriptions
@@ -150,6 +155,10 @@ class Informer:
             ValueError: The name is taken.
         """
         self._delivery.add_index(name, values_of)
+
+    def wait_for_handlers(self) -> None:
+        """Wait until the handlers have been called for every change that the store shows at this moment."""
+        self._delivery.wait_for_handlers()
 
     def run(self, stop: Stop, program: Stop | None = None) -> None:
         """Keep the store in step with the server until `stop` is set, and start the threads of the subscriptions.

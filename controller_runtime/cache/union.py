@@ -41,6 +41,12 @@ class Readable(Protocol):
     def wait_for(self, version: str, timeout: float) -> bool:
         """Wait until a resourceVersion is reached; return False after `timeout` seconds."""
 
+    def staleness(self) -> float:
+        """Return the seconds since the server last told of a change, or that there was none."""
+
+    def wait_until_fresh(self, within: float, timeout: float) -> bool:
+        """Wait until `staleness` is at most `within` seconds; return False after `timeout` seconds."""
+
     def wait_for_deletion(self, obj: ObjectMeta, timeout: float) -> bool:
         """Wait until reads show that `obj` was deleted; return False after `timeout` seconds."""
 
@@ -104,6 +110,15 @@ class Union:
     def wait_for(self, version: str, timeout: float) -> bool:
         """Wait until every store has reached a resourceVersion; return False after `timeout` seconds."""
         return all(store.wait_for(version, left) for store, left in self._left(timeout))
+
+    def staleness(self) -> float:
+        """Return the longest time since the server told any of the stores of a change, or that there was none."""
+        return max(store.staleness() for store in self._stores)
+
+    def wait_until_fresh(self, within: float, timeout: float) -> bool:
+        """Wait until `staleness` is at most `within` seconds; return False after `timeout` seconds."""
+        waited = all(store.wait_until_fresh(within, left) for store, left in self._left(timeout))
+        return waited and self.staleness() <= within
 
     def wait_for_deletion(self, obj: ObjectMeta, timeout: float) -> bool:
         """Wait until no store shows `obj` any more; return False after `timeout` seconds."""
