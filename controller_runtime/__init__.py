@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from controller_runtime.cache.lister import Lister
     from controller_runtime.cache.own_writes import OwnWrites
     from controller_runtime.cache.patience import Patience
+    from controller_runtime.cache.scope import CacheScope
     from controller_runtime.cache.store import Delta
     from controller_runtime.cache.subscription import Subscription
     from controller_runtime.cache.transforms import edited, without
@@ -99,7 +100,7 @@ if TYPE_CHECKING:
     from controller_runtime.controller.handlers import Callback, Handler, enqueue_mapped, enqueue_object, enqueue_owner
     from controller_runtime.controller.panics import Panic
     from controller_runtime.controller.predicates import Predicate, all_of, any_of, changed, matches, not_
-    from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, Result
+    from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, Result, by_namespace
     from controller_runtime.core.backoff import Backoff
     from controller_runtime.core.deadline import reconcile_deadline
     from controller_runtime.core.errors import (
@@ -207,6 +208,7 @@ __all__ = [
     "Backoff",
     "BadRequest",
     "Bucket",
+    "CacheScope",
     "CacheSyncTimeout",
     "Cached",
     "Callback",
@@ -301,6 +303,7 @@ __all__ = [
     "all_of",
     "annotations_of",
     "any_of",
+    "by_namespace",
     "changed",
     "changes",
     "condition",
@@ -405,6 +408,7 @@ _HOMES = {
     "Lister": "cache.lister",
     "OwnWrites": "cache.own_writes",
     "Patience": "cache.patience",
+    "CacheScope": "cache.scope",
     "Delta": "cache.store",
     "Subscription": "cache.subscription",
     **dict.fromkeys(("edited", "without"), "cache.transforms"),
@@ -426,7 +430,7 @@ _HOMES = {
     ),
     "Panic": "controller.panics",
     **dict.fromkeys(("Predicate", "all_of", "any_of", "changed", "matches", "not_"), "controller.predicates"),
-    **dict.fromkeys(("AsyncReconciler", "Reconciler", "Request", "Result"), "controller.reconciler"),
+    **dict.fromkeys(("AsyncReconciler", "Reconciler", "Request", "Result", "by_namespace"), "controller.reconciler"),
     "Backoff": "core.backoff",
     "reconcile_deadline": "core.deadline",
     **dict.fromkeys(("Clock", "Host", "Thread"), "core.host"),

@@ -78,9 +78,9 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
 @pytest.mark.parametrize(
     ("guide", "tests"),
     [
-        pytest.param(CONTROLLERS, 13, id="controllers"),
+        pytest.param(CONTROLLERS, 14, id="controllers"),
         pytest.param(TESTING, 11, id="testing"),
-        pytest.param(INFORMERS, 9, id="informers"),
+        pytest.param(INFORMERS, 13, id="informers"),
         pytest.param(PERTURBATION, 2, id="perturbation"),
         pytest.param(ASYNCIO, 2, id="asyncio"),
         pytest.param(CUSTOM_RESOURCES, 7, id="custom resources"),

@@ -28,7 +28,7 @@ PUBLIC = {
     "Endpoints", "Runnable", "Thread", "spawn", "get_logger", "Logger", "Setup", "run", "Right", "__version__",
     # write a controller
     "Controller", "Reconciler", "AsyncReconciler", "Request", "Result", "TerminalError", "Channel",
-    "reconcile_deadline",
+    "reconcile_deadline", "by_namespace",
     "Owned", "Dependents", "Applied", "DependentState", "Progress", "Readiness", "ready",
     "Finalizers", "add_finalizers", "remove_finalizers", "set_controller", "set_owner",
     # map events
@@ -36,8 +36,8 @@ PUBLIC = {
     # filter them
     "Predicate", "changed", "all_of", "any_of", "not_", "matches",
     # read and write
-    "FieldValidation", "Lister", "Informer", "Subscription", "ListBounds", "OwnWrites", "Patience", "Backoff", "edited",
-    "without", "Client", "AsyncClient",
+    "FieldValidation", "Lister", "Informer", "Subscription", "ListBounds", "OwnWrites", "CacheScope",
+    "Patience", "Backoff", "edited", "without", "Client", "AsyncClient",
     "Transport", "TransportWrapper", "Stream", "HTTPTransport", "HTTPRequest", "HTTPResponse",
     "condition", "ObjectCondition", "gone",
     "PatchType", "Resource", "Collection", "NODES", "PODS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "EVENTS",

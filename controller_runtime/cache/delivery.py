@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from controller_runtime.api.objects import Cached, PlainKey
+from controller_runtime.cache.index import IndexFunction
 from controller_runtime.cache.latch import Latch
-from controller_runtime.cache.store import Delta, IndexFunction, Store
+from controller_runtime.cache.store import Delta, Store
+from controller_runtime.cache.union import Peers
 from controller_runtime.client.decoding import WatchEvent
 from controller_runtime.core.host import Host
 
@@ -26,6 +28,7 @@ class Delivery:
         host: For its locks.
         store: The store to change.
         label: The collection, for messages.
+        peers: The stores that may have the same objects, whose memory is then shared; None if there are none.
 
     Attributes:
         synced: Set once the store is filled and every handler has been called for the whole initial list.
@@ -34,9 +37,10 @@ class Delivery:
         any thread, but not from inside a handler.
     """
 
-    def __init__(self, host: Host, store: Store, label: str) -> None:
+    def __init__(self, host: Host, store: Store, label: str, peers: Peers | None = None) -> None:
         self.synced = Latch(host, f"sync of {label}")
         self._store = store
+        self._peers = peers
         # Held while the store changes and while the handlers are called for it, so that a handler which is added
         # meanwhile can neither miss a change nor get it twice. No other lock of the caches is held across a call out;
         # because this one is, handlers must be quick.
@@ -49,13 +53,18 @@ class Delivery:
         return len(self._handlers)
 
     def reuse_equal(self, cached: Cached) -> Cached:
-        """Return the object in the store if it equals `cached`, else `cached`."""
-        return self._store.reuse_equal(cached)
+        """Return the object in the store, or in one of its peers, if it equals `cached`; else `cached`."""
+        own = self._store.reuse_equal(cached)
+        return own if own is not cached or self._peers is None else self._peers.shared(self._store, cached)
 
     def apply(self, event: WatchEvent) -> None:
         """Apply one event to the store, and call the handlers if an object has changed."""
         with self._lock:
-            delta = self._store.apply(event)
+            peers = self._peers
+            if peers is None or len(peers.stores) < 2:
+                delta = self._store.apply(event)
+            else:
+                delta = peers.apply(self._store, event)
             if delta is not None:
                 self._call_handlers(delta)
 
@@ -63,12 +72,19 @@ class Delivery:
         """Replace the content of the store with `objects`, and call the handlers for each difference."""
         with self._lock:
             initial = not self._store.filled
-            for delta in self._store.replace(objects, version):
+            peers, store = self._peers, self._store
+            deltas = peers.replace(store, objects, version) if peers is not None else store.replace(objects, version)
+            for delta in deltas:
                 self._call_handlers(delta)
             synced = [synced for _, synced in self._handlers.values()] if initial else []
         for handler_has_synced in synced:
             handler_has_synced()
         self.synced.set()
+
+    def wait_for_handlers(self) -> None:
+        """Wait until the handlers have been called for every change that the store shows at this moment."""
+        with self._lock:
+            pass
 
     def add_index(self, name: str, values_of: IndexFunction) -> None:
         """Add an index to the store while no change is being applied; see `Store.add_index`."""

@@ -7,12 +7,15 @@ from collections.abc import Callable
 
 import attrs
 
+from controller_runtime.cache.audit_tally import AuditTally
 from controller_runtime.cache.delivery import Delivery, Handler
+from controller_runtime.cache.index import IndexFunction
 from controller_runtime.cache.latch import Latch
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.reflector import Reflector
-from controller_runtime.cache.store import Delta, IndexFunction, Store
+from controller_runtime.cache.store import Delta, Store
 from controller_runtime.cache.subscription import Subscription
+from controller_runtime.cache.union import Peers
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop
@@ -58,24 +61,34 @@ class Informer:
         host: For its clock, threads, locks and randomness.
         listwatch: Lists and watches the collection.
         options: How the store fills.
+        peers: The stores that may have the same objects, whose memory is then shared.
 
     Attributes:
         collection: The collection.
         resource: The resource of the collection.
         store: The local copy.
         reflector: Fills the store; public for its state and counters.
+        audit: What a `CacheAudit` has found; the thread of that audit alone writes to it.
 
     Threads: any, for every method; `run` once, on a thread of its own.
     """
 
-    def __init__(self, host: Host, listwatch: ListWatch, options: CacheOptions | None = None) -> None:
+    def __init__(
+        self,
+        host: Host,
+        listwatch: ListWatch,
+        options: CacheOptions | None = None,
+        peers: Peers | None = None,
+    ) -> None:
         self.collection = listwatch.collection
         self.resource = listwatch.collection.resource
         self.store = Store(host, f"store of {listwatch}")
         self._host = host
         self._name = str(listwatch)
-        self._delivery = Delivery(host, self.store, str(listwatch))
+        self._delivery = Delivery(host, self.store, str(listwatch), peers)
         self.reflector = Reflector(host, listwatch, self._delivery, options)
+        self.store.liveness = self.reflector.liveness
+        self.audit = AuditTally()
         # Guards the two fields below.
         self._lock = host.lock(f"informer of {listwatch}")
         self._stops: _Stops | None = None  # None until `run`, which starts the threads of the subscriptions
@@ -142,6 +155,10 @@ class Informer:
             ValueError: The name is taken.
         """
         self._delivery.add_index(name, values_of)
+
+    def wait_for_handlers(self) -> None:
+        """Wait until the handlers have been called for every change that the store shows at this moment."""
+        self._delivery.wait_for_handlers()
 
     def run(self, stop: Stop, program: Stop | None = None) -> None:
         """Keep the store in step with the server until `stop` is set, and start the threads of the subscriptions.

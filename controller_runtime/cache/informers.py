@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import attrs
 
@@ -13,49 +13,15 @@ from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.options import CacheOptions
+from controller_runtime.cache.scope import CacheScope, Scopes, without_covered
+from controller_runtime.cache.shared_informer import Key, Shared
 from controller_runtime.cache.transforms import Transform
+from controller_runtime.cache.union import Peers
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.client.transport import Transport
 from controller_runtime.core.errors import CacheSyncTimeout, UsageError
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.stop import Stop, spawn
-
-
-class _Key(NamedTuple):
-    """Identifies an informer: callers that ask for the same collection and linger share one."""
-
-    collection: Collection
-    linger: float
-
-
-@attrs.define(eq=False)
-class _Shared:
-    """An informer, and how many callers use it.
-
-    Attributes:
-        informer: The informer.
-        stop: Ends this informer and nothing else.
-        any_version: Whether it begins with any state that the server has at hand.
-        users: The calls of `Informers.of` that returned the informer, less those of `Informers.release`.
-        thread: The thread of the informer's `run`; None before it is started.
-        has_run: Whether the informer's `run` has ended.
-    """
-
-    informer: Informer
-    stop: Stop
-    any_version: bool
-    users: int = 1
-    thread: Thread | None = None
-    has_run: bool = False
-
-    def has_ended(self) -> bool:
-        """Return whether the informer has run, and neither the informer nor a subscription of it still runs."""
-        return self.has_run and not self.informer.subscriptions
-
-    def join_until(self, deadline: float | None) -> list[Thread]:
-        """Wait for the threads of the informer and its subscriptions; return those that still run at `deadline`."""
-        own = [] if self.thread is None or self.thread.join_until(deadline) else [self.thread]
-        return own + self.informer.join_until(deadline)
 
 
 class Informers:
@@ -89,9 +55,12 @@ class Informers:
         # Guards everything below.
         self._lock = host.lock("informers")
         self._transforms = {resource_of(kind): transform for kind, transform in transforms.items()}
-        self._shared: dict[_Key, _Shared] = {}
+        self._scope = CacheScope()
+        self._scopes: dict[Resource[Any], CacheScope] = {}
+        self._peers: dict[Resource[Any], Peers] = {}
+        self._shared: dict[Key, Shared] = {}
         self._views: dict[Resource[Any], set[type[Any]]] = {}
-        self._released: list[_Shared] = []  # and possibly still running
+        self._released: list[Shared] = []  # and possibly still running
         self._stop: Stop | None = None  # that of the program, once started
 
     def transform(self, resource: Kind[Any], transform: Transform) -> None:
@@ -105,6 +74,20 @@ class Informers:
             if any(key.collection.resource == known for key in self._shared):
                 raise UsageError(f"{known} are cached already: set their transform before the first use")
             self._transforms[known] = transform
+
+    def scope(self, all_kinds: CacheScope, kinds: Mapping[Kind[Any], CacheScope] = MappingProxyType({})) -> None:
+        """Set what caches hold of all kinds and of single ones, where their readers do not say it; see `CacheScope`.
+
+        Raises:
+            UsageError: Something that this would change is cached already.
+        """
+        scopes = {resource_of(kind): scope for kind, scope in kinds.items()}
+        with self._lock:
+            cached = {key.collection.resource for key in self._shared}
+            early = next((resource for resource in cached if resource in scopes or resource in self._views), None)
+            if early is not None:
+                raise UsageError(f"{early} are cached already: set the scopes of caches before the first use")
+            self._scope, self._scopes = all_kinds, scopes
 
     def note_view(self, resource: Resource[Any], view: type[Any]) -> None:
         """Note the class that a caller reads the objects of a resource as; see `views`."""
@@ -129,6 +112,8 @@ class Informers:
     def of(self, collection: Collection, *, linger: float = 0.0, any_version: bool = False) -> Informer:
         """Return the informer of a collection and linger, the same one to each caller.
 
+        What the collection does not say follows from the scopes of its kind and of all kinds.
+
         A new informer runs at once if `start` was called, else from that call on. A caller that no longer needs
         the informer may `release` it, once for each call of `of`.
 
@@ -142,10 +127,34 @@ class Informers:
         Raises:
             ValueError: A selector is malformed, or a namespace was given for a cluster-scoped resource.
             UsageError: `any_version` is asked for, and the informer exists already and begins with the most recent.
+            UsageError: The scopes name several namespaces; see `each`.
         """
-        if not collection.namespace and collection.resource.namespaced:
-            collection = attrs.evolve(collection, namespace=self._namespace)
-        key = _Key(collection.normalized(), linger)
+        first, *others = self._scoped(collection)
+        if others:
+            names = ", ".join(each.namespace or "all others" for each in (first, *others))
+            raise UsageError(f"{collection.resource} are cached in several namespaces ({names}): name one of them")
+        return self._of(Key(first.normalized(), linger), any_version)
+
+    def each(self, *collections: Collection, any_version: bool = False) -> list[Informer]:
+        """Return the informers that hold the objects of some collections together, as `of` returns one.
+
+        A collection in several namespaces, by the scopes of its kind, has an informer for each. A collection that
+        another one covers has none of its own.
+
+        Raises:
+            ValueError: As for `of`.
+            UsageError: As for `of`, but not for several namespaces.
+        """
+        wanted = without_covered(scoped for collection in collections for scoped in self._scoped(collection))
+        return [self._of(Key(collection, 0.0), any_version) for collection in wanted]
+
+    def _scoped(self, collection: Collection) -> list[Collection]:
+        with self._lock:
+            kind = self._scopes.get(collection.resource) or CacheScope()
+            scopes = Scopes(self._scope, kind, self._namespace)
+        return scopes.of(collection)
+
+    def _of(self, key: Key, any_version: bool) -> Informer:
         with self._lock:
             shared = self._shared.get(key)
             if shared is not None:
@@ -154,6 +163,7 @@ class Informers:
                 shared.users += 1
                 return shared.informer
             shared = self._shared[key] = self._make(key, any_version=any_version)
+            self._set_peers(key.collection.resource)
             program = self._stop
         if program is not None:
             self._run(shared, program)
@@ -178,6 +188,7 @@ class Informers:
             if shared.users:
                 return
             del self._shared[key]
+            self._set_peers(key.collection.resource)
             if self._stop is not None:
                 self._released.append(shared)
         shared.stop.set()
@@ -225,15 +236,22 @@ class Informers:
             every = [*self._shared.values(), *self._released]
         return [thread for shared in every for thread in shared.join_until(deadline)]
 
-    def _make(self, key: _Key, *, any_version: bool) -> _Shared:
-        transform = self._transforms.get(key.collection.resource, self._options.transform)
+    def _make(self, key: Key, *, any_version: bool) -> Shared:
+        resource = key.collection.resource
+        scopes = (self._scopes.get(resource), self._scope)
+        transform = next((scope.transform for scope in scopes if scope and scope.transform), self._options.transform)
+        transform = self._transforms.get(resource, transform)
         source = ListWatch(self._host, self._transport, key.collection, linger=key.linger)
         any_version = any_version or self._options.any_version
         options = attrs.evolve(self._options, transform=transform, any_version=any_version)
-        informer = Informer(self._host, source, options)
-        return _Shared(informer, Stop(self._host, f"stop of {informer}"), any_version)
+        informer = Informer(self._host, source, options, self._peers.setdefault(resource, Peers(self._host)))
+        return Shared(informer, Stop(self._host, f"stop of {informer}"), any_version)
 
-    def _run(self, shared: _Shared, program: Stop) -> None:
+    def _set_peers(self, resource: Resource[Any]) -> None:
+        stores = [each.informer.store for key, each in self._shared.items() if key.collection.resource == resource]
+        self._peers[resource].stores = tuple(stores)
+
+    def _run(self, shared: Shared, program: Stop) -> None:
         forget = program.on_set(shared.stop.set)
         # A released informer leaves no callback at the program's stop, which would keep its store in memory.
         shared.stop.on_set(forget)

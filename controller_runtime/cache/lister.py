@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.objects import AnyObject, Cached, ObjectKey, labels_of, meta
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.api.selectors import LabelSelector
-from controller_runtime.cache.store import Store
-from controller_runtime.core.errors import DecodeError
+from controller_runtime.cache.union import Readable
+from controller_runtime.core.errors import DecodeError, StaleCache
 from controller_runtime.core.log import get_logger
 
 log = get_logger(__name__)
@@ -27,7 +27,7 @@ class Lister(Generic[T]):
     store with a resourceVersion that the caller knows.
 
     Args:
-        store: The store to read.
+        store: The store to read, or a `Union` of several.
         resource: The resource of the objects in the store.
         view: The class to read as; None for that of the resource.
 
@@ -37,7 +37,7 @@ class Lister(Generic[T]):
     Threads: any, for every method.
     """
 
-    def __init__(self, store: Store, resource: Kind[Any], view: type[T] | None = None) -> None:
+    def __init__(self, store: Readable, resource: Kind[Any], view: type[T] | None = None) -> None:
         self._store = store
         self._resource = resource_of(resource)
         self._decode = decoder_for(view, self._resource)
@@ -80,6 +80,32 @@ class Lister(Generic[T]):
             KeyError: There is no such index.
         """
         return self._decoded(self._store.by_index(name, value))
+
+    def staleness(self) -> float:
+        """Return the seconds since the server last told of a change, or by a bookmark that there was none.
+
+        What the cache shows was true at the server at most so long ago, and the time that a message takes.
+        """
+        return self._store.staleness()
+
+    def fresh(self, within: float, *, wait: float = 0.0) -> Self:
+        """Return this lister if what it reads is not too old, such as `pods.fresh(within=120).list()`.
+
+        A server tells of each change at once, and about once a minute that there was none; a quiet kind was measured to
+        be silent for 121 s. So a bound below two minutes refuses a healthy cache now and then. In a reconcile the error
+        causes a retry.
+
+        Args:
+            within: The most that `staleness` may be, in seconds.
+            wait: Seconds to wait for a word of the server if it is more.
+
+        Raises:
+            StaleCache: The server has told nothing for longer.
+        """
+        if not self._store.wait_until_fresh(within, wait):
+            age = self._store.staleness()
+            raise StaleCache(f"the cache of {self._resource} was last told {age:.1f} s ago, more than {within:g} s")
+        return self
 
     def behind(self, version: str) -> bool:
         """Return whether the store has yet to reach a resourceVersion. Cheap, for reconcilers that must not wait."""

@@ -18,6 +18,8 @@ class Liveness:
     Attributes:
         heard_at: When the server was last heard from, in monotonic seconds; at first, when the reflector was made. A
             line or a whole list counts, and so does an opened stream, unless the watch before came to nothing.
+        told_at: When a line or a whole list last came, in monotonic seconds; at first, when the reflector was made.
+            Unlike the opening of a watch, these tell how far the cache has got.
         failed_at: When a list or watch last failed, in monotonic seconds; None if none has.
         last_error: The text of the last failure; empty once a list or watch has succeeded.
         lists: Lists begun, streamed or paged.
@@ -29,7 +31,7 @@ class Liveness:
     """
 
     def __init__(self, now: float) -> None:
-        self.heard_at = now
+        self.heard_at = self.told_at = now
         self.failed_at: float | None = None
         self.last_error = ""
         self.lists = self.watches = self.idle = self.skipped = 0
@@ -46,7 +48,7 @@ class Liveness:
 
     def heard(self, now: float) -> None:
         """Note that a line, or a whole list, has come."""
-        self.heard_at = now
+        self.heard_at = self.told_at = now
         self._is_opening_ignored = False
 
     def failed(self, error: ControllerRuntimeError, now: float) -> bool:

@@ -23,7 +23,7 @@ from controller_runtime.cache.state import TRANSITIONS, Listing, Receiving, Resu
 from controller_runtime.cache.streamed import StreamedList
 from controller_runtime.cache.transforms import transformed
 from controller_runtime.client.decoding import EventType, Undecodable, WatchEvent
-from controller_runtime.client.listwatch import ANY_VERSION, MOST_RECENT, ListWatch
+from controller_runtime.client.listwatch import ANY_VERSION, MOST_RECENT, ListWatch, WatchStream
 from controller_runtime.client.reachable import ServerReachable
 from controller_runtime.core.errors import ControllerRuntimeError, DecodeError, Expired, StreamIdle
 from controller_runtime.core.host import Host
@@ -71,7 +71,7 @@ class Reflector:
         state: The present state; see `state.py`.
         liveness: When the server was last heard from, the last error, and the counters.
 
-    Threads: `run` on one; the attributes are read from any.
+    Threads: `run` on one; `relist` from any; the attributes are read from any.
     """
 
     def __init__(self, host: Host, source: ListWatch, sink: Sink, options: CacheOptions | None = None) -> None:
@@ -89,6 +89,17 @@ class Reflector:
         # The thread of `run` replaces it as a whole, so the others need no lock to read it.
         self.state: State = Streaming() if self._streaming else Listing()
         self.liveness = Liveness(host.monotonic())
+        # Each is replaced as a whole, so no lock is needed: `relist` sets the reason first and then closes the stream,
+        # and the thread of `run` looks for a reason after it has opened a stream and after one has ended.
+        self._relist_because = ""
+        self._open: WatchStream | None = None
+
+    def relist(self, why: str) -> None:
+        """List the most recent state anew, in place of the watch that is open or comes next. Threads: any."""
+        self._relist_because = why
+        stream = self._open
+        if stream is not None:
+            stream.close()
 
     def run(self, stop: Stop) -> None:
         """Keep the sink in step with the server until `stop` is set.
@@ -140,14 +151,22 @@ class Reflector:
         before = self._version
         with self._source.watch(self._version_to_ask(), timeout=timeout, initial_events=initial) as stream:
             forget = stop.on_set(stream.close)
+            self._open = stream
             self._opened()
             try:
-                while (events := stream.read(self._deadline(began + timeout + SLACK))) is not None:
+                while (
+                    not self._relist_because
+                    and (events := stream.read(self._deadline(began + timeout + SLACK))) is not None
+                ):
                     self._take(events)
             finally:
+                self._open = None
                 forget()
         if stop.is_set():
             return
+        if isinstance(self.state, Watching) and (why := self._relist_because):
+            self._relist_because = ""
+            raise Expired(f"{self._source}: {why}", code=410)
         ended = self._host.monotonic()
         if not isinstance(self.state, Watching):
             raise ControllerRuntimeError(f"{self._source}: the streamed list ended before it was complete")

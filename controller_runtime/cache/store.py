@@ -7,11 +7,13 @@ changed as `Delta`s, and `delivery.py` passes these to the handlers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple
 
 from controller_runtime.api.objects import Cached, ObjectKey, ObjectMeta, PlainKey
 from controller_runtime.api.versions import compare_versions, newest
+from controller_runtime.cache.index import Index, IndexFunction
+from controller_runtime.cache.liveness import Liveness
 from controller_runtime.client.decoding import EventType, WatchEvent
 from controller_runtime.core.host import Host
 
@@ -45,50 +47,6 @@ class Delta(NamedTuple):
         return self.object.key
 
 
-IndexFunction = Callable[[Cached], Iterable[str]]
-"""Returns the values under which an object is found. The function must be pure: when an object changes, its old state
-is passed to the function again, to remove the old values from the index."""
-
-
-class Index:
-    """The keys of objects by the values of one index function.
-
-    Args:
-        values_of: The index function.
-
-    Attributes:
-        keys: Keys by value; a value is here only if an object has it.
-
-    Threads: those that hold the lock of the index's store; `values` and `over` without it.
-    """
-
-    def __init__(self, values_of: IndexFunction) -> None:
-        self._values_of = values_of
-        # The inner dicts serve as sets that keep their order, so that reads are the same in each run.
-        self.keys: dict[str, dict[PlainKey, None]] = {}
-
-    def values(self, cached: Cached | None) -> tuple[str, ...]:
-        """Return the values of an object; an empty tuple for None. Never called under the lock: it runs users' code."""
-        return () if cached is None else tuple(self._values_of(cached))
-
-    def move(self, key: PlainKey, old: tuple[str, ...], new: tuple[str, ...]) -> None:
-        """Remove the key from under the `old` values, and add it under the `new` ones."""
-        for value in old:
-            holders = self.keys.get(value, {})
-            holders.pop(key, None)
-            if not holders:  # or values that no object has any more would pile up
-                self.keys.pop(value, None)
-        for value in new:
-            self.keys.setdefault(value, {})[key] = None
-
-    def over(self, objects: Mapping[PlainKey, Cached]) -> Index:
-        """Return a new index of `objects` with the same index function."""
-        fresh = Index(self._values_of)
-        for key, cached in objects.items():
-            fresh.move(key, (), self.values(cached))
-        return fresh
-
-
 class Store:
     """The local copy of one collection.
 
@@ -117,6 +75,8 @@ class Store:
         self._version = ""
         self._filled = False
         self._resets = 0
+        # Tells when the server was last heard; None for a store that no reflector fills.
+        self.liveness: Liveness | None = None
 
     @property
     def version(self) -> str:
@@ -164,6 +124,16 @@ class Store:
         """Wait until the store has reached a resourceVersion, as of a write; return False after `timeout` seconds."""
         return self._wait(lambda: not self.behind(version), timeout)
 
+    def staleness(self) -> float:
+        """Return the seconds since the server last told of a change, or that there was none; infinite before that."""
+        if not self._filled:
+            return float("inf")
+        return 0.0 if self.liveness is None else self._host.monotonic() - self.liveness.told_at
+
+    def wait_until_fresh(self, within: float, timeout: float) -> bool:
+        """Wait until `staleness` is at most `within` seconds; return False after `timeout` seconds."""
+        return self._wait(lambda: self.staleness() <= within, timeout)
+
     def wait_for_deletion(self, obj: ObjectMeta, timeout: float) -> bool:
         """Wait until the store shows that `obj` was deleted; return False after `timeout` seconds.
 
@@ -197,6 +167,15 @@ class Store:
         """Return the object in the store if it equals `cached`, else `cached`. So a list does not double the memory."""
         stored = self._objects.get(cached.plain_key)  # without the lock, because no other thread writes
         return stored if stored is not None and stored.raw == cached.raw else cached
+
+    def equal_to(self, cached: Cached) -> Cached | None:
+        """Return the object that equals `cached` in every byte, for another store of the resource; None without one."""
+        # Without the lock: a look-up in a dict is whole, objects are immutable, and one that is missed at this instant
+        # is only kept twice.
+        stored = self._objects.get(cached.plain_key)
+        if stored is None or stored.resource_version != cached.resource_version or stored.raw != cached.raw:
+            return None
+        return stored
 
     def add_index(self, name: str, values_of: IndexFunction) -> None:
         """Index all objects, present and future ones, by the values that `values_of` returns for each.

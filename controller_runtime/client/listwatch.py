@@ -150,15 +150,17 @@ class ListWatch:
             if seconds > 0.0 and (left := began + seconds - self._host.monotonic()) > 0.0:
                 (pause or Stop(self._host, f"pages of {self}").wait)(left)
 
-    def list(self, version: str = "", *, continue_token: str = "") -> Page:
+    def list(self, version: str = "", *, continue_token: str = "", exact: bool = False) -> Page:
         """Return one page.
 
         Args:
             version: The list must be at least as new as this; `ANY_VERSION` for any, or empty for the most recent.
                 Ignored with a `continue_token`, which includes a version.
             continue_token: That of the page before; empty for the first page.
+            exact: Ask for `version` exactly, which the server may have forgotten.
 
         Raises:
+            Expired: The server has forgotten the version; the error may have a token to go on with at a newer one.
             NoSuchKind: The server does not serve the kind.
             APIError: The server refused the request.
             ConnectionLost: No whole answer came in time.
@@ -170,7 +172,7 @@ class ListWatch:
         elif version:
             query.append(("resourceVersion", version))
             if version != ANY_VERSION:  # a limit alone would ask for exactly this version
-                query.append(("resourceVersionMatch", "NotOlderThan"))
+                query.append(("resourceVersionMatch", "Exact" if exact else "NotOlderThan"))
         answer = self._transport.request(self._request(query, "List"), self._deadline())
         self._warnings.log_new(answer, self._path)
         try:

@@ -18,7 +18,7 @@ import attrs
 
 from controller_runtime.controller.active_reconciles import ActiveReconciles
 from controller_runtime.controller.coroutine_stacks import stack_of, stacks_of
-from controller_runtime.controller.counters import ReconcileCounters
+from controller_runtime.controller.counters import Ended, Outcome, ReconcileCounters
 from controller_runtime.controller.loop_watchdog import LoopWatchdog
 from controller_runtime.controller.reconciler import AsyncReconciler, Request, Result
 from controller_runtime.controller.settlement import Settlement
@@ -85,7 +85,7 @@ class AsyncWorkers:
         stop: Ends them, and is failed if one of the threads fails.
         settlement: Settles each request at the end of its reconcile, which is cancelled at the timeout.
 
-    Threads: `counters` from any; the rest from one.
+    Threads: `counters` and `last` from any; the rest from one.
     """
 
     def __init__(
@@ -133,6 +133,10 @@ class AsyncWorkers:
     def counters(self) -> ReconcileCounters:
         """Return the metrics of this instant."""
         return self._tally.snapshot()
+
+    def last(self) -> list[tuple[Ended, Outcome, float]]:
+        """Return the last reconciles, the oldest first."""
+        return self._tally.last()
 
     def _spawn(self, name: str, target: Callable[[], None]) -> Thread:
         return spawn(self._host, self._stop, f"{self._name}/{name}", target)

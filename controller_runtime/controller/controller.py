@@ -8,23 +8,20 @@ empty.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
-from controller_runtime.api.collection import Collection
-from controller_runtime.api.resources import Kind
 from controller_runtime.cache.informers import Informers
-from controller_runtime.controller.arguments import check_controller, check_period
-from controller_runtime.controller.channel import Channel
+from controller_runtime.controller.arguments import check_controller
 from controller_runtime.controller.counters import ReconcileCounters
-from controller_runtime.controller.handlers import Callback, Handler, enqueue_object
+from controller_runtime.controller.description import Description
+from controller_runtime.controller.history import PastReconcile, Why
 from controller_runtime.controller.observers import NOBODY, Observers
-from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, check_kind
 from controller_runtime.controller.running import Running
 from controller_runtime.controller.settlement import Settlement
-from controller_runtime.controller.sources import Every, Follow, Intake, Source, Synced, Watch
+from controller_runtime.controller.sources import Follow, Intake, Source, Synced, Watch
 from controller_runtime.controller.unreadable import Trouble, UnreadableObjects
 from controller_runtime.controller.workers import make_workers
 from controller_runtime.core.errors import CacheSyncTimeout, UsageError
@@ -36,7 +33,7 @@ from controller_runtime.queue.turns import Turn
 from controller_runtime.queue.workqueue import WorkQueue
 
 
-class Controller:
+class Controller(Description):
     """Reconciles the keys that its sources request: up to `workers` at a time, and never one key twice at a time.
 
     The objects of an initial list are reconciled as well, but changes that happen meanwhile come before them (the
@@ -54,6 +51,12 @@ class Controller:
             thread: a reconcile that hangs in something else keeps its worker and its key, and `/readyz` and
             `/debug/controllers` show it. A reconciler that waits should look at `reconcile_deadline`. The coroutine of
             an `AsyncReconciler` is cancelled.
+        fair_by: Returns the group of a request, such as `by_namespace`. Groups then take turns, so that many requests
+            of one group hold up those of others no longer than `WorkQueue` states. It must be pure and quick. None:
+            requests are taken in the order in which they became due.
+        warm_up: Attach the sources before this replica leads, so that a new leader finds its queue filled and
+            reconciles at once. Mappers, predicates, callbacks of `follow` and functions of `every` then run on each
+            replica, so none of them may write.
 
     Raises:
         ValueError: An empty name, less than one worker, or a timeout that is not positive.
@@ -71,129 +74,23 @@ class Controller:
         workers: int = 1,
         limiter: RateLimiter | None = None,
         reconcile_timeout: float | None = None,
+        fair_by: Callable[[Request], Hashable] | None = None,
+        warm_up: bool = False,
     ) -> None:
         check_controller(name, reconciler, workers, reconcile_timeout)
         check_kind(name, reconciler)
-        self.name = name
+        super().__init__(name)
         self.workers = workers
         self.reconcile_timeout = reconcile_timeout
         self._reconciler = reconciler
         self._limiter = limiter
-        self._sources: list[Source] = []
+        self._fair_by = fair_by
+        self.warm_up = warm_up
+        self._has_begun = False
         # The sources that do not feed the queue yet. `start` and a late `watch` may run at the same time: the thread
         # that takes a source out of here attaches it (a deque needs no lock for that), so each is attached once.
         self._unattached: deque[Source] = deque()
         self._running: Running | None = None
-
-    def watch(
-        self,
-        resource: Kind[Any],
-        when: Predicate | None = None,
-        map: Handler = enqueue_object,  # noqa: A002  the field's word
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-    ) -> Self:
-        """Let changes of a collection cause requests. A controller that has been started watches at once.
-
-        Args:
-            resource: The collection, or the declared class of its objects.
-            when: Which changes count; None is all of them.
-            map: Maps a change to requests; by default one for the object itself. If it or `when` raises, the change
-                is kept and tried again, while the changes of other objects go on.
-            namespace: Only this namespace; empty is all of them.
-            label_selector: Only objects that the server finds to match it; empty is all of them.
-            field_selector: The same for fields.
-
-        Returns:
-            The controller, so that calls can be chained.
-        """
-        return self._add(Watch(Collection(resource, namespace, label_selector, field_selector), when, map))
-
-    def follow(
-        self,
-        resource: Kind[Any],
-        callback: Callback,
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        linger: float = 0.0,
-    ) -> Self:
-        """Call `callback` with every change once, in order, on a thread of its own.
-
-        The callback may keep state and have side effects; the requests that it returns are reconciled. No worker
-        starts before the callback has seen the whole initial list, unless the controller has been started already.
-
-        Args:
-            resource: The collection, or the declared class of its objects.
-            callback: Called for each change. If the callback raises, the manager stops: the change is not
-                delivered again, so any state that the callback keeps could be wrong from then on.
-            namespace: As for `watch`.
-            label_selector: As for `watch`.
-            field_selector: As for `watch`.
-            linger: Seconds by which the delivery of changes may be delayed, so that many are handled together; see
-                `Informers.of`.
-
-        Returns:
-            The controller, so that calls can be chained.
-        """
-        return self._add(Follow(Collection(resource, namespace, label_selector, field_selector), callback, linger))
-
-    def every(self, seconds: float, requests: Callable[[], Iterable[Request]], *, jitter: float = 0.1) -> Self:
-        """Make requests periodically: when the controller starts, and after each period.
-
-        Like those of initial lists, they are reconciled after requests that changes cause. Periods that were missed,
-        because the machine was suspended, are not made up for.
-
-        Args:
-            seconds: The period.
-            requests: Returns the requests: `lister.keys` for all objects, or a function that returns one key that
-                stands for the whole. It runs on a thread of its own; if it raises, it is called again sooner.
-            jitter: Each period is stretched by a random part of this (0.1: by up to a tenth), so that processes
-                started together do not stay in step.
-
-        Returns:
-            The controller, so that calls can be chained.
-
-        Raises:
-            ValueError: A period that is not positive, or a negative jitter.
-        """
-        check_period(self.name, seconds, jitter)
-        return self._add(Every(seconds, requests, jitter))
-
-    def receive(self, channel: Channel) -> Self:
-        """Reconcile the requests that are pushed into `channel`.
-
-        Returns:
-            The controller, so that calls can be chained.
-
-        Raises:
-            UsageError: This or another controller receives the channel already.
-        """
-        channel.receive()
-        return self._add(channel)
-
-    @property
-    def has_sources(self) -> bool:
-        """Whether anything can request a reconcile."""
-        return bool(self._sources)
-
-    @property
-    def collections(self) -> Sequence[Collection]:
-        """The collections that this controller watches and follows."""
-        return [source.collection for source in self._sources if source.collection is not None]
-
-    @property
-    def inspected(self) -> Sequence[Collection]:
-        """Those of `collections` whose changes a predicate, a mapping or a callback of this controller reads."""
-        return [each.collection for each in self._sources if isinstance(each, Watch | Follow) and each.inspects]
-
-    @property
-    def channels(self) -> Sequence[Channel]:
-        """The channels from which this controller receives requests."""
-        return [source for source in self._sources if isinstance(source, Channel)]
 
     @property
     def reconciles(self) -> int:
@@ -204,6 +101,11 @@ class Controller:
     def errors(self) -> int:
         """Number of reconciles that failed."""
         return self._running.workers.counters().errors if self._running else 0
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether its workers have been started."""
+        return self._has_begun
 
     @property
     def queued(self) -> int:
@@ -227,11 +129,19 @@ class Controller:
         """Return copies of the turns of all requests being reconciled and of up to `limit` others, for display."""
         return self._running.intake.queue.turns(limit) if self._running else []
 
+    def why(self, request: Request) -> Why | None:
+        """Return the reasons for which a request is reconciled; None before the controller is started."""
+        if self._running is None:
+            return None
+        last = self._running.workers.last()
+        past = [PastReconcile(at, took, how, causes) for (of, at, causes), how, took in reversed(last) if of == request]
+        return Why(self._running.intake.queue.turns_of(request), past)
+
     def prepare(self, informers: Informers) -> None:
         """Make the informers of its collections, so that their caches fill before the controller is started."""
         for source in self._sources:
             if isinstance(source, Watch | Follow):
-                source.informer(informers)
+                source.prepare(informers)
 
     def start(
         self,
@@ -243,7 +153,8 @@ class Controller:
     ) -> None:
         """Attach the sources, wait until their initial lists are in the queue, and start the workers.
 
-        If `stop` is set while this waits, the workers are started all the same and end at once.
+        What `attach` has done is not done again. If `stop` is set while this waits, the workers are started all the
+        same and end at once.
 
         Args:
             host: Its clock, locks and threads.
@@ -256,20 +167,40 @@ class Controller:
             UsageError: It was started before.
             CacheSyncTimeout: A source has not delivered its initial list by `sync_deadline`.
         """
+        if self._has_begun:
+            raise UsageError(f"controller {self.name} was started more than once")
+        self._has_begun = True
+        running = self._running or self.attach(host, informers, stop, sync_deadline, observers)
+        running.workers.start(self.workers)
+
+    def attach(
+        self,
+        host: Host,
+        informers: Informers,
+        stop: Stop,
+        sync_deadline: float,
+        observers: Observers = NOBODY,
+    ) -> Running:
+        """Attach the sources, and wait until their initial lists are in the queue; the arguments are those of `start`.
+
+        Raises:
+            UsageError: They are attached already.
+            CacheSyncTimeout: As for `start`.
+        """
         if self._running is not None:
             raise UsageError(f"controller {self.name} was started more than once")
-        queue: WorkQueue[Request] = WorkQueue(host, name=self.name, limiter=self._limiter)
+        queue: WorkQueue[Request] = WorkQueue(host, name=self.name, limiter=self._limiter, fair_by=self._fair_by)
         unreadable = UnreadableObjects(host, lambda: self.collections, partial(observers.on_unreadable, self.name))
         on_panic, timeout = observers.on_panic, self.reconcile_timeout
         settlement = Settlement(host, self.name, queue, timeout=timeout, on_panic=on_panic, unreadable=unreadable)
         workers = make_workers(host, self.name, self._reconciler, queue, stop, settlement)
         intake = Intake(self.name, host, informers, queue, stop, observers.on_panic)
-        self._running = Running(intake, workers, unreadable)
+        running = self._running = Running(intake, workers, unreadable)
         stop.on_set(queue.shut_down)
         for source, synced in self._attach(intake):
             if not synced(stop, sync_deadline) and not stop.is_set():
                 raise CacheSyncTimeout(f"{self.name}: the initial list of {source.collection} is not handled yet")
-        workers.start(self.workers)
+        return running
 
     def join_until(self, deadline: float | None) -> list[Thread]:
         """Wait for its threads, and return those that have not ended by `deadline` (absolute monotonic seconds)."""

@@ -4,11 +4,18 @@
 from __future__ import annotations
 
 import enum
+from collections import deque
+from typing import TypeAlias
 
 import attrs
 
+from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.counters import Histogram
 from controller_runtime.core.host import Host
+from controller_runtime.queue.causes import Causes
+
+KEPT = 256
+"""How many reconciles of a controller are remembered, of all its requests together; about 50 KiB."""
 
 # The buckets of controller-runtime's `controller_runtime_reconcile_time_seconds`, in seconds.
 # fmt: off
@@ -82,8 +89,13 @@ class ReconcileCounters:
         return self.outcomes[Outcome.PANIC]
 
 
+# One reconcile that has ended: its request, when it ended (monotonic seconds) and why it was requested. A plain tuple,
+# because each reconcile makes one, and few are ever read.
+Ended: TypeAlias = tuple[Request, float, Causes]
+
+
 class ReconcileTally:
-    """Counts the reconciles of one controller. Threads: any."""
+    """Counts the reconciles of one controller, and remembers the last ones. Threads: any."""
 
     def __init__(self, host: Host, name: str) -> None:
         # Guards everything below.
@@ -94,6 +106,7 @@ class ReconcileTally:
         self._cancellations_ignored = 0
         self._active = 0
         self._begun = 0
+        self._ended: deque[tuple[Ended, Outcome, float]] = deque(maxlen=KEPT)
 
     def begin(self) -> int:
         """Count a reconcile that begins, and return its number: 1 for the first of the controller."""
@@ -102,12 +115,13 @@ class ReconcileTally:
             self._begun += 1
             return self._begun
 
-    def end(self, outcome: Outcome, took: float, *, is_late: bool = False) -> None:
-        """Count a reconcile that ends.
+    def end(self, outcome: Outcome, took: float, ended: Ended, *, is_late: bool = False) -> None:
+        """Count a reconcile that ends, and remember it.
 
         Args:
             outcome: How the reconcile ended.
             took: Seconds that it took.
+            ended: What it was.
             is_late: Whether `took` is at least the controller's timeout.
         """
         with self._lock:
@@ -115,6 +129,12 @@ class ReconcileTally:
             self._timeouts += is_late
             self._outcomes[outcome] += 1
             self._durations.observe(took)
+            self._ended.append((ended, outcome, took))
+
+    def last(self) -> list[tuple[Ended, Outcome, float]]:
+        """Return the last reconciles, the oldest first."""
+        with self._lock:
+            return [*self._ended]
 
     def ignore_cancellation(self) -> None:
         """Count a coroutine that goes on though it was cancelled."""

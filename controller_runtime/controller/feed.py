@@ -242,8 +242,10 @@ def adder(queue: WorkQueue[Request], collection: Collection, requests_of: Callba
             cause = changed if delta.new is not None else deleted
         if is_late:
             cause += ", mapped after failures"
+        obj = delta.object
+        key, version = obj.plain_key, obj.resource_version
         for request in checked(requests_of(delta), requests_of):
-            queue.add(request, low=delta.initial, cause=cause)
+            queue.add(request, low=delta.initial, cause=cause, key=key, version=version)
 
     return add
 

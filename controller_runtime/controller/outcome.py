@@ -21,6 +21,7 @@ from controller_runtime.core.errors import (
     TerminalError,
 )
 from controller_runtime.core.log import get_logger
+from controller_runtime.queue.causes import Causes
 from controller_runtime.queue.workqueue import WorkQueue
 
 log = get_logger(__name__)
@@ -39,6 +40,7 @@ def settle(
     took: float,
     chance: random.Random,
     *,
+    causes: Causes,
     timeout: float | None = None,
     unreadable: UnreadableObjects | None = None,
 ) -> Outcome:
@@ -53,10 +55,10 @@ def settle(
         end: The value that the reconciler returned, or the error that it raised.
         took: Seconds that the reconcile took.
         chance: Draws the jitter.
+        causes: Why the request was reconciled.
         timeout: Seconds that the reconcile was allowed to take; None is any time.
         unreadable: Decides which unreadable objects end the retries; None: none of them does.
     """
-    causes = ", ".join(queue.causes(request))
     if unreadable is not None and _waits_for_a_change(unreadable, request, end, causes, took):
         queue.forget(request)
         return Outcome.TERMINAL_ERROR
@@ -101,7 +103,7 @@ def outcome_of(error: BaseException) -> Outcome:
 
 
 def _waits_for_a_change(
-    unreadable: UnreadableObjects, request: Request, end: Result | BaseException, causes: str, took: float
+    unreadable: UnreadableObjects, request: Request, end: Result | BaseException, causes: Causes, took: float
 ) -> bool:
     """Return whether only a change of an unreadable object makes a retry worth it; then log and count that.
 
@@ -130,7 +132,7 @@ def retry_after(error: BaseException) -> float:
 
 
 def _settle_failure(
-    queue: WorkQueue[Request], request: Request, error: BaseException, causes: str, took: float
+    queue: WorkQueue[Request], request: Request, error: BaseException, causes: Causes, took: float
 ) -> Outcome:
     outcome = outcome_of(error)
     if outcome is Outcome.TERMINAL_ERROR:

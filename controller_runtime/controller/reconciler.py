@@ -23,6 +23,11 @@ Request = ObjectKey
 """The argument of a reconcile: the key of the object to reconcile."""
 
 
+def by_namespace(request: Request) -> str:
+    """Return the namespace of a request, for `Controller(fair_by=by_namespace)`."""
+    return request.namespace
+
+
 @attrs.frozen
 class Result:
     """The result of a reconcile that did not fail.

@@ -56,9 +56,18 @@ class Settlement:
             end: The value that the reconciler returned, or the error that it raised.
             took: Seconds that the reconcile took.
         """
+        causes, timeout = self._queue.causes(request), self.timeout
         outcome = settle(
-            self._queue, request, end, took, self._host.random, timeout=self.timeout, unreadable=self._unreadable
+            self._queue,
+            request,
+            end,
+            took,
+            self._host.random,
+            causes=causes,
+            timeout=timeout,
+            unreadable=self._unreadable,
         )
-        self.tally.end(outcome, took, is_late=is_late(took, self.timeout))
+        ended = (request, self._host.monotonic(), causes)
+        self.tally.end(outcome, took, ended, is_late=is_late(took, timeout))
         if outcome is Outcome.PANIC and isinstance(end, BaseException):
             self._on_panic(Panic(self._name, request, end))

@@ -95,6 +95,11 @@ class Watch:
 
         If the predicate or the mapper raises, the change is kept and tried again; other changes go on.
         """
+        intake.retries.start(intake.spawn)
+        waits = [self._feed(intake, informer) for informer in self.prepare(intake.informers)]
+        return lambda stop, deadline: all(wait(stop, deadline) for wait in waits)
+
+    def _feed(self, intake: Intake, informer: Informer) -> Synced:
         feed = Feed(
             intake.host,
             intake.name,
@@ -106,12 +111,11 @@ class Watch:
             intake.on_panic,
         )
         intake.fallible.append(feed)
-        intake.retries.start(intake.spawn)
-        return self.informer(intake.informers).add_handler(feed.handle).wait_for_sync
+        return informer.add_handler(feed.handle).wait_for_sync
 
-    def informer(self, informers: Informers) -> Informer:
-        """Return the informer of the collection, after making it if none exists yet."""
-        return informers.of(self.collection)
+    def prepare(self, informers: Informers) -> list[Informer]:
+        """Return the informers of the collection, one for each namespace of its scope, after making those missing."""
+        return informers.each(self.collection)
 
 
 @attrs.frozen
@@ -127,11 +131,16 @@ class Follow:
         """Subscribe the callback to the collection: it gets every change once, in order, on a thread of its own."""
         add = adder(intake.queue, self.collection, self.callback)
         name = f"{intake.name}/follow-{self.collection.resource.plural}"
-        return self.informer(intake.informers).subscribe(lambda delta: add(delta, False), name=name).wait_for_sync
+        [informer] = self.prepare(intake.informers)
+        return informer.subscribe(lambda delta: add(delta, False), name=name).wait_for_sync
 
-    def informer(self, informers: Informers) -> Informer:
-        """Return the informer of the collection, after making it if none exists yet."""
-        return informers.of(self.collection, linger=self.linger)
+    def prepare(self, informers: Informers) -> list[Informer]:
+        """Return the informer of the collection, after making it if none exists yet.
+
+        Raises:
+            UsageError: The scope of its kind has several namespaces, so there is no one order of their changes.
+        """
+        return [informers.of(self.collection, linger=self.linger)]
 
 
 @attrs.frozen

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from controller_runtime.controller.counters import ReconcileCounters
+from controller_runtime.controller.counters import Ended, Outcome, ReconcileCounters
 from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, Result
 from controller_runtime.controller.settlement import Settlement
 from controller_runtime.core.deadline import deadline_scope
@@ -35,7 +35,7 @@ class Workers:
         stop: Ends them, and is failed if one of them fails.
         settlement: Settles each request at the end of its reconcile; None for one without a timeout or observers.
 
-    Threads: `counters` from any; the rest from one.
+    Threads: `counters` and `last` from any; the rest from one.
     """
 
     def __init__(
@@ -71,6 +71,10 @@ class Workers:
     def counters(self) -> ReconcileCounters:
         """Return the metrics of this instant."""
         return self._tally.snapshot()
+
+    def last(self) -> list[tuple[Ended, Outcome, float]]:
+        """Return the last reconciles, the oldest first."""
+        return self._tally.last()
 
     def _work(self) -> None:
         while True:

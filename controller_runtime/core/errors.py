@@ -28,6 +28,7 @@ class APIError(ControllerRuntimeError):
         reason: The answer's `Status.reason`; empty if it has none.
         details: The answer's `Status.details`; empty if it has none.
         retry_after: Seconds that the server asks to wait; None if it does not.
+        continue_token: Continues a list whose version has expired, at a newer one; empty if the server gave none.
     """
 
     by_reason: ClassVar[dict[str, type[APIError]]] = {}
@@ -48,6 +49,7 @@ class APIError(ControllerRuntimeError):
         self.reason = reason
         self.details = details or {}
         self.retry_after = retry_after
+        self.continue_token = ""
 
     def __init_subclass__(cls, reasons: tuple[str, ...] = (), codes: tuple[int, ...] = ()) -> None:
         cls.codes = codes
@@ -183,4 +185,8 @@ def error_from_status(code: int, status: Mapping[str, Any], retry_after: float |
         retry_after = float(min(retry_after, LONGEST_RETRY_AFTER))
     cls = APIError.by_reason.get(reason) or APIError.by_code.get(code) or (ServerError if code >= 500 else APIError)
     message = str(status.get("message") or f"the server answered {code}")
-    return cls(message, code=code, reason=reason, details=details, retry_after=retry_after)
+    error = cls(message, code=code, reason=reason, details=details, retry_after=retry_after)
+    metadata = status.get("metadata")
+    token = metadata.get("continue") if isinstance(metadata, Mapping) else None
+    error.continue_token = token if isinstance(token, str) else ""
+    return error

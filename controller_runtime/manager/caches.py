@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
 from controller_runtime.api.collection import Collection
@@ -10,6 +12,10 @@ from controller_runtime.api.resources import Kind
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
+from controller_runtime.cache.scope import CacheScope
+from controller_runtime.cache.union import Union
+from controller_runtime.core.errors import UsageError
+from controller_runtime.core.host import Host
 from controller_runtime.crd.types import CustomResource
 from controller_runtime.manager.definitions import Definitions
 
@@ -18,11 +24,12 @@ V = TypeVar("V")
 
 
 class ManagedCaches:
-    """The part of a manager that gives its users caches; the base of `Manager`, which makes the two attributes.
+    """The part of a manager that gives its users caches; the base of `Manager`, which makes the attributes.
 
     Threads: any.
     """
 
+    host: Host
     informers: Informers
     definitions: Definitions
 
@@ -64,8 +71,9 @@ class ManagedCaches:
         Args:
             resource: The collection, or the declared class of its objects.
             view: The class to decode objects to; None is the resource's own.
-            namespace: Only this namespace; empty is the manager's, or else all of them.
-            label_selector: Only objects that the server finds to match it; empty is all of them.
+            namespace: Only this namespace; empty is the manager's or those of the kind's scope, or else all of them.
+            label_selector: Only objects that the server finds to match it; empty is that of the kind's scope, or else
+                all of them.
             field_selector: The same for fields.
             any_version: Begin with any state that the server has at hand, which may be older than what this program
                 saw before it was restarted. It spares a server older than Kubernetes 1.31 a list from etcd. The first
@@ -76,10 +84,59 @@ class ManagedCaches:
             UsageError: `any_version` is asked for, and the collection is cached already from the most recent state.
         """
         collection = Collection(resource, namespace, label_selector, field_selector)
-        informer = self._informer(collection, any_version=any_version)
-        lister = Lister(informer.store, resource, view)
-        known = collection.resource
-        self.informers.note_view(known, known.default_view() if view is None else view)
+        return self._union((collection,), view, any_version=any_version)
+
+    @overload
+    def union_lister(self, *collections: Collection) -> Lister[Any]: ...
+
+    @overload
+    def union_lister(self, *collections: Collection, view: type[V]) -> Lister[V]: ...
+
+    def union_lister(self, *collections: Collection, view: type[Any] | None = None) -> Lister[Any]:
+        """Return a lister of several collections of one kind: each object once, in its newest state.
+
+        Each collection has a cache, shared with all other readers of it, unless another of the collections covers it.
+        An object that is in two of them is in memory once. The collections follow the server each by itself: an object
+        that moves from one to another may for a moment be in both, where the newer state is read, or in neither.
+
+        Args:
+            collections: Such as `Collection(PODS, label_selector="app=a"), Collection(PODS, "kube-system")`.
+            view: The class to decode objects to; None is the resource's own.
+
+        Raises:
+            UsageError: There is no collection, or they are of several kinds.
+            ValueError: A selector is malformed, or `view` has fields that objects of this kind cannot have.
+        """
+        kinds = {collection.resource for collection in collections}
+        if len(kinds) != 1:
+            raise UsageError(f"a lister reads one kind, not {len(kinds)}: give collections of one resource")
+        return self._union(collections, view)
+
+    def scope_caches(
+        self, all_kinds: CacheScope | None = None, kinds: Mapping[Kind[Any], CacheScope] = MappingProxyType({})
+    ) -> None:
+        """Set what the caches hold of all kinds, and of single kinds; call it before the first lister or controller.
+
+        It decides for readers and controllers that do not say it themselves, field by field: what a call names, then
+        the scope of the kind, then the scope of all kinds, where a field that is None is not set. The namespace of the
+        manager counts before that of all kinds. A kind with several namespaces has a cache for each, which a lister and
+        `Controller.watch` use together.
+
+        Args:
+            all_kinds: The scope of all kinds.
+            kinds: The scopes of single kinds.
+
+        Raises:
+            UsageError: Something that this would change is cached already.
+        """
+        self.informers.scope(all_kinds or CacheScope(), kinds)
+
+    def _union(self, wanted: Sequence[Collection], view: type[Any] | None, *, any_version: bool = False) -> Lister[Any]:
+        resource = wanted[0].resource
+        self.definitions.see(resource)
+        stores = [informer.store for informer in self.informers.each(*wanted, any_version=any_version)]
+        lister: Lister[Any] = Lister(stores[0] if len(stores) == 1 else Union(self.host, stores), resource, view)
+        self.informers.note_view(resource, resource.default_view() if view is None else view)
         return lister
 
     def informer(
@@ -94,14 +151,15 @@ class ManagedCaches:
         """Return the informer of one collection, to subscribe to; the informer runs while the manager does.
 
         The arguments are those of `lister`.
+
+        Raises:
+            UsageError: The scope of the kind has several namespaces, and none of them is named here.
         """
         collection = Collection(resource, namespace, label_selector, field_selector)
-        self.informers.note_view(collection.resource, dict)
-        return self._informer(collection, any_version=any_version)
-
-    def _informer(self, collection: Collection, *, any_version: bool) -> Informer:
         self.definitions.see(collection.resource)
-        return self.informers.of(collection, any_version=any_version)
+        informer = self.informers.of(collection, any_version=any_version)
+        self.informers.note_view(collection.resource, dict)
+        return informer
 
     def install(self, *classes: type[CustomResource], storage: type[CustomResource] | None = None) -> None:
         """Install the definition of a declared class when the manager starts, before its caches do.

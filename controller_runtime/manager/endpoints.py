@@ -10,10 +10,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.listening import bind
 from controller_runtime.core.log import get_logger
 from controller_runtime.manager.health import Check, health_of
-from controller_runtime.manager.inspection import report
+from controller_runtime.manager.inspection import as_json, report, why
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.serving import Answer, Server
 
@@ -25,8 +26,12 @@ log = get_logger(__name__)
 NOWHERE = "0"
 """Stands for no address: nothing is served."""
 
+_DEBUG = ("/debug/controllers", "/debug/why")
+
+_JSON = {"content-type": "application/json"}
+_WHICH = b"ask for /debug/why?request=NAMESPACE/NAME, or NAME for a kind without a namespace\n"
 _REFUSED = (
-    b"/debug/controllers is served to this machine alone: ask for it as localhost, 127.0.0.1, [::1] "
+    b"/debug is served to this machine alone: ask for it as localhost, 127.0.0.1, [::1] "
     b"or the address that it is served on\n"
 )
 
@@ -42,8 +47,8 @@ class Endpoints:
     restarted anyway, without a reason in its log.
 
     Args:
-        metrics: The address of `/metrics` and `/debug/controllers`: `HOST:PORT`, `:PORT` for every interface, or
-            `NOWHERE`. `/debug/controllers` is served to this machine alone, and only under one of its own names.
+        metrics: The address of `/metrics`, `/debug/controllers` and `/debug/why`: `HOST:PORT`, `:PORT` for every
+            interface, or `NOWHERE`. The latter two are served to this machine alone, and only under one of its names.
         probes: The address of `/healthz`, `/livez` and `/readyz`; it may be the same.
         live: Further checks of `/livez`, by name.
         ready: Further checks of `/readyz`, by name.
@@ -119,18 +124,29 @@ def _of_metrics(manager: Manager, registries: Sequence[CollectorRegistry] | None
     def scrape(request: HTTPRequest, is_local: bool) -> HTTPResponse:
         return HTTPResponse(200, {"content-type": CONTENT_TYPE}, metrics.text())
 
-    def debug(request: HTTPRequest, is_local: bool) -> HTTPResponse:
-        if request.path != "/debug/controllers":
+    return {"metrics": scrape, "debug": debug_answer(manager)}
+
+
+def debug_answer(manager: Manager) -> Answer:
+    """Return the function that answers requests below `/debug` about a manager."""
+
+    def answer(request: HTTPRequest, is_local: bool) -> HTTPResponse:
+        if request.path not in _DEBUG:
             return HTTPResponse(404)
         if not is_local:  # names of objects may be confidential
             return HTTPResponse(403, {}, _REFUSED)
-        return HTTPResponse(200, {"content-type": "application/json"}, report(manager).encode())
+        if request.path == "/debug/controllers":
+            return HTTPResponse(200, _JSON, report(manager).encode())
+        namespace, _, name = dict(request.query).get("request", "").rpartition("/")
+        if not name:
+            return HTTPResponse(400, {}, _WHICH)
+        return HTTPResponse(200, _JSON, as_json(why(manager, Request(name, namespace))).encode())
 
-    return {"metrics": scrape, "debug": debug}
+    return answer
 
 
 def _path_of(route: str) -> str:
-    return "/debug/controllers" if route == "debug" else f"/{route}"
+    return ",".join(_DEBUG) if route == "debug" else f"/{route}"
 
 
 def _of_health(manager: Manager, live: Mapping[str, Check], ready: Mapping[str, Check]) -> Mapping[str, Answer]:

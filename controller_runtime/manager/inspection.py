@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from controller_runtime.cache.informer import Informer
 from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.counters import KEPT
 from controller_runtime.controller.failing import Failing
+from controller_runtime.controller.history import Why
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.controller.unreadable import Trouble
 from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.manager import Manager
+from controller_runtime.queue.causes import Cause, PlainCause
 from controller_runtime.queue.turns import Turn, TurnState
 
 MOST_WAITING = 100
@@ -53,13 +57,58 @@ def describe(manager: Manager) -> dict[str, Any]:
 
 def report(manager: Manager) -> str:
     """Return the state as JSON text."""
-    return json.dumps(describe(manager), indent=2, ensure_ascii=False)
+    return as_json(describe(manager))
+
+
+def as_json(shown: dict[str, Any]) -> str:
+    """Return what `describe` or `why` returned as JSON text."""
+    return json.dumps(shown, indent=2, ensure_ascii=False)
+
+
+def why(manager: Manager, request: Request) -> dict[str, Any]:
+    """Return, for each controller, why it reconciles a request now and next, and its last reconciles, newest first.
+
+    The values are such that JSON can hold them; times are seconds from now. Controllers that know nothing of the
+    request are left out.
+    """
+    now = manager.host.monotonic()
+    found = [(controller.name, controller.why(request)) for controller in manager.controllers]
+    shown = [
+        {"name": name, **_why(each, now)} for name, each in found if each is not None and (each.turns or each.past)
+    ]
+    return {"request": str(request), "remembered": KEPT, "controllers": shown}
+
+
+def _why(found: Why, now: float) -> dict[str, Any]:
+    planned = {
+        name: [{**_when(turn, now), "causes": _causes(turn.causes)} for turn in found.turns if turn.state in states]
+        for name, states in _SHOWN_AS.items()
+    }
+    past = [
+        {
+            "ended": round(now - each.ended, 3),
+            "took": round(each.took, 6),
+            "outcome": each.outcome.name.lower(),
+            "causes": _causes(each.causes),
+        }
+        for each in found.past
+    ]
+    return {**planned, "past": past}
+
+
+def _causes(causes: Iterable[PlainCause]) -> list[dict[str, Any]]:
+    return [_cause(Cause._make(each)) for each in causes]
+
+
+def _cause(cause: Cause) -> dict[str, Any]:
+    by = {} if cause.key is None else {"object": cause.object, "version": cause.version}
+    return {"cause": cause.text, **by, "times": cause.times}
 
 
 def _controller(controller: Controller, now: float) -> dict[str, Any]:
     turns = controller.turns(MOST_WAITING)
     counters = controller.counters()
-    shown: dict[str, Any] = {"name": controller.name, "started": counters is not None, "workers": controller.workers}
+    shown: dict[str, Any] = {"name": controller.name, "started": controller.has_begun, "workers": controller.workers}
     if counters is not None:
         reconciles, queue = counters
         shown |= {"reconciles": reconciles.reconciles, "errors": reconciles.errors}
@@ -89,10 +138,18 @@ def _failing(failing: Failing) -> dict[str, Any]:
     return {**what, "failures": failing.failures, "error": failing.error}
 
 
-def _turn(turn: Turn[Request], now: float) -> dict[str, Any]:
+def _when(turn: Turn[Request], now: float) -> dict[str, float]:
     age = now - turn.at
-    when = {"in": round(-age, 3)} if turn.state is TurnState.DELAYED else {"since": round(age, 3)}
-    return {"request": str(turn.item), **when, "causes": list(turn.causes), "low": turn.low}
+    return {"in": round(-age, 3)} if turn.state is TurnState.DELAYED else {"since": round(age, 3)}
+
+
+def _turn(turn: Turn[Request], now: float) -> dict[str, Any]:
+    return {
+        "request": str(turn.item),
+        **_when(turn, now),
+        "causes": [str(Cause._make(each)) for each in turn.causes],
+        "low": turn.low,
+    }
 
 
 def _recorder(recorder: EventRecorder) -> dict[str, Any]:

@@ -39,8 +39,9 @@ class Lifecycle:
     1. Informers fill the caches, which all others read.
     2. Recorders of events run, so that they can write the last events of all that follow.
     3. Runnables run.
-    4. The election begins. Its lease is given back only once the controllers have ended.
-    5. Controllers run; with an elector, once it leads.
+    4. Controllers that warm up attach their sources.
+    5. The election begins. Its lease is given back only once the controllers have ended.
+    6. Controllers run; with an elector, once it leads.
 
     Each step has a stop of its own; that of the controllers, `stopping`, is the manager's. When it is set, each step
     in the reverse order gets the rest of the grace to end, then it is cancelled.
@@ -70,7 +71,7 @@ class Lifecycle:
         self._runnables: list[Thread] = []
         self._elections: list[Thread] = []  # one thread, once the election has begun
         self._waiting: list[Controller] = []  # controllers that wait until we lead
-        self._controllers: list[Controller] = []
+        self._controllers: list[Controller] = []  # those that have threads
         self._informers_stop.on_set(self._pass_on_failure)
         # Cancelled work must not wait for a silent server. Informers need not be cancelled for that: when they are
         # stopped, all that read their caches have ended.
@@ -117,6 +118,12 @@ class Lifecycle:
             if not isinstance(thing, Controller | EventRecorder):
                 self._runnables.append(self._started(thing, self._runnables_stop))
         self._waiting += controllers
+        deadline = self._host.monotonic() + cache_sync_timeout
+        for controller in controllers:
+            self._controllers.append(controller)
+            if controller.warm_up:
+                controller.attach(self._host, self._informers, self._stopping, deadline, self._observers)
+                log.info("controller warmed up", controller=controller.name, queued=controller.queued)
         if self._elector is not None and not self._elections:
             self._elections.append(spawn(self._host, self._stopping, "leader-election", self._elect))
         if self._elector is None or self._elector.is_leader():
@@ -165,7 +172,6 @@ class Lifecycle:
     def _start_controllers(self, sync_deadline: float) -> None:
         controllers, self._waiting = self._waiting, []
         for controller in controllers:
-            self._controllers.append(controller)
             controller.start(self._host, self._informers, self._stopping, sync_deadline, self._observers)
             log.info("controller started", controller=controller.name, workers=controller.workers)
 

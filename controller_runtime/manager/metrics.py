@@ -148,6 +148,14 @@ _OF_INFORMERS: tuple[Row[Informer], ...] = (
         "Watches that were given up because they were silent.", lambda i: i.reflector.liveness.idle),
     Row(counter, "controller_runtime_informer_unreadable_total",
         "Objects that were left out because they could not be read.", lambda i: i.reflector.liveness.skipped),
+    Row(gauge, "controller_runtime_informer_lag_seconds",
+        "How long ago the server last told of a change, or that there was none; absent before the first list.",
+        lambda i: i.store.staleness() if i.store.filled else None),
+    Row(counter, "controller_runtime_informer_audited_objects_total",
+        "Objects that were compared with the server.", lambda i: i.audit.objects),
+    Row(counter, "controller_runtime_informer_lost_changes_total",
+        "Objects that the cache did not hold as the server did: changes that no watch reported.",
+        lambda i: i.audit.lost),
 )
 # fmt: on
 

@@ -14,8 +14,10 @@ from __future__ import annotations
 import enum
 import heapq
 from collections import deque
-from collections.abc import Hashable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Hashable
+from typing import Generic, Protocol, TypeVar
+
+from controller_runtime.queue.causes import PlainCause
 
 T = TypeVar("T", bound=Hashable)
 
@@ -43,20 +45,42 @@ class Turn(Generic[T]):
         low: Whether it is in the low band. It may change to False, never back.
         state: How far it has come.
         at: Monotonic seconds: its due time while it is DELAYED, else when it came to be queued or processed.
-        causes: Why the item is handed out, for the log.
+        causes: Why the item is handed out, for people; each has the fields of a `Cause`.
+        group: The group of the item in a fair queue; None in others.
     """
 
-    __slots__ = ("at", "causes", "item", "low", "state")
+    __slots__ = ("at", "causes", "group", "item", "low", "state")
 
-    def __init__(self, item: T, low: bool) -> None:
+    def __init__(self, item: T, low: bool, group: Hashable = None) -> None:
         self.item = item
         self.low = low
+        self.group = group
         self.state = TurnState.DELAYED
         self.at = float("inf")  # later than any due time that it is given
-        self.causes: tuple[str, ...] = ()
+        self.causes: tuple[PlainCause, ...] = ()
 
 
-class _Band(Generic[T]):
+class Band(Protocol[T]):
+    """The queued turns of one band, in the order in which they are handed out."""
+
+    @property
+    def count(self) -> int:
+        """How many turns are queued here."""
+
+    def append(self, turn: Turn[T]) -> None:
+        """Queue a turn."""
+
+    def first(self) -> Turn[T] | None:
+        """Return the READY turn to hand out next, or None. The turn stays where it is."""
+
+    def take(self, turn: Turn[T]) -> None:
+        """Remove the turn that `first` has just returned."""
+
+    def leave(self, turn: Turn[T]) -> None:
+        """Remove a turn that is raised to the other band."""
+
+
+class FifoBand(Generic[T]):
     """The queued turns of one band, first come, first served. A BLOCKED turn keeps its place in the order."""
 
     __slots__ = ("_is_low", "_skipped", "_turns", "count")
@@ -86,7 +110,8 @@ class _Band(Generic[T]):
             if turn.low is self._is_low:  # else the entry is stale: the turn was raised to the normal band
                 if turn.state is TurnState.READY:
                     return turn
-                self._skipped.append(turn)
+                if turn.state is TurnState.BLOCKED:  # else it is stale, too: it was taken by way of another band
+                    self._skipped.append(turn)
             self._turns.popleft()
         return None
 
@@ -112,13 +137,16 @@ class Bands(Generic[T]):
     """The queued (READY and BLOCKED) turns in the order in which they are handed out.
 
     The normal band comes first, but the low one has a guaranteed share of the hand-outs, so that it does not starve.
+
+    Args:
+        band: Makes each of the two bands, and is told whether it is the low one.
     """
 
     __slots__ = ("_low", "_low_waited_for", "_normal")
 
-    def __init__(self) -> None:
-        self._normal: _Band[T] = _Band(is_low=False)
-        self._low: _Band[T] = _Band(is_low=True)
+    def __init__(self, band: Callable[[bool], Band[T]]) -> None:
+        self._normal = band(False)
+        self._low = band(True)
         # Hand-outs from the normal band in a row while the low band had a READY turn.
         self._low_waited_for = 0
 

@@ -10,19 +10,18 @@ from __future__ import annotations
 import copy
 import enum
 import itertools
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from controller_runtime.core.errors import ShutDown
 from controller_runtime.core.host import Host
+from controller_runtime.queue.causes import Causes, PlainCause, PlainKey, with_cause
 from controller_runtime.queue.counters import QueueCounters, QueueTally
+from controller_runtime.queue.fairness import FairBand, hashed
 from controller_runtime.queue.rate_limiters import ItemExponential, RateLimiter
-from controller_runtime.queue.turns import Bands, DelayedTurns, Turn, TurnState
+from controller_runtime.queue.turns import Bands, DelayedTurns, FifoBand, Turn, TurnState
 
 T = TypeVar("T", bound=Hashable)
-
-MAX_CAUSES = 4
-"""How many different causes of one hand-out are remembered: the first ones. They are for the log alone."""
 
 
 class _Stage(enum.Enum):
@@ -43,18 +42,29 @@ class WorkQueue(Generic[T]):
         host: Its clock and its condition.
         name: Label of its metrics.
         limiter: Delays of `add_rate_limited`, for this queue alone; `ItemExponential()` by default.
+        fair_by: Returns the group of an item, such as its namespace. Each band then hands out items by turns of their
+            groups, within the bounds that `fairness.py` states. It must be pure and quick, as it is called under the
+            queue's lock; if it raises, the item is not added. None: there are no groups.
 
     Threads: any, for every method; only `get` and a draining `shut_down` wait.
     """
 
-    def __init__(self, host: Host, *, name: str = "", limiter: RateLimiter | None = None) -> None:
+    def __init__(
+        self,
+        host: Host,
+        *,
+        name: str = "",
+        limiter: RateLimiter | None = None,
+        fair_by: Callable[[T], Hashable] | None = None,
+    ) -> None:
         self.name = name
         self._now = host.monotonic
-        # Guards everything below. The limiter, which may be a user's, is called under it: an item's failures and its
-        # next turn change together.
+        # Guards everything below. The limiter and `fair_by`, which may be a user's, are called under it: an item's
+        # failures, its next turn and its group change together.
         self._condition = host.condition(f"queue/{name}")
         self._stage = _Stage.OPEN
         self._limiter: RateLimiter = limiter if limiter is not None else ItemExponential()
+        self._fair_by = fair_by
         # Items to process, each with its next turn: client-go's `dirty`, and the delayed items as well. Each turn is
         # READY or BLOCKED and then in `_queue`, or DELAYED and then in `_delayed`.
         self._dirty: dict[T, Turn[T]] = {}
@@ -62,7 +72,7 @@ class WorkQueue(Generic[T]):
         # exactly then its queued turn is BLOCKED rather than READY.
         self._processing: dict[T, Turn[T]] = {}
         # The READY and BLOCKED turns of `_dirty`, in the order of hand-out: client-go's `queue`.
-        self._queue: Bands[T] = Bands()
+        self._queue: Bands[T] = Bands(FifoBand if fair_by is None else FairBand)
         # The DELAYED turns of `_dirty`, by due time: client-go's `waitingForQueue`.
         self._delayed: DelayedTurns[T] = DelayedTurns()
         # How many turns of `_queue` are READY: `get` would hand them out without waiting.
@@ -79,19 +89,23 @@ class WorkQueue(Generic[T]):
             self._queue_due(self._now())
             return self._ready
 
-    def add(self, item: T, *, low: bool = False, cause: str = "") -> None:
+    def add(
+        self, item: T, *, low: bool = False, cause: str = "", key: PlainKey | None = None, version: str = ""
+    ) -> None:
         """Hand out `item` as soon as possible. Ignored once the queue is shut down.
 
         Args:
             item: The item.
             low: Put it into the low band, for items that have not changed, such as those of an initial list. An
                 addition without `low` moves an item that waits in the low band up to the normal one.
-            cause: Why, for the log: a few words, the same ones for the same reason.
+            cause: Why, for people: a few words, the same ones for the same reason.
+            key: Name and namespace of the object that caused it, for people; None if no object did.
+            version: That object's resourceVersion.
         """
         with self._condition:
             if self._stage is _Stage.OPEN:
                 now = self._now()
-                self._plan(item, now, now, low, cause)
+                self._plan(item, now, now, low, (cause, key, version, 1))
 
     def add_after(self, item: T, delay: float, *, cause: str = "") -> None:
         """Hand out `item` once `delay` has passed. Ignored once the queue is shut down.
@@ -183,11 +197,11 @@ class WorkQueue(Generic[T]):
         with self._condition:
             return self._limiter.num_requeues(item)
 
-    def causes(self, item: T) -> tuple[str, ...]:
+    def causes(self, item: T) -> Causes:
         """Return the first few causes for which `item` is being processed; empty if it is not."""
-        with self._condition:
-            turn = self._processing.get(item)
-            return turn.causes if turn is not None else ()
+        # Without the lock: a look-up in a dict is whole, and a turn that was handed out gets no further causes.
+        turn = self._processing.get(item)
+        return Causes(turn.causes) if turn is not None else Causes()
 
     def shut_down(self, drain: bool = False) -> None:
         """Ignore further additions, and drop the items that are delayed.
@@ -224,17 +238,24 @@ class WorkQueue(Generic[T]):
     def _plan_later(self, item: T, now: float, due: float, cause: str) -> None:
         processed = self._processing.get(item)
         self._tally.retries += due > now
-        self._plan(item, now, due, processed is not None and processed.low, cause)
+        self._plan(item, now, due, processed is not None and processed.low, (cause, None, "", 1))
 
-    def _plan(self, item: T, now: float, due: float, low: bool, cause: str) -> None:
+    def turns_of(self, item: T) -> list[Turn[T]]:
+        """Return copies of the turns of one item: the one being processed, and the next one; for people to see."""
+        with self._condition:
+            found = (self._processing.get(item), self._dirty.get(item))
+            return [copy.copy(turn) for turn in found if turn is not None]
+
+    def _plan(self, item: T, now: float, due: float, low: bool, cause: PlainCause) -> None:
         """Plan a turn of the item; if one is planned already, bring it forward to `due`, and up unless `low`."""
         if self._delayed.first is not None and self._delayed.first <= now:  # these precede what is added now
             self._queue_due(now)
         turn = self._dirty.get(item)
         if turn is None:
-            turn = self._dirty[item] = Turn(item, low)
-        if cause and len(turn.causes) < MAX_CAUSES and cause not in turn.causes:
-            turn.causes += (cause,)
+            group = None if self._fair_by is None else hashed(self._fair_by(item))
+            turn = self._dirty[item] = Turn(item, low, group)
+        if cause[0]:
+            turn.causes = with_cause(turn.causes, cause) if turn.causes else (cause,)
         if turn.low and not low:
             turn.low = False
             if turn.state is not TurnState.DELAYED:

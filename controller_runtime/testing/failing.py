@@ -13,4 +13,5 @@ def failing_of(controller: Controller) -> list[str]:
     """Return the objects that wait to be reconciled again after an error, and the changes that cannot be mapped."""
     trouble = controller.trouble()
     changes = [each for source in trouble.sources for each in source.failing(_SHOWN)[1]] if trouble else []
-    return [*map(str, changes), *(str(turn.item) for turn in controller.turns(_SHOWN) if "retry" in turn.causes)]
+    waiting = [turn for turn in controller.turns(_SHOWN) if any(text == "retry" for text, *_ in turn.causes)]
+    return [*map(str, changes), *(str(turn.item) for turn in waiting)]

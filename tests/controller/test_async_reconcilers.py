@@ -166,7 +166,7 @@ def test_lines_about_a_reconcile_name_controller_request_and_number(
         "controller": "kettle",
         "request": A,
         "reconcile": 1,
-        "causes": "every 1e+06 s",
+        "causes": (("every 1e+06 s", None, "", 1),),
         "took": pytest.approx(1.0),
     }
 

@@ -19,6 +19,7 @@ from controller_runtime.controller.handlers import enqueue_mapped, enqueue_objec
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.errors import DecodeError
 from controller_runtime.core.log import fields_of, text_of
+from controller_runtime.queue.causes import Cause
 from controller_runtime.testing.simulation import Simulation
 
 
@@ -102,7 +103,8 @@ def test_a_mapper_that_fails_for_a_while_is_tried_with_growing_delays(
     assert source_of(controller).failing(9) == (0, [])
     assert source_of(controller).errors == 6
     assert lines(caplog) == [("change cannot be mapped", True), ("failing change is mapped", False)]
-    causes = [fields_of(record)["causes"] for record in caplog.records if text_of(record) == "reconciled"]
+    ended = [record for record in caplog.records if text_of(record) == "reconciled"]
+    causes = [Cause._make(*fields_of(record)["causes"]).text for record in ended]
     assert causes == ["nodes added, mapped after failures"]
 
 

@@ -42,7 +42,7 @@ def queue(sim: Simulation) -> WorkQueue[Request]:
 
 
 def end(queue: WorkQueue[Request], how: Result | Exception) -> Outcome:
-    outcome = settle(queue, NODE, how, 0.25, random.Random(0))
+    outcome = settle(queue, NODE, how, 0.25, random.Random(0), causes=queue.causes(NODE))
     queue.done(NODE)
     return outcome
 
@@ -133,7 +133,7 @@ def test_each_end_is_one_line_with_why_it_ran(
 
     (record,) = caplog.records
     assert (record.levelno, text_of(record)) == (level, message)
-    assert (fields_of(record)["causes"], fields_of(record)["took"]) == ("retry", 0.25)
+    assert (str(fields_of(record)["causes"]), fields_of(record)["took"]) == ("retry", 0.25)
 
 
 @pytest.mark.parametrize(

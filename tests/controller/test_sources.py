@@ -20,6 +20,7 @@ from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.log import fields_of, text_of
 from controller_runtime.core.stop import Stop
+from controller_runtime.queue.causes import Cause
 from controller_runtime.testing.simulation import Simulation
 
 
@@ -220,7 +221,8 @@ def test_a_reconcile_is_told_what_has_become_of_its_object(bench: Bench, caplog:
         bench.client.delete(NODES, ObjectKey("b"))
         bench.sim.settle()
 
-    causes = [fields_of(record)["causes"] for record in caplog.records if text_of(record) == "reconciled"]
+    ended = [record for record in caplog.records if text_of(record) == "reconciled"]
+    causes = [Cause._make(*fields_of(record)["causes"]).text for record in ended]
     assert causes == ["nodes listed", "nodes added", "nodes changed", "nodes deleted"]
 
 

@@ -215,7 +215,7 @@ def test_lines_logged_inside_a_reconcile_name_controller_and_request(
 
     (record,) = [record for record in caplog.records if text_of(record) == "reconciled"]
     about = {"controller": "zones", "request": A, "reconcile": 1}
-    assert fields_of(record) == {**about, "causes": "nodes changed", "took": 0.0}
+    assert fields_of(record) == {**about, "causes": (("nodes changed", None, "", 1),), "took": 0.0}
     room.stop.set()
 
 

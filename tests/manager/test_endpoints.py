@@ -14,6 +14,7 @@ import attrs
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
 
+from controller_runtime.api.objects import ObjectKey, meta
 from controller_runtime.api.resources import NODES
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
@@ -125,7 +126,7 @@ def test_a_name_that_was_made_to_lead_here_gets_no_names_of_objects_and_no_reaso
 
         assert (refused[0], refused[2]) == (
             403,
-            "/debug/controllers is served to this machine alone: ask for it as localhost, 127.0.0.1, [::1] "
+            "/debug is served to this machine alone: ask for it as localhost, 127.0.0.1, [::1] "
             "or the address that it is served on\n",
         )
         assert "reason withheld" in get(probes, "/readyz", header="rebound.example.com")[2]
@@ -186,6 +187,10 @@ def test_an_address_that_is_taken_leaves_nothing_open() -> None:
         Endpoints(metrics=ANYWHERE, probes=f"127.0.0.1:{taken.getsockname()[1]}")
 
 
+def version_of(cluster: EmbeddedCluster, name: str) -> str:
+    return meta(cluster.user.get(NODES, ObjectKey(name))).resource_version
+
+
 def test_what_is_running_queued_and_planned_is_shown_with_its_causes(simulation: Simulation) -> None:
     with EmbeddedCluster(simulation.host("here")) as cluster:
         end = Stop(cluster.host, "end")
@@ -198,8 +203,9 @@ def test_what_is_running_queued_and_planned_is_shown_with_its_causes(simulation:
 
         shown: dict[str, Any] = describe(cluster.manager)["controllers"][0]
 
-        assert shown["running"] == [{"request": "held", "since": 20.0, "causes": ["nodes added"], "low": False}]
-        assert shown["due"] == [{"request": "queued", "since": 10.0, "causes": ["nodes added"], "low": False}]
+        held, queued = (f"nodes added ({name} at {version_of(cluster, name)})" for name in ("held", "queued"))
+        assert shown["running"] == [{"request": "held", "since": 20.0, "causes": [held], "low": False}]
+        assert shown["due"] == [{"request": "queued", "since": 10.0, "causes": [queued], "low": False}]
         assert shown["later"] == [{"request": "planned", "in": 3570.0, "causes": ["requeue_after"], "low": False}]
         assert (shown["queued"], shown["reconciles"], shown["errors"]) == (1, 1, 0)
         end.set()

@@ -8,8 +8,9 @@ import weakref
 
 import pytest
 
+from controller_runtime.queue.causes import MAX_CAUSES, Cause
 from controller_runtime.queue.turns import LOW_SHARE, TurnState
-from controller_runtime.queue.workqueue import MAX_CAUSES, WorkQueue
+from controller_runtime.queue.workqueue import WorkQueue
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 
@@ -338,29 +339,39 @@ def test_a_sleeping_consumer_wakes_for_a_new_item(sim: Simulation, host: Simulat
     assert got == ["foo"]
 
 
-def test_causes_ride_along_until_the_item_is_done(queue: WorkQueue[str]) -> None:
-    queue.add("foo", cause="nodes listed")
-    queue.add("foo", cause="nodes changed")
-    queue.add("foo", cause="nodes changed")
-    queue.get()
-    queue.add("foo", cause="nodes deleted")
+def causes_of(queue: WorkQueue[str], item: str) -> list[Cause]:
+    return [Cause._make(each) for each in queue.causes(item)]
 
-    assert queue.causes("foo") == ("nodes listed", "nodes changed")
+
+def test_causes_ride_along_until_the_item_is_done(queue: WorkQueue[str]) -> None:
+    queue.add("foo", cause="nodes listed", key=("foo", ""), version="1")
+    queue.add("foo", cause="nodes changed", key=("foo", ""), version="2")
+    queue.add("foo", cause="nodes changed", key=("bar", "default"), version="3")
+    queue.get()
+    queue.add("foo", cause="retry")
+
+    assert causes_of(queue, "foo") == [
+        Cause("nodes listed", ("foo", ""), "1", 1),
+        Cause("nodes changed", ("bar", "default"), "3", 2),
+    ]
+    assert str(queue.causes("foo")) == "nodes listed (foo at 1), nodes changed 2 times (default/bar at 3)"
 
     queue.done("foo")
     assert queue.causes("foo") == ()
     queue.get()
 
-    assert queue.causes("foo") == ("nodes deleted",)
+    assert str(queue.causes("foo")) == "retry"
 
 
 def test_causes_are_bounded(queue: WorkQueue[str]) -> None:
     for n in range(10 * MAX_CAUSES):
         queue.add("foo", cause=f"cause {n}")
+        queue.add("foo", cause="cause 0", version=str(n))
 
     queue.get()
 
-    assert queue.causes("foo") == tuple(f"cause {n}" for n in range(MAX_CAUSES))
+    assert [cause.text for cause in causes_of(queue, "foo")] == [f"cause {n}" for n in range(MAX_CAUSES)]
+    assert causes_of(queue, "foo")[0] == Cause("cause 0", None, str(10 * MAX_CAUSES - 1), 10 * MAX_CAUSES + 1)
 
 
 def test_turns_show_what_is_held_ready_and_waiting_and_since_when(
@@ -377,10 +388,10 @@ def test_turns_show_what_is_held_ready_and_waiting_and_since_when(
     shown = {(turn.item, turn.state): (turn.at - began, turn.low, turn.causes) for turn in queue.turns(limit=9)}
 
     assert shown == {
-        ("held", TurnState.PROCESSING): (0.0, False, ("news",)),
+        ("held", TurnState.PROCESSING): (0.0, False, (("news", None, "", 1),)),
         ("held", TurnState.BLOCKED): (0.0, False, ()),
         ("ready", TurnState.READY): (1.0, True, ()),
-        ("waiting", TurnState.DELAYED): (6.0, False, ("later",)),
+        ("waiting", TurnState.DELAYED): (6.0, False, (("later", None, "", 1),)),
     }
 
 

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One informer of a program, and its users."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import attrs
+
+from controller_runtime.api.collection import Collection
+from controller_runtime.cache.informer import Informer
+from controller_runtime.core.host import Thread
+from controller_runtime.core.stop import Stop
+
+
+class Key(NamedTuple):
+    """Identifies an informer: callers that ask for the same collection and linger share one."""
+
+    collection: Collection
+    linger: float
+
+
+@attrs.define(eq=False)
+class Shared:
+    """An informer, and how many callers use it.
+
+    Attributes:
+        informer: The informer.
+        stop: Ends this informer and nothing else.
+        any_version: Whether it begins with any state that the server has at hand.
+        users: The calls of `Informers.of` that returned the informer, less those of `Informers.release`.
+        thread: The thread of the informer's `run`; None before it is started.
+        has_run: Whether the informer's `run` has ended.
+    """
+
+    informer: Informer
+    stop: Stop
+    any_version: bool
+    users: int = 1
+    thread: Thread | None = None
+    has_run: bool = False
+
+    def has_ended(self) -> bool:
+        """Return whether the informer has run, and neither the informer nor a subscription of it still runs."""
+        return self.has_run and not self.informer.subscriptions
+
+    def join_until(self, deadline: float | None) -> list[Thread]:
+        """Wait for the threads of the informer and its subscriptions; return those that still run at `deadline`."""
+        own = [] if self.thread is None or self.thread.join_until(deadline) else [self.thread]
+        return own + self.informer.join_until(deadline)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several stores of one kind, read as one, and the sharing of objects that are in more than one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from controller_runtime.api.objects import Cached, ObjectKey, ObjectMeta, PlainKey
+from controller_runtime.api.versions import compare_versions
+from controller_runtime.cache.store import Delta, Store
+from controller_runtime.client.decoding import WatchEvent
+from controller_runtime.core.host import Host
+
+
+class Readable(Protocol):
+    """The reads of a store that listers are made of."""
+
+    @property
+    def version(self) -> str:
+        """The resourceVersion that has been reached; empty before the first list."""
+
+    @property
+    def resets(self) -> int:
+        """How often the server's data was restored from a backup."""
+
+    def __len__(self) -> int: ...
+
+    def get(self, key: ObjectKey) -> Cached | None:
+        """Return the object of that key; None if there is none."""
+
+    def list(self) -> Sequence[Cached]:
+        """Return every object."""
+
+    def by_index(self, name: str, value: str) -> Sequence[Cached]:
+        """Return the objects that have `value` in the index `name`."""
+
+    def behind(self, version: str) -> bool:
+        """Return whether a resourceVersion has yet to be reached."""
+
+    def wait_for(self, version: str, timeout: float) -> bool:
+        """Wait until a resourceVersion is reached; return False after `timeout` seconds."""
+
+    def staleness(self) -> float:
+        """Return the seconds since the server last told of a change, or that there was none."""
+
+    def wait_until_fresh(self, within: float, timeout: float) -> bool:
+        """Wait until `staleness` is at most `within` seconds; return False after `timeout` seconds."""
+
+    def wait_for_deletion(self, obj: ObjectMeta, timeout: float) -> bool:
+        """Wait until reads show that `obj` was deleted; return False after `timeout` seconds."""
+
+
+class Union:
+    """Several stores of one kind as one: each object once, in its newest state.
+
+    The stores follow the server each by itself. So an object that leaves one collection and enters another, because a
+    label has changed, may for a moment be in both or in neither.
+
+    Args:
+        host: Its clock.
+        stores: The stores; two at least.
+
+    Threads: any, for every method.
+    """
+
+    def __init__(self, host: Host, stores: Sequence[Store]) -> None:
+        self._host = host
+        self._stores = stores
+
+    @property
+    def version(self) -> str:
+        """The resourceVersion that every store has reached; empty until all have their first list."""
+        first, *others = [store.version for store in self._stores]
+        for version in others:
+            first = first if compare_versions(first, version) <= 0 else version
+        return first
+
+    @property
+    def resets(self) -> int:
+        """How often the server's data was restored from a backup, as the stores have counted it together."""
+        return sum(store.resets for store in self._stores)
+
+    def __len__(self) -> int:
+        return len(self._found(store.list() for store in self._stores))
+
+    def get(self, key: ObjectKey) -> Cached | None:
+        """Return the newest state of the object of that key; None if no store has it."""
+        found = [cached for store in self._stores if (cached := store.get(key)) is not None]
+        return max(found, key=_age_of) if found else None
+
+    def list(self) -> Sequence[Cached]:
+        """Return every object once, in the order of the stores."""
+        return [*self._found(store.list() for store in self._stores).values()]
+
+    def by_index(self, name: str, value: str) -> Sequence[Cached]:
+        """Return the objects that have `value` in the index `name`, which every store must have.
+
+        Raises:
+            KeyError: A store has no such index.
+        """
+        found = self._found(store.by_index(name, value) for store in self._stores)
+        # A store that is behind may hold an object under a value that its newest state, in another store, has not.
+        return [each for key, each in found.items() if self.get(ObjectKey(*key)) in (each, None)]
+
+    def behind(self, version: str) -> bool:
+        """Return whether any store has yet to reach a resourceVersion."""
+        return any(store.behind(version) for store in self._stores)
+
+    def wait_for(self, version: str, timeout: float) -> bool:
+        """Wait until every store has reached a resourceVersion; return False after `timeout` seconds."""
+        return all(store.wait_for(version, left) for store, left in self._left(timeout))
+
+    def staleness(self) -> float:
+        """Return the longest time since the server told any of the stores of a change, or that there was none."""
+        return max(store.staleness() for store in self._stores)
+
+    def wait_until_fresh(self, within: float, timeout: float) -> bool:
+        """Wait until `staleness` is at most `within` seconds; return False after `timeout` seconds."""
+        waited = all(store.wait_until_fresh(within, left) for store, left in self._left(timeout))
+        return waited and self.staleness() <= within
+
+    def wait_for_deletion(self, obj: ObjectMeta, timeout: float) -> bool:
+        """Wait until no store shows `obj` any more; return False after `timeout` seconds."""
+        return all(store.wait_for_deletion(obj, left) for store, left in self._left(timeout))
+
+    def _left(self, timeout: float) -> Iterator[tuple[Store, float]]:
+        deadline = self._host.monotonic() + timeout
+        for store in self._stores:
+            yield store, max(0.0, deadline - self._host.monotonic())
+
+    @staticmethod
+    def _found(parts: Iterator[Sequence[Cached]]) -> dict[PlainKey, Cached]:
+        found: dict[PlainKey, Cached] = {}
+        for part in parts:
+            for cached in part:
+                other = found.setdefault(cached.plain_key, cached)
+                if other is not cached and compare_versions(other.resource_version, cached.resource_version) < 0:
+                    found[cached.plain_key] = cached
+        return found
+
+
+class Peers:
+    """The stores of one resource, which share the bytes of equal objects.
+
+    Args:
+        host: Its lock.
+
+    Attributes:
+        stores: The stores; replaced as a whole, under the lock of the informers.
+
+    Threads: any; `apply` and `replace` those that may write to the store.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self.stores: tuple[Store, ...] = ()
+        # Guards nothing but the order: while one store looks for an object in the others and takes it, no other store
+        # does. Else two that receive it at one instant would both keep their own.
+        self._lock = host.lock("stores that share objects")
+
+    def shared(self, own: Store, cached: Cached) -> Cached:
+        """Return the equal object of another store than `own`; `cached` if there is none."""
+        for store in self.stores:
+            if store is not own and (found := store.equal_to(cached)) is not None:
+                return found
+        return cached
+
+    def apply(self, own: Store, event: WatchEvent) -> Delta | None:
+        """Apply an event to `own`, with the equal object of another store in place of its object if there is one."""
+        if event.cached is None:
+            return own.apply(event)
+        with self._lock:
+            return own.apply(event._replace(cached=self.shared(own, event.cached)))
+
+    def replace(self, own: Store, objects: dict[PlainKey, Cached], version: str) -> list[Delta]:
+        """Replace the content of `own`, with equal objects of other stores in place of those listed."""
+        if len(self.stores) < 2:
+            return own.replace(objects, version)
+        with self._lock:
+            for key, cached in objects.items():
+                objects[key] = self.shared(own, cached)
+            return own.replace(objects, version)
+
+
+def _age_of(cached: Cached) -> tuple[int, str]:
+    """Return a value that is larger for a newer resourceVersion; see `compare_versions`."""
+    return len(cached.resource_version), cached.resource_version
