@@ -38,6 +38,9 @@ from controller_runtime.manager.options import ManagerOptions
 from controller_runtime.manager.rights import Right, observed
 from controller_runtime.manager.unhandled_signals import stop_on_unhandled_signals
 from controller_runtime.manager.unreadable_events import UnreadableEvents
+from controller_runtime.ring.config import RingConfig, RingOptions
+from controller_runtime.ring.ownership import RingTransport
+from controller_runtime.ring.ring import Ring, RingBy
 
 if TYPE_CHECKING:  # a program without coroutines should not pay for asyncio
     from controller_runtime.client.async_client import AsyncClient
@@ -118,7 +121,7 @@ class Manager(ManagedCaches):
                 on_leading=self._members.wake,
                 on_yielding=self.stopping.fail,
             )
-        self.client = Client(host, DeadlineTransport(limited, reconcile_limit(host)))
+        self.client = Client(host, RingTransport(DeadlineTransport(limited, reconcile_limit(host))))
         self._request_threads = RequestThreads(host)
         # Its client is not bound to a leadership: definitions are needed before there can be one.
         self.definitions = Definitions(host, Client(host, self.transport))
@@ -174,6 +177,26 @@ class Manager(ManagedCaches):
         recorder = EventRecorder(self.host, Client(self.host, self.transport), component=component, api=api)
         self.add(recorder)
         return recorder
+
+    def ring(
+        self, name: str, by: RingBy = RingBy.NAMESPACE, *, namespace: str = "default", **options: Unpack[RingOptions]
+    ) -> Ring:
+        """Return a new ring, in which this replica takes part while the manager runs; see `docs/ring.md`.
+
+        Args:
+            name: The ring's name, the same in all replicas.
+            by: What decides which requests stay together.
+            namespace: Where the ring's ConfigMap and its members' leases are.
+            **options: As for `RingConfig`.
+
+        Raises:
+            UsageError: The manager has a ring of this name already, or is stopping or has stopped.
+            ValueError: An option is out of range.
+        """
+        config = RingConfig(name=name, namespace=namespace, **options)
+        ring = Ring(self.host, Client(self.host, self.transport), self.informers, config, by)
+        self.add(ring)
+        return ring
 
     @property
     def async_client(self) -> AsyncClient:

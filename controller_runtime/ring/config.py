@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Self, TypedDict
 
 import attrs
 
@@ -12,6 +12,16 @@ from controller_runtime.core.host import Host
 
 WEIGHTS = 1000
 """The largest weight of a member."""
+
+
+class RingOptions(TypedDict, total=False):
+    """What may be given for a ring besides its name and namespace; see `RingConfig`."""
+
+    identity: str | None
+    weight: int
+    lease_duration: float
+    renew_deadline: float
+    retry_period: float
 
 
 @attrs.frozen(kw_only=True)

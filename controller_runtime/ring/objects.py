@@ -25,7 +25,7 @@ from controller_runtime.ring.records import CLAIM, RING_LABEL, Assignment, Claim
 
 log = get_logger(__name__)
 
-_CONFIG_MAPS: Resource[dict[str, Any]] = Resource("", "v1", "ConfigMap", "configmaps")
+CONFIG_MAPS: Resource[dict[str, Any]] = Resource("", "v1", "ConfigMap", "configmaps")
 
 
 @attrs.frozen
@@ -76,7 +76,7 @@ class RingObjects:
         self._own = ObjectKey(config.identity or "", config.namespace)
         self._decode = decoder_for(dict, LEASES)
         self._lease: dict[str, Any] | None = None
-        # Our last write of the lease that was answered, by its stamp and version; and the later ones, by their stamps,
+        # Our last write of the lease that was answered, by its stamp and claim; and the later ones, by their stamps,
         # which may have landed.
         self._written = ("", "")
         self._attempts: dict[str, Attempt] = {}
@@ -85,7 +85,7 @@ class RingObjects:
     def read_ring(self, deadline: float) -> PublishedRing:
         """Return the published assignment; an unreadable one counts as none, and is replaced by the publisher."""
         try:
-            found = self._client.until(deadline).get(_CONFIG_MAPS, self._ring, dict)
+            found = self._client.until(deadline).get(CONFIG_MAPS, self._ring, dict)
         except NotFound:
             return PublishedRing()
         metadata = found["metadata"]
@@ -110,7 +110,9 @@ class RingObjects:
         except ValueError:
             claim = Claim()
         duration = float((lease.get("spec") or {}).get("leaseDurationSeconds") or 0)
-        return Sighting(name, claim, "/".join((lease["metadata"]["uid"], *_mark(lease))), duration, now)
+        metadata, (stamp, _) = lease["metadata"], _content(lease)
+        # A restored server gives out versions again, so the version alone does not tell one write from another.
+        return Sighting(name, claim, f"{metadata['uid']}/{metadata['resourceVersion']}/{stamp}", duration, now)
 
     def compare(self, lease: dict[str, Any] | None) -> Attempt | None:
         """Compare our lease, as it was read, with what we wrote; set `is_as_written`.
@@ -119,11 +121,11 @@ class RingObjects:
             The write that has landed though its answer was lost; None if there is none.
         """
         self._lease = lease
-        stamp, version = _mark(lease) if lease is not None else ("", "")
+        stamp, claim = _content(lease) if lease is not None else ("", "")
         landed = self._attempts.get(stamp)
-        self.is_as_written = landed is not None or (lease is not None and (stamp, version) == self._written)
+        self.is_as_written = landed is not None or (lease is not None and (stamp, claim) == self._written)
         if landed is not None:
-            self._written = stamp, version
+            self._written = stamp, claim
             self._attempts.clear()
         return landed
 
@@ -144,7 +146,7 @@ class RingObjects:
         client = self._client.until(deadline)
         stored = client.create(LEASES, body) if self._lease is None else client.update(LEASES, body)
         lease = self._lease = self._decode(stored.raw)
-        self._written = _mark(lease)
+        self._written = _content(lease)
         self._attempts.clear()
 
     def delete_lease(self, deadline: float) -> None:
@@ -163,10 +165,10 @@ class RingObjects:
         metadata = {"name": self._ring.name, "namespace": self._ring.namespace}
         client = self._client.until(deadline)
         if not ring.uid:
-            client.create(_CONFIG_MAPS, {"metadata": metadata, "data": assignment.data()})
+            client.create(CONFIG_MAPS, {"metadata": metadata, "data": assignment.data()})
             return
         metadata |= {"uid": ring.uid, "resourceVersion": ring.version}
-        client.update(_CONFIG_MAPS, {"metadata": metadata, "data": assignment.data()})
+        client.update(CONFIG_MAPS, {"metadata": metadata, "data": assignment.data()})
 
     def _body(self, claim: Claim, stamp: str) -> dict[str, Any]:
         lease = self._lease or {}
@@ -181,6 +183,6 @@ class RingObjects:
         return {**lease, "metadata": metadata, "spec": {**(lease.get("spec") or {}), **spec}}
 
 
-def _mark(lease: dict[str, Any]) -> tuple[str, str]:
-    """Return what tells one write of a lease from another: its stamp, and its version, which may come again."""
-    return str((lease.get("spec") or {}).get("renewTime")), lease["metadata"]["resourceVersion"]
+def _content(lease: dict[str, Any]) -> tuple[str, str]:
+    """Return what a member writes into its lease: when it was renewed, and the claim. Others may add to it."""
+    return str((lease.get("spec") or {}).get("renewTime")), annotations_of(lease).get(CLAIM, "")

@@ -145,16 +145,16 @@ class Ownership:
 
 
 class RingTransport(DeadlineTransport):
-    """A transport that sends the requests of a turn only while its membership lasts, and others while there is one.
+    """A transport that sends the requests of a turn only while its membership lasts; it passes on all others.
 
     Args:
         inner: Carries the requests.
-        ownership: What is owned.
+
+    Threads: any.
     """
 
-    def __init__(self, inner: Transport, ownership: Ownership) -> None:
-        super().__init__(inner, self._limit_of)
-        self._ownership = ownership
+    def __init__(self, inner: Transport) -> None:
+        super().__init__(inner, turn_limit)
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
         turn = _turn.get()
@@ -166,13 +166,18 @@ class RingTransport(DeadlineTransport):
             turn.unsure_until = turn.term.held.until
             raise
 
-    def _limit_of(self, request: HTTPRequest) -> float | None:
-        turn = _turn.get()
-        term = turn.term if turn is not None else self._ownership.term
-        if term is None:
-            return None
-        if term.is_over():
-            raise LeadershipLost(
-                f"{request.method} {request.path} was not sent: the membership in the ring is over, {term.why_over}"
-            )
-        return term.held.until
+
+def turn_limit(request: HTTPRequest) -> float | None:
+    """Return when the membership ends under which the present turn began; None outside of a turn.
+
+    Raises:
+        LeadershipLost: It is over.
+    """
+    turn = _turn.get()
+    if turn is None:
+        return None
+    if turn.term.is_over():
+        raise LeadershipLost(
+            f"{request.method} {request.path} was not sent: the membership in the ring is over, {turn.term.why_over}"
+        )
+    return turn.term.held.until

@@ -50,8 +50,8 @@ DRIFT = 5_000
 """Microseconds per second by which clocks are fast or slow, at most."""
 KEYS = 8
 """Slots that the workers of a member write for; so few that two owners would meet."""
-LOST = 12
-"""Writes that a server loses when it is restored: the renewals of several seconds."""
+LOST = (5, 12, 60)
+"""Writes that a server loses when it is restored, one of these: the renewals of a few seconds, or of forty."""
 
 PROFILES = {
     "broad": Profile({FaultKind.CUT: 3, FaultKind.PAUSE: 3, FaultKind.JUMP: 1, FaultKind.CRASH: 2, FaultKind.STOP: 2}),
@@ -131,7 +131,7 @@ class Replica:
         transport = NetworkTransport(self._network, host)
         config = RingConfig(name="ring", namespace="default", identity=self.identity)
         member = RingMember(host, Client(host, transport, request_timeout=5.0), config, ownership)
-        worker = Client(host, RingTransport(transport, ownership), request_timeout=5.0)
+        worker = Client(host, RingTransport(transport), request_timeout=5.0)
         for number in range(2):
             host.spawn(f"worker-{number}", lambda: work(stop, host, ownership, worker))
         member.run(stop)
@@ -178,6 +178,7 @@ class RingSystem:
         sim.settle()
         hosts = [sim.host(name, drift=_drift(chance)) for name in MEMBERS]
         self._replicas = [Replica(sim, self._network, host) for host in hosts]
+        self._lost = chance.choice(LOST)
         self._checked = 0
         self._sent: dict[bytes, float] = {}
         # For each identity: the claims that the server has stored, and when each ends in the simulation's time.
@@ -259,7 +260,7 @@ class RingSystem:
                 replica.die(fault.seconds)
             case FaultKind.RESTORE:
                 self._server.die(fault.seconds)
-                self._disk.restore(LOST)
+                self._disk.restore(self._lost)
             case _:
                 self._server.die(fault.seconds)
 
