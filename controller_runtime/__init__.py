@@ -161,6 +161,7 @@ if TYPE_CHECKING:
         RateLimiter,
     )
     from controller_runtime.queue.workqueue import WorkQueue
+    from controller_runtime.ring.ring import Ring, RingBy
 
 __all__ = [
     "CLUSTER_ROLES",
@@ -274,6 +275,8 @@ __all__ = [
     "Resource",
     "Result",
     "Right",
+    "Ring",
+    "RingBy",
     "Rule",
     "Runnable",
     "ServerError",
@@ -441,6 +444,7 @@ _HOMES = {
     "Rule": "crd.rules",
     **dict.fromkeys(("CustomResource", "Struct"), "crd.types"),
     **dict.fromkeys(("Candidacy", "LeaderElectionConfig"), "election.config"),
+    **dict.fromkeys(("Ring", "RingBy"), "ring.ring"),
     **dict.fromkeys(("EventAPI", "EventRecorder"), "events.recorder"),
     "Endpoints": "manager.endpoints",
     "Runnable": "manager.lifecycle",

@@ -12,9 +12,10 @@ from typing import Any
 
 import attrs
 
+from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.objects import ObjectKey, microtime
-from controller_runtime.api.resources import LEASES, Resource
+from controller_runtime.api.resources import LEASES
 from controller_runtime.client.client import Client
 from controller_runtime.core.errors import NotFound
 from controller_runtime.core.host import Host
@@ -24,8 +25,6 @@ from controller_runtime.ring.decision import Sighting
 from controller_runtime.ring.records import CLAIM, RING_LABEL, Assignment, Claim, annotations_of
 
 log = get_logger(__name__)
-
-CONFIG_MAPS: Resource[dict[str, Any]] = Resource("", "v1", "ConfigMap", "configmaps")
 
 
 @attrs.frozen

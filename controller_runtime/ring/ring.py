@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import LEASES
 from controller_runtime.cache.informers import Informers
@@ -20,7 +21,6 @@ from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.member import RingMember
-from controller_runtime.ring.objects import CONFIG_MAPS
 from controller_runtime.ring.ownership import Ownership
 from controller_runtime.ring.records import CLAIM, RING_LABEL, annotations_of
 from controller_runtime.ring.slots import slot_of_name

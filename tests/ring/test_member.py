@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
+from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES
@@ -20,7 +21,6 @@ from controller_runtime.core.errors import ConnectionLost
 from controller_runtime.core.stop import Stop
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.member import RingMember
-from controller_runtime.ring.objects import CONFIG_MAPS
 from controller_runtime.ring.ownership import Ownership
 from controller_runtime.ring.records import CLAIM, annotations_of
 from controller_runtime.ring.slots import ALL
