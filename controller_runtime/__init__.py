@@ -162,6 +162,8 @@ if TYPE_CHECKING:
         RateLimiter,
     )
     from controller_runtime.queue.workqueue import WorkQueue
+    from controller_runtime.ring.by import RingBy
+    from controller_runtime.ring.ring import Ring
 
 __all__ = [
     "CLUSTER_ROLES",
@@ -276,6 +278,8 @@ __all__ = [
     "Resource",
     "Result",
     "Right",
+    "Ring",
+    "RingBy",
     "Rule",
     "Runnable",
     "ServerError",
@@ -445,6 +449,8 @@ _HOMES = {
     "Rule": "crd.rules",
     **dict.fromkeys(("CustomResource", "Struct"), "crd.types"),
     **dict.fromkeys(("Candidacy", "LeaderElectionConfig"), "election.config"),
+    "Ring": "ring.ring",
+    "RingBy": "ring.by",
     **dict.fromkeys(("EventAPI", "EventRecorder"), "events.recorder"),
     "Endpoints": "manager.endpoints",
     "Runnable": "manager.lifecycle",

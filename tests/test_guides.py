@@ -53,6 +53,7 @@ PERTURBATION = (DOCS / "perturbation.md").read_text(encoding="utf-8")
 CONTROLLERS = (DOCS / "controllers.md").read_text(encoding="utf-8")
 ASYNCIO = (DOCS / "asyncio.md").read_text(encoding="utf-8")
 CLIENT = (DOCS / "client.md").read_text(encoding="utf-8")
+RING = (DOCS / "ring.md").read_text(encoding="utf-8")
 DEPENDENTS = (DOCS / "dependents.md").read_text(encoding="utf-8")
 CUSTOM_RESOURCES = (DOCS / "custom-resources.md").read_text(encoding="utf-8")
 WEBHOOKS = (DOCS / "webhooks.md").read_text(encoding="utf-8")
@@ -86,6 +87,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
         pytest.param(CUSTOM_RESOURCES, 7, id="custom resources"),
         pytest.param(DEPENDENTS, 5, id="dependents"),
         pytest.param(WEBHOOKS, 2, id="webhooks"),
+        pytest.param(RING, 1, id="ring"),
     ],
 )
 def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> None:

@@ -41,15 +41,17 @@ from controller_runtime.manager.lifecycle import CANCEL_GRACE, Lifecycle, Runnab
 from controller_runtime.manager.members import Members
 from controller_runtime.manager.options import ManagerOptions
 from controller_runtime.manager.rights import Right, observed
+from controller_runtime.manager.rings import ManagedRings
 from controller_runtime.manager.unhandled_signals import stop_on_unhandled_signals
 from controller_runtime.manager.unreadable_events import UnreadableEvents
 from controller_runtime.manager.webhooks import ManagedWebhooks
+from controller_runtime.ring.ownership import RingTransport
 
 if TYPE_CHECKING:  # a program without coroutines should not pay for asyncio
     from controller_runtime.client.async_client import AsyncClient
 
 
-class Manager(ManagedCaches, ManagedWebhooks):
+class Manager(ManagedCaches, ManagedRings, ManagedWebhooks):
     """Runs controllers and runnables on one API server, and stops them in order.
 
     Controllers and listers that use the same collection share one cache. A manager runs once.
@@ -117,14 +119,11 @@ class Manager(ManagedCaches, ManagedWebhooks):
         self.elector: LeaderElector | None = None
         if leader_election is not None:
             self.elector, limited = elector_and_fence(
-                host,
-                self.transport,
-                self.informers,
-                leader_election,
+                *(host, self.transport, self.informers, leader_election),
                 on_leading=self._members.wake,
                 on_yielding=self.stopping.fail,
             )
-        self.client = Client(host, DeadlineTransport(limited, reconcile_limit(host)))
+        self.client = Client(host, RingTransport(DeadlineTransport(limited, reconcile_limit(host))))
         self._request_threads = RequestThreads(host)
         # Its client is not bound to a leadership: definitions are needed before there can be one.
         self.definitions = Definitions(host, Client(host, self.transport), self.with_conversion)

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 import click
 
-from controller_runtime.testing.fault_runs import caches
+from controller_runtime.testing.fault_runs import caches, ring
 from controller_runtime.testing.fault_runs.outcome import Outcome
 from controller_runtime.testing.fault_runs.replicas import run
 from controller_runtime.testing.simulation.shrinking import shrunk
@@ -40,7 +40,11 @@ class System(NamedTuple):
     profiles: Mapping[str, Profile]
 
 
-SYSTEMS = {"replicas": System(run, PROFILES), "caches": System(caches.run, caches.PROFILES)}
+SYSTEMS = {
+    "replicas": System(run, PROFILES),
+    "caches": System(caches.run, caches.PROFILES),
+    "ring": System(ring.run, ring.PROFILES),
+}
 """The systems by name: three replicas that elect a leader, and two caches; each with a server and a user."""
 
 

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rings of a manager: several replicas that work at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+
+from controller_runtime.cache.informers import Informers
+from controller_runtime.client.client import Client
+from controller_runtime.client.transport import Transport
+from controller_runtime.controller.controller import Controller
+from controller_runtime.core.host import Host
+from controller_runtime.manager.lifecycle import Runnable
+from controller_runtime.ring.by import RingBy
+
+if TYPE_CHECKING:  # a program without a ring should not pay for it
+    from controller_runtime.ring.config import RingOptions
+    from controller_runtime.ring.ring import Ring
+
+
+class ManagedRings:
+    """The part of a manager that takes part in rings; the base of `Manager`, which makes the attributes.
+
+    Threads: any.
+    """
+
+    host: Host
+    informers: Informers
+    transport: Transport
+
+    def add(self, thing: Controller | Runnable) -> None:
+        """See `Manager.add`."""
+        raise NotImplementedError
+
+    def ring(
+        self, name: str, by: RingBy = RingBy.NAMESPACE, *, namespace: str = "default", **options: Unpack[RingOptions]
+    ) -> Ring:
+        """Return a new ring, in which this replica takes part while the manager runs; see `docs/ring.md`.
+
+        Args:
+            name: The ring's name, the same in all replicas.
+            by: What decides which requests stay together.
+            namespace: Where the ring's ConfigMap and its members' leases are.
+            **options: As for `RingConfig`.
+
+        Raises:
+            UsageError: The manager has a ring of this name already, or is stopping or has stopped.
+            ValueError: An option is out of range.
+        """
+        from controller_runtime.ring.config import RingConfig
+        from controller_runtime.ring.ring import Ring
+
+        config = RingConfig(name=name, namespace=namespace, **options)
+        # Its client is not bound to a leadership: each replica is a member, whether it leads or not.
+        ring = Ring(self.host, Client(self.host, self.transport), self.informers, config, by)
+        self.add(ring)
+        return ring

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What decides to which slot a request belongs."""
+
+from __future__ import annotations
+
+import enum
+
+
+class RingBy(enum.Enum):
+    """What decides to which slot a request belongs."""
+
+    NAMESPACE = "namespace"
+    """The namespace of the request: all objects of one namespace have one owner. For tenants, and for work whose
+    effects are counted for a namespace. A cluster-scoped object belongs to the slot of its name."""
+
+    NAME = "name"
+    """The namespace and name of the request: the objects of one namespace are spread, too."""

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decides what a member of a ring does next, and what the publisher publishes, from what both have read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import attrs
+
+from controller_runtime.ring.assignment import NOBODY, assigned
+from controller_runtime.ring.records import Assignment, Claim
+from controller_runtime.ring.slots import SLOTS, set_of, slots_in
+
+
+@attrs.frozen
+class Sighting:
+    """The lease of another member, and when a look first found it in its present version.
+
+    Attributes:
+        member: The member's identity.
+        claim: What it claims.
+        version: The lease's resourceVersion.
+        duration: Seconds for which others respect the claim after they saw the lease change.
+        seen_at: Monotonic seconds of our own clock at which a look first found this version.
+    """
+
+    member: str
+    claim: Claim
+    version: str
+    duration: float
+    seen_at: float
+
+    @property
+    def expires_at(self) -> float:
+        """Monotonic seconds from which the claim counts no more, unless the lease changes before.
+
+        The member's own deadline counts from before it wrote the lease, and is shorter. So the member has stopped by
+        then, however wrong any wall clock is.
+        """
+        return self.seen_at + self.duration
+
+    def again(self, later: Sighting) -> Sighting:
+        """Return what is known after a later look: an unchanged lease keeps its age."""
+        return self if later.version == self.version else later
+
+
+@attrs.frozen
+class Membership:
+    """What a member knows of itself.
+
+    Attributes:
+        identity: Its identity.
+        claim: What its lease says, as far as it knows; `slots` are those that it owns or still has work in hand for.
+        ready_at: Monotonic seconds from which it may own slots: one duration of a lease after its lease was first
+            written. A member that only an earlier state of the server knew, before a backup was restored, has stopped
+            by then.
+        draining: The slots of its claim that it takes no work for any more.
+        drained: Those of them that have no work in hand.
+        prepared: The slots whose objects are in its caches.
+    """
+
+    identity: str
+    claim: Claim
+    ready_at: float
+    draining: int = 0
+    drained: int = 0
+    prepared: int = (1 << SLOTS) - 1
+
+
+@attrs.frozen
+class Step:
+    """What a member does next: first it stops taking work for `drain`, then it writes `claim`, then it owns `take`.
+
+    Attributes:
+        claim: What its lease shall say.
+        drain: The slots for which it takes no more work from now on.
+        resume: The slots that it was draining and that are its own again.
+        take: The slots that it owns once the claim is written.
+    """
+
+    claim: Claim
+    drain: int
+    resume: int
+    take: int
+
+
+def next_step(me: Membership, ring: Assignment | None, others: Iterable[Sighting], now: float) -> Step:
+    """Return what a member does next.
+
+    A slot is taken if the newest assignment gives it to us, and each other member whose claim counts neither has it
+    nor follows an assignment older than the one that gave it to us. Such a member could still take it by what it read
+    before. Our claim is written before any work begins, and a claim drops a slot only after the work in hand.
+
+    Args:
+        me: The member.
+        ring: The assignment, read from the server before `others`; None if there is none.
+        others: The other members, read from the server.
+        now: Monotonic seconds.
+    """
+    mine = ring.slots_of(me.identity) if ring is not None and not me.claim.is_leaving else 0
+    held = me.claim.slots & ~(me.draining & me.drained & ~mine)
+    take = 0
+    if ring is not None and now >= me.ready_at:
+        take = mine & ~held & me.prepared & ~_blocked(mine & ~held, ring, others, now)
+    claim = attrs.evolve(
+        me.claim,
+        epoch=me.claim.epoch if ring is None else ring.epoch,
+        slots=held | take,
+        is_ready=now >= me.ready_at and not me.claim.is_leaving,
+    )
+    return Step(
+        claim,
+        drain=held & ~mine & ~me.draining,
+        resume=held & mine & me.draining,
+        take=take,
+    )
+
+
+def is_older(me: Claim, ring_uid: str, uid: str, ring: Assignment | None) -> bool:
+    """Return whether the server has gone back: it shows another ring than the one followed, or an older assignment.
+
+    Args:
+        me: Our claim.
+        ring_uid: The uid of the published object that we follow; empty if we follow none.
+        uid: The uid of the one on the server; empty if there is none.
+        ring: The assignment in it; None if there is none that can be read.
+    """
+    return bool(ring_uid) and (uid != ring_uid or (ring is not None and ring.epoch < me.epoch))
+
+
+def publishes(identity: str, members: Mapping[str, Sighting], now: float) -> bool:
+    """Return whether a member is the one that publishes: of the ready ones whose claims count, the first by name.
+
+    Two members may both believe it for a while. That does no harm: an assignment is written over the version that was
+    read, so only one of two that follow the same assignment is ever published.
+
+    Args:
+        identity: The member that asks.
+        members: All members, itself included.
+        now: Monotonic seconds.
+    """
+    living = [name for name, member in members.items() if _lives(member, now)]
+    return bool(living) and min(living) == identity
+
+
+def next_assignment(ring: Assignment | None, members: Sequence[Sighting], now: float) -> Assignment | None:
+    """Return the assignment to publish; None if the present one is as it should be.
+
+    Args:
+        ring: The present assignment; None if there is none: then it is made from what the members claim.
+        members: All members, the publisher included.
+        now: Monotonic seconds.
+    """
+    weights = {member.member: member.claim.weight for member in members if _lives(member, now)}
+    if not weights:
+        return None
+    before = ring or _rebuilt(members)
+    owners = assigned(weights, before.owners)
+    if ring is not None and owners == ring.owners:
+        return None
+    return before.followed_by(owners)
+
+
+def _lives(member: Sighting, now: float) -> bool:
+    return member.claim.is_ready and not member.claim.is_leaving and now < member.expires_at
+
+
+def _rebuilt(members: Iterable[Sighting]) -> Assignment:
+    """Return what the members claim as an assignment: a new one then moves no more than it must."""
+    owners, epoch = [NOBODY] * SLOTS, 0
+    for member in members:
+        epoch = max(epoch, member.claim.epoch)
+        for slot in slots_in(member.claim.slots):
+            owners[slot] = member.member
+    return Assignment(epoch, tuple(owners), (0,) * SLOTS)
+
+
+def _blocked(wanted: int, ring: Assignment, others: Iterable[Sighting], now: float) -> int:
+    """Return the slots that may still be another member's."""
+    blocked = 0
+    for other in others:
+        if now < other.expires_at:
+            blocked |= other.claim.slots
+            if other.claim.epoch < ring.epoch:
+                blocked |= set_of(slot for slot in slots_in(wanted) if ring.since[slot] > other.claim.epoch)
+    return blocked

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The objects of a ring on the API server: a ConfigMap with the assignment, and a Lease for each member.
+
+All reads are of the server's newest state. The assignment is read before the leases, so that a claim that was written
+under an older assignment is among them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import attrs
+
+from controller_runtime.api.builtin_resources import CONFIG_MAPS
+from controller_runtime.api.codec import decoder_for
+from controller_runtime.api.objects import ObjectKey, microtime
+from controller_runtime.api.resources import LEASES
+from controller_runtime.client.client import Client
+from controller_runtime.core.errors import NotFound
+from controller_runtime.core.host import Host
+from controller_runtime.core.log import get_logger
+from controller_runtime.ring.config import RingConfig
+from controller_runtime.ring.decision import Sighting
+from controller_runtime.ring.records import CLAIM, RING_LABEL, Assignment, Claim, annotations_of
+
+log = get_logger(__name__)
+
+
+@attrs.frozen
+class Attempt:
+    """A write of our lease.
+
+    Attributes:
+        claim: The claim in it.
+        sent_at: Monotonic seconds at which it was sent.
+    """
+
+    claim: Claim
+    sent_at: float
+
+
+@attrs.frozen
+class PublishedRing:
+    """The ConfigMap of the assignment, as it was read.
+
+    Attributes:
+        uid: Its uid; empty if there is none.
+        version: Its resourceVersion; empty if there is none.
+        assignment: The assignment; None if there is none that can be read.
+    """
+
+    uid: str = ""
+    version: str = ""
+    assignment: Assignment | None = None
+
+
+class RingObjects:
+    """Reads and writes the objects of a ring for one member.
+
+    Args:
+        host: Its clock stamps the leases.
+        client: Reaches the API server.
+        config: The ring, with the member's identity.
+
+    Attributes:
+        is_as_written: Whether `compare` found our lease as we last wrote it.
+
+    Threads: one.
+    """
+
+    def __init__(self, host: Host, client: Client, config: RingConfig) -> None:
+        self._host, self._client, self._config = host, client, config
+        self._ring = ObjectKey(config.name, config.namespace)
+        self._own = ObjectKey(config.identity or "", config.namespace)
+        self._decode = decoder_for(dict, LEASES)
+        self._lease: dict[str, Any] | None = None
+        # Our last write of the lease that was answered, by its stamp and claim; and the later ones, by their stamps,
+        # which may have landed.
+        self._written = ("", "")
+        self._attempts: dict[str, Attempt] = {}
+        self.is_as_written = True
+
+    def read_ring(self, deadline: float) -> PublishedRing:
+        """Return the published assignment; an unreadable one counts as none, and is replaced by the publisher."""
+        try:
+            found = self._client.until(deadline).get(CONFIG_MAPS, self._ring, dict)
+        except NotFound:
+            return PublishedRing()
+        metadata = found["metadata"]
+        try:
+            assignment: Assignment | None = Assignment.of(found.get("data") or {}, metadata["uid"])
+        except ValueError as error:
+            log.warning("unreadable", ring=self._config.name, error=error)
+            assignment = None
+        return PublishedRing(metadata["uid"], metadata["resourceVersion"], assignment)
+
+    def read_leases(self, deadline: float) -> dict[str, dict[str, Any]]:
+        """Return the leases of all members, by their identities."""
+        leases = self._client.until(deadline).list(
+            LEASES, self._config.namespace, label_selector=f"{RING_LABEL}={self._config.name}", view=dict
+        )
+        return {lease["metadata"]["name"]: lease for lease in leases}
+
+    def sighting(self, name: str, lease: dict[str, Any], now: float) -> Sighting:
+        """Return what a lease says. One without a readable claim claims nothing and follows nothing."""
+        try:
+            claim = Claim.from_text(annotations_of(lease).get(CLAIM, ""))
+        except ValueError:
+            claim = Claim()
+        duration = float((lease.get("spec") or {}).get("leaseDurationSeconds") or 0)
+        metadata, (stamp, _) = lease["metadata"], _content(lease)
+        # A restored server gives out versions again, so the version alone does not tell one write from another.
+        return Sighting(name, claim, f"{metadata['uid']}/{metadata['resourceVersion']}/{stamp}", duration, now)
+
+    def compare(self, lease: dict[str, Any] | None) -> Attempt | None:
+        """Compare our lease, as it was read, with what we wrote; set `is_as_written`.
+
+        Returns:
+            The write that has landed though its answer was lost; None if there is none.
+        """
+        self._lease = lease
+        stamp, claim = _content(lease) if lease is not None else ("", "")
+        landed = self._attempts.get(stamp)
+        self.is_as_written = landed is not None or (lease is not None and (stamp, claim) == self._written)
+        if landed is not None:
+            self._written = stamp, claim
+            self._attempts.clear()
+        return landed
+
+    def forget_attempts(self) -> None:
+        """Forget what was written before: a new membership begins."""
+        self._attempts.clear()
+
+    def write_lease(self, attempt: Attempt, deadline: float) -> None:
+        """Write our lease over the version that was read, or create it.
+
+        Raises:
+            Conflict: It has changed since it was read.
+            AlreadyExists: There is one by now.
+        """
+        stamp = microtime(self._host.now())
+        body = self._body(attempt.claim, stamp)
+        self._attempts[stamp] = attempt
+        client = self._client.until(deadline)
+        stored = client.create(LEASES, body) if self._lease is None else client.update(LEASES, body)
+        lease = self._lease = self._decode(stored.raw)
+        self._written = _content(lease)
+        self._attempts.clear()
+
+    def delete_lease(self, deadline: float) -> None:
+        """Delete our lease, which claims nothing any more."""
+        with contextlib.suppress(NotFound):
+            self._client.until(deadline).delete(LEASES, self._own)
+
+    def publish(self, ring: PublishedRing, assignment: Assignment, deadline: float) -> None:
+        """Write an assignment over the one that was read.
+
+        Raises:
+            Conflict: Another member has published one meanwhile.
+            AlreadyExists: As `Conflict`.
+            NotFound: It was deleted meanwhile.
+        """
+        metadata = {"name": self._ring.name, "namespace": self._ring.namespace}
+        client = self._client.until(deadline)
+        if not ring.uid:
+            client.create(CONFIG_MAPS, {"metadata": metadata, "data": assignment.data()})
+            return
+        metadata |= {"uid": ring.uid, "resourceVersion": ring.version}
+        client.update(CONFIG_MAPS, {"metadata": metadata, "data": assignment.data()})
+
+    def _body(self, claim: Claim, stamp: str) -> dict[str, Any]:
+        lease = self._lease or {}
+        metadata = dict(lease.get("metadata") or {"name": self._own.name, "namespace": self._own.namespace})
+        metadata["labels"] = {**(metadata.get("labels") or {}), RING_LABEL: self._config.name}
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), CLAIM: claim.to_text()}
+        spec = {
+            "holderIdentity": self._own.name,
+            "leaseDurationSeconds": int(self._config.lease_duration),
+            "renewTime": stamp,
+        }
+        return {**lease, "metadata": metadata, "spec": {**(lease.get("spec") or {}), **spec}}
+
+
+def _content(lease: dict[str, Any]) -> tuple[str, str]:
+    """Return what a member writes into its lease: when it was renewed, and the claim. Others may add to it."""
+    return str((lease.get("spec") or {}).get("renewTime")), annotations_of(lease).get(CLAIM, "")

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this process owns of a ring: which work may begin, what is in hand, and the limit of its requests."""
+
+from __future__ import annotations
+
+import contextvars
+from collections import Counter
+from types import TracebackType
+
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.client.deadlines import DeadlineTransport
+from controller_runtime.client.transport import Transport
+from controller_runtime.core.errors import ConnectionLost, LeadershipLost
+from controller_runtime.core.host import Host
+from controller_runtime.election.term import Term
+from controller_runtime.ring.slots import set_of
+
+_turn: contextvars.ContextVar[Turn | None] = contextvars.ContextVar("ring turn", default=None)
+
+
+class Turn:
+    """Work for one slot, in hand from its making to `end`; inside `with`, requests of the context are its own.
+
+    Attributes:
+        slot: The slot.
+        term: The membership under which the work began.
+        unsure_until: Monotonic seconds until which a write of the work, whose answer was lost, keeps the slot ours.
+    """
+
+    __slots__ = ("_ownership", "_token", "slot", "term", "unsure_until")
+
+    def __init__(self, ownership: Ownership, slot: int, term: Term) -> None:
+        self._ownership = ownership
+        self.slot = slot
+        self.term = term
+        self.unsure_until = 0.0
+
+    def __enter__(self) -> None:
+        self._token = _turn.set(self)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _turn.reset(self._token)
+        self._ownership.end(self)
+
+
+class Ownership:
+    """The slots that this process owns, and the work in hand.
+
+    Ownership is a deadline: it ends by itself when the member's lease is not renewed, whether or not the member gets
+    to run. Then each request of work that is still in hand is refused.
+
+    Args:
+        host: Its clock decides.
+
+    Threads: any. The member alone calls `begin`, `drain`, `resume`, `take` and `end_all`.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        # Guards all fields below. It is not held across any call.
+        self._lock = host.lock("ring ownership")
+        # The membership and the slots; replaced as a whole, so that readers need no lock.
+        self._state: tuple[Term | None, int] = (None, 0)
+        self._in_hand: Counter[int] = Counter()
+        self._unsure: dict[int, float] = {}
+
+    @property
+    def term(self) -> Term | None:
+        """The present membership, or the last one; None before there was one."""
+        return self._state[0]
+
+    @property
+    def owned(self) -> int:
+        """The slots for which work may begin now."""
+        term, owned = self._state
+        return owned if term is not None and not term.is_over() else 0
+
+    @property
+    def in_hand(self) -> int:
+        """The slots that have work in hand that can still send requests."""
+        term = self._state[0]
+        return set_of([*self._in_hand]) if term is not None and not term.is_over() else 0
+
+    def owns(self, slot: int) -> bool:
+        """Return whether work for a slot may begin now."""
+        return bool(self.owned >> slot & 1)
+
+    def turn(self, slot: int) -> Turn | None:
+        """Return a turn of work for a slot, which is in hand until it has ended; None if the slot is not ours."""
+        with self._lock:
+            term, owned = self._state
+            if term is None or not owned >> slot & 1 or term.is_over():
+                return None
+            self._in_hand[slot] += 1
+            return Turn(self, slot, term)
+
+    def end(self, turn: Turn) -> None:
+        """Note that the work of a turn has ended."""
+        with self._lock:
+            if turn.term is not self._state[0]:  # it could send nothing any more
+                return
+            self._in_hand[turn.slot] -= 1
+            if not self._in_hand[turn.slot]:
+                del self._in_hand[turn.slot]
+            if turn.unsure_until:
+                self._unsure[turn.slot] = max(turn.unsure_until, self._unsure.get(turn.slot, 0.0))
+
+    def begin(self, term: Term) -> None:
+        """Begin a membership, which owns nothing yet. Work that is in hand from the last one can send nothing."""
+        with self._lock:
+            self._state = term, 0
+            self._in_hand.clear()
+            self._unsure.clear()
+
+    def drain(self, slots: int) -> None:
+        """Let no more work begin for these slots."""
+        with self._lock:
+            self._state = self._state[0], self._state[1] & ~slots
+
+    def take(self, slots: int) -> None:
+        """Let work begin for these slots."""
+        with self._lock:
+            self._state = self._state[0], self._state[1] | slots
+
+    def end_all(self, why: str) -> None:
+        """End the membership: no work begins, and that in hand can send nothing any more."""
+        with self._lock:
+            term = self._state[0]
+            self._state = term, 0
+        if term is not None:
+            term.end(why)
+
+    def drained(self, slots: int) -> int:
+        """Return those of some slots that have no work in hand, and no write of which nobody knows whether it landed.
+
+        Such a write is waited for until the deadline that the membership had when its answer was lost.
+        """
+        now = self._host.monotonic()
+        with self._lock:
+            self._unsure = {slot: until for slot, until in self._unsure.items() if until > now}
+            busy = set_of(self._in_hand) | set_of(self._unsure)
+        return slots & ~busy
+
+
+class RingTransport(DeadlineTransport):
+    """A transport that sends the requests of a turn only while its membership lasts; it passes on all others.
+
+    Args:
+        inner: Carries the requests.
+
+    Threads: any.
+    """
+
+    def __init__(self, inner: Transport) -> None:
+        super().__init__(inner, turn_limit)
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        turn = _turn.get()
+        if turn is None or request.method == "GET":
+            return super().request(request, deadline)
+        try:
+            return super().request(request, deadline)
+        except ConnectionLost:  # it may land yet
+            turn.unsure_until = turn.term.held.until
+            raise
+
+
+def turn_limit(request: HTTPRequest) -> float | None:
+    """Return when the membership ends under which the present turn began; None outside of a turn.
+
+    Raises:
+        LeadershipLost: It is over.
+    """
+    turn = _turn.get()
+    if turn is None:
+        return None
+    if turn.term.is_over():
+        raise LeadershipLost(
+            f"{request.method} {request.path} was not sent: the membership in the ring is over, {turn.term.why_over}"
+        )
+    return turn.term.held.until

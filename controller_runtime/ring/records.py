@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the members of a ring tell each other: the claim in each member's lease, and the published assignment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import attrs
+
+from controller_runtime.ring.assignment import NOBODY
+from controller_runtime.ring.slots import SLOTS, ranges_of, set_of
+
+RING_LABEL = "controller-runtime/ring"
+"""The label of each member's lease; its value is the ring's name."""
+CLAIM = "controller-runtime/ring-claim"
+"""The annotation of a member's lease that says what it claims."""
+
+
+@attrs.frozen
+class Claim:
+    """What a member says in its lease.
+
+    Attributes:
+        epoch: The newest assignment that it follows: by an older one it takes no slot any more.
+        slots: The slots that it owns, and those that it still has work in hand for.
+        weight: Its share of the slots, in proportion to the weights of the others.
+        is_ready: Whether it may be given slots: it has been a member for as long as a lease lasts.
+        is_leaving: Whether it stops, and shall be given none.
+    """
+
+    epoch: int = 0
+    slots: int = 0
+    weight: int = 1
+    is_ready: bool = False
+    is_leaving: bool = False
+
+    def to_text(self) -> str:
+        """Return the value of the annotation."""
+        return json.dumps(
+            {
+                "epoch": self.epoch,
+                "slots": f"{self.slots:x}",
+                "weight": self.weight,
+                "state": "leaving" if self.is_leaving else "ready" if self.is_ready else "joining",
+            }
+        )
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Return the claim in an annotation.
+
+        Raises:
+            ValueError: The text is no claim.
+        """
+        try:
+            value = json.loads(text)
+            slots, state = int(value["slots"], 16), value["state"]
+            claim = cls(int(value["epoch"]), slots, int(value["weight"]), state == "ready", state == "leaving")
+        except (TypeError, KeyError, ValueError) as error:
+            raise ValueError(f"{text!r} is no claim of a ring's member") from error
+        if claim.epoch < 0 or not 0 <= slots < 1 << SLOTS or claim.weight < 1:
+            raise ValueError(f"{text!r} is no claim of a ring's member: a number is out of range")
+        return claim
+
+
+@attrs.frozen
+class Assignment:
+    """The published owners of all slots.
+
+    Attributes:
+        epoch: Its number; each assignment of one ring has a greater one than the assignment before.
+        owners: The owner of each slot, `NOBODY` for none.
+        since: The epoch at which each slot was given to its owner.
+        uid: The uid of the object that it was read from: another uid is another ring, whose epochs begin anew.
+    """
+
+    epoch: int
+    owners: tuple[str, ...]
+    since: tuple[int, ...]
+    uid: str = ""
+
+    def slots_of(self, member: str) -> int:
+        """Return the slots that are given to a member."""
+        return set_of(slot for slot, owner in enumerate(self.owners) if owner == member)
+
+    def followed_by(self, owners: Sequence[str]) -> Self:
+        """Return the next assignment."""
+        epoch = self.epoch + 1
+        pairs = zip(self.owners, owners, self.since, strict=True)
+        since = tuple(old_since if old == new else epoch for old, new, old_since in pairs)
+        return attrs.evolve(self, epoch=epoch, owners=tuple(owners), since=since)
+
+    def data(self) -> dict[str, str]:
+        """Return the data of the ConfigMap that publishes it: for each owner the ranges of slots, by their epoch."""
+        owned: dict[str, dict[str, list[str]]] = {}
+        for owner in sorted({*self.owners} - {NOBODY}):
+            by_epoch = owned[owner] = {}
+            mine = [slot for slot, name in enumerate(self.owners) if name == owner]
+            for epoch in sorted({self.since[slot] for slot in mine}):
+                ranges = ranges_of(set_of(slot for slot in mine if self.since[slot] == epoch))
+                by_epoch[str(epoch)] = [str(low) if low == high else f"{low}-{high}" for low, high in ranges]
+        return {"epoch": str(self.epoch), "owners": json.dumps(owned, indent=1)}
+
+    @classmethod
+    def of(cls, data: Mapping[str, str], uid: str = "") -> Self:
+        """Return the assignment in the data of a ConfigMap.
+
+        Raises:
+            ValueError: The data is no assignment.
+        """
+        owners, since = [NOBODY] * SLOTS, [0] * SLOTS
+        try:
+            epoch = int(data["epoch"])
+            for owner, by_epoch in json.loads(data["owners"]).items():
+                for begun, ranges in by_epoch.items():
+                    for low, high in map(_range, ranges):
+                        for slot in range(low, high + 1):
+                            owners[slot], since[slot] = owner, int(begun)
+        except (AttributeError, TypeError, KeyError, ValueError, IndexError) as error:
+            raise ValueError(f"the published assignment cannot be read: {error!r}") from error
+        if epoch < max(since):
+            raise ValueError(f"the published assignment cannot be read: epoch {epoch} is older than some of its slots")
+        return cls(epoch, tuple(owners), tuple(since), uid)
+
+
+def _range(text: str) -> tuple[int, int]:
+    low, _, high = text.partition("-")
+    found = int(low), int(high or low)
+    if not 0 <= found[0] <= found[1] < SLOTS:
+        raise ValueError(f"{text!r} is no range of slots")
+    return found
+
+
+def annotations_of(lease: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the annotations of a lease."""
+    found: Mapping[str, str] = (lease.get("metadata") or {}).get("annotations") or {}
+    return found

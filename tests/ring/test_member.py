@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A member on a server that answers late, loses answers, or shows what somebody else wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+import pytest
+
+from controller_runtime.api.builtin_resources import CONFIG_MAPS
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.objects import ObjectKey
+from controller_runtime.api.resources import LEASES
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.client.client import Client
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.client.transport import Transport, TransportWrapper
+from controller_runtime.core.errors import ConnectionLost
+from controller_runtime.core.stop import Stop
+from controller_runtime.ring.config import RingConfig
+from controller_runtime.ring.member import RingMember
+from controller_runtime.ring.ownership import Ownership
+from controller_runtime.ring.records import CLAIM, annotations_of
+from controller_runtime.ring.slots import ALL
+from controller_runtime.testing.simulation import SimulatedHost, Simulation
+
+CONFIG = RingConfig(name="ring", namespace="default", identity="me")
+READY = 20.0
+
+
+class Weather(TransportWrapper):
+    """A transport with an accident: a function that is called around each write of the lease."""
+
+    def __init__(self, inner: Transport) -> None:
+        super().__init__(inner)
+        self.accident: Callable[[Callable[[], HTTPResponse]], HTTPResponse] = lambda send: send()
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        if request.method == "PUT" and "/leases/" in request.path:
+            return self.accident(lambda: self.inner.request(request, deadline))
+        return self.inner.request(request, deadline)
+
+
+@attrs.define
+class Bench:
+    sim: Simulation
+    host: SimulatedHost
+    weather: Weather
+    member: RingMember
+    ownership: Ownership
+    user: Client
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    with Simulation(3) as sim:
+        server, host, user = sim.host("server"), sim.host("me"), sim.host("user")
+        api = APIServer(server)
+        weather = Weather(InProcessTransport(host, api))
+        ownership = Ownership(host)
+        member = RingMember(host, Client(host, weather), CONFIG, ownership)
+        host.spawn("member", lambda: member.run(Stop(host)))
+        sim.advance(READY)
+        assert ownership.owned == ALL
+        yield Bench(sim, host, weather, member, ownership, Client(user, InProcessTransport(user, api)))
+
+
+def lose_answers(send: Callable[[], HTTPResponse]) -> HTTPResponse:
+    send()
+    raise ConnectionLost("no answer in time")
+
+
+def test_renewals_that_land_count_although_their_answers_are_lost(bench: Bench) -> None:
+    bench.weather.accident = lose_answers
+
+    bench.sim.advance(60.0)
+
+    assert bench.ownership.owned == ALL
+    assert bench.member.last_error == "no answer in time"
+
+
+def test_the_deadline_counts_from_when_a_renewal_was_sent(bench: Bench) -> None:
+    sent = []
+
+    def late_and_the_last(send: Callable[[], HTTPResponse]) -> HTTPResponse:
+        if sent:
+            raise ConnectionLost("refused")
+        sent.append(bench.host.monotonic())
+        answer = send()
+        Stop(bench.host).wait(2.0)
+        return answer
+
+    bench.weather.accident = late_and_the_last
+    while bench.ownership.owned:
+        bench.sim.advance(0.1)
+
+    assert bench.host.monotonic() - sent[0] == pytest.approx(CONFIG.renew_deadline, abs=0.2)
+
+
+def test_an_assignment_that_cannot_be_read_is_replaced_and_nothing_is_lost(bench: Bench) -> None:
+    bench.user.patch(CONFIG_MAPS, ObjectKey("ring", "default"), {"data": {"owners": "?"}})
+
+    bench.sim.advance(3.0)
+
+    assert bench.ownership.owned == ALL
+    data: dict[str, Any] = bench.user.get(CONFIG_MAPS, ObjectKey("ring", "default"), dict)["data"]
+    assert data["epoch"] == "2"
+
+
+def test_what_others_add_to_the_lease_stays_there_and_does_no_harm(bench: Bench) -> None:
+    lease = ObjectKey("me", "default")
+    bench.user.patch(LEASES, lease, {"metadata": {"annotations": {"somebody": "was here"}}})
+
+    bench.sim.advance(15.0)
+
+    assert bench.ownership.owned == ALL
+    assert annotations_of(bench.user.get(LEASES, lease, dict))["somebody"] == "was here"
+
+
+@pytest.mark.parametrize("what", ["the ring", "the lease", "the claim"])
+def test_a_server_that_shows_something_else_ends_the_membership_until_a_lease_has_passed(
+    bench: Bench, what: str
+) -> None:
+    lease, ring = ObjectKey("me", "default"), ObjectKey("ring", "default")
+    match what:
+        case "the ring":
+            bench.user.delete(CONFIG_MAPS, ring)
+        case "the lease":
+            bench.user.delete(LEASES, lease)
+        case _:
+            bench.user.patch(LEASES, lease, {"metadata": {"annotations": {CLAIM: None}}})
+
+    bench.sim.advance(2.5)
+    assert bench.ownership.owned == 0
+    bench.sim.advance(11.0)
+    assert bench.ownership.owned == 0
+    bench.sim.advance(READY)
+    assert bench.ownership.owned == ALL

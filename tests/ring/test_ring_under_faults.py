@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ring under faults: no slot has two owners, no request leaves its interval, and in the end each slot has an owner.
+
+`tox -e simulation` runs a thousand seeds.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_runtime.testing.fault_runs.ring import PROFILES, run
+from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault
+
+PROFILE_NAMES = tuple(PROFILES)
+
+
+@pytest.fixture(autouse=True)
+def _quietly(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("CRITICAL")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_ring_holds_under_faults_of_every_profile(seed: int) -> None:
+    assert run(seed, profile=PROFILE_NAMES[seed % len(PROFILE_NAMES)]).message == ""
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(
+            (SystemFault(FaultKind.CUT, "r0", 40.0, 60.0), SystemFault(FaultKind.RESTORE, "server", 50.0, 1.0)),
+            id="a member is cut off while the server is restored from a backup",
+        ),
+        pytest.param(
+            tuple(SystemFault(FaultKind.PAUSE, f"r{n}", 40.0 + 20 * n, 16.0) for n in range(3)),
+            id="each freezes for longer than its lease",
+        ),
+        pytest.param(
+            tuple(SystemFault(FaultKind.STOP, f"r{n % 3}", 30.0 + 12 * n, 0.5) for n in range(9)), id="rolling restarts"
+        ),
+        pytest.param((SystemFault(FaultKind.CRASH, "server", 40.0, 60.0),), id="the server is away for a minute"),
+    ],
+)
+def test_a_ring_holds_in_kept_scripts(script: Script) -> None:
+    assert run(1, script=script).message == ""
