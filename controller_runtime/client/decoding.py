@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from controller_runtime.api.objects import Cached, cached_from_bytes
+from controller_runtime.api.objects import Cached, cached_from_bytes, cached_from_item, item_header
 from controller_runtime.api.resources import Resource
 from controller_runtime.core.errors import UNREADABLE, DecodeError, error_from_status
 
@@ -118,7 +118,6 @@ PARTIAL = _Kind("PartialObjectMetadata", "meta.k8s.io/v1")
 _list = msgspec.json.Decoder(_List)
 _line = msgspec.json.Decoder(_Line)
 _bookmark = msgspec.json.Decoder(_Bookmark)
-_kind = msgspec.json.Decoder(_Kind)
 _status = msgspec.json.Decoder(_Status)
 _any = msgspec.json.Decoder(dict[str, Any])
 
@@ -197,27 +196,25 @@ class Decoding:
         page = Page([], [], found.metadata.resource_version, found.metadata.continue_token or "")
         for raw in found.items or ():
             try:
-                page.items.append(self._cached(bytes(raw)))  # a copy: the Raw would keep the page
+                page.items.append(self._item(raw))
             except DecodeError as error:
                 page.undecodable.append(_undecodable(error, raw))
         return page
 
     def _cached(self, own: bytes) -> Cached:
-        if not own.startswith(self._prefix):
-            own = self._with_kind(own)
-        return cached_from_bytes(own)
+        return cached_from_bytes(own) if own.startswith(self._prefix) else self._item(own)
 
-    def _with_kind(self, own: bytes) -> bytes:
-        try:
-            found = _kind.decode(own)
-        except UNREADABLE as error:
-            raise DecodeError(f"the object's kind cannot be read: {error}") from error
-        if found == self._expected:
-            return own
-        if found.kind or found.api_version:
-            expected = f"{self._expected.api_version} {self._expected.kind}"
-            raise DecodeError(f"a {found.api_version or '?'} {found.kind or '?'}, not a {expected}")
-        return self._prefix + own[1:].lstrip()  # the items of lists lack both
+    def _item(self, raw: bytes | msgspec.Raw) -> Cached:
+        """Return the object with a copy of its bytes, with its kind in front; `raw` itself would keep the whole page."""
+        header = item_header(raw)
+        if header.kind or header.api_version:
+            expected = self._expected
+            if (header.kind, header.api_version) != (expected.kind, expected.api_version):
+                raise DecodeError(
+                    f"a {header.api_version or '?'} {header.kind or '?'}, not a {expected.api_version} {expected.kind}"
+                )
+            return cached_from_item(bytes(raw), header)
+        return cached_from_item(b"".join((self._prefix, memoryview(raw)[1:])), header)
 
 
 def _undecodable(why: object, raw: msgspec.Raw | bytes) -> Undecodable:

@@ -62,7 +62,16 @@ class WatchStream:
             APIError: By the iterator: the error of the ERROR event.
         """
         lines = self._stream.read(deadline)
-        return None if lines is None else map(self._decoding.event, lines)
+        if lines is None:
+            return None
+        events = map(self._decoding.event, lines)
+        return self._initial(events) if self._stream.is_bulk else events
+
+    def _initial(self, events: Iterator[WatchEvent | Undecodable]) -> Iterator[WatchEvent | Undecodable]:
+        for event in events:
+            if isinstance(event, WatchEvent) and event.initial_events_end:
+                self._stream.is_bulk = False
+            yield event
 
     def close(self) -> None:
         """End the stream; a blocked `read` returns None. Idempotent."""
@@ -206,7 +215,7 @@ class ListWatch:
             if isinstance(error, NotFound):
                 raise explained(error, self.collection.resource) from None
             raise
-        stream.linger = self._linger
+        stream.linger, stream.is_bulk = self._linger, initial_events
         return WatchStream(stream, self._decoding)
 
     def _request(self, query: Iterable[tuple[str, str]], of: str = "") -> HTTPRequest:

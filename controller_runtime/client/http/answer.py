@@ -7,6 +7,7 @@ The parser of `http.client` builds an e-mail message of each head, which took a 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from controller_runtime.api import http as api
 from controller_runtime.client.http.connection import Connection, Exchange
@@ -19,8 +20,16 @@ _LONGEST_REFUSAL = 4 * 1024**2  # bytes of the body of a failed answer that are 
 _LONGEST_HEAD = 8 * 1024**2  # bytes of a head and of the provisional answers before it
 _LONGEST_LINE = 64 * 1024  # bytes of the status line, and of one header
 _MOST_HEADERS = 100
+_MUCH = 64 * 1024  # bytes of a body after which many more are expected; few answers but pages have as many
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _STATUS_LINE = re.compile(r"HTTP/1\.([01]) ([1-9][0-9]{2})(?: (.*))?")
+
+
+class _Head(NamedTuple):
+    status: int
+    reason: str
+    headers: dict[str, str]
+    is_old: bool  # it is of HTTP/1.0, whose connections end with their answer
 
 
 class Answer:
@@ -28,35 +37,23 @@ class Answer:
 
     Args:
         connection: The connection, from which the body is received.
-        status: The HTTP status code.
-        reason: The text after it.
-        headers: The headers by lower-case name; repeated ones are joined by a comma.
+        head: The parsed head.
         framing: Finds the end of the body.
         begun: Bytes that came with the head.
         is_last: The server closes the connection after it.
 
     Attributes:
-        status: As given.
-        reason: As given.
-        headers: As given.
+        status: The HTTP status code.
+        reason: The text after it.
+        headers: The headers by lower-case name; repeated ones are joined by a comma.
 
     Threads: one.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        status: int,
-        reason: str,
-        headers: dict[str, str],
-        framing: Framing,
-        begun: bytes,
-        *,
-        is_last: bool,
-    ) -> None:
-        self.status = status
-        self.reason = reason
-        self.headers = headers
+    def __init__(self, connection: Connection, head: _Head, framing: Framing, begun: bytes, *, is_last: bool) -> None:
+        self.status = head.status
+        self.reason = head.reason
+        self.headers = head.headers
         self._connection = connection
         self._framing = framing
         self._begun = begun
@@ -83,6 +80,10 @@ class Answer:
                 return pieces
         return []
 
+    def expect_more(self, received: int) -> None:
+        """Note how many bytes of the body have come: after many, more are received at once."""
+        self._connection.is_bulk = received >= _MUCH
+
     def _finish(self, rest: bytes) -> None:
         """Note on the connection that the whole answer has come."""
         if rest:  # these bytes belong to no request
@@ -97,34 +98,36 @@ def begin_answer(connection: Connection, method: str) -> Answer:
     Raises:
         OSError: The head is cut, has no end or is not HTTP, or the body is in an encoding that was not asked for.
     """
-    data, at, left = connection.receive(), 0, _LONGEST_HEAD
-    if not data:
-        raise ConnectionError("the server closed the connection without response")
+    begun, left = b"", _LONGEST_HEAD
     while True:
-        end = _BLANK_LINE.search(data, at)
-        if end is not None:
-            status, reason, headers, is_old = _head(data[at : end.start()])
+        received = connection.receive()
+        if not received:
+            raise ConnectionError(_how_cut(begun))
+        begun += received
+        at = 0
+        while end := _BLANK_LINE.search(begun, at):
+            head = _head(begun[at : end.start()])
             at = end.end()
-            if not 100 <= status < 200:
-                break
-            continue
-        left -= len(data)
+            if not 100 <= head.status < 200:
+                return _answer(connection, method, head, begun[at:])
+        begun = begun[at:]
+        left -= len(received)
         if left < 0:
             raise ConnectionError("the head of the answer has no end")
-        if len(data) - at > _LONGEST_LINE and b"\n" not in data[at:]:
+        if len(begun) > _LONGEST_LINE and b"\n" not in begun:
             raise ConnectionError(f"the status line is longer than {_LONGEST_LINE} bytes")
-        more = connection.receive()
-        if not more:
-            raise ConnectionError(_how_cut(data[at:]))
-        data, at = data[at:] + more, 0
+
+
+def _answer(connection: Connection, method: str, head: _Head, begun: bytes) -> Answer:
+    headers = head.headers
     encoding = headers.get("content-encoding", "identity")
     if encoding.lower() != "identity":
         raise ConnectionError(f"the answer is encoded as {encoding!r}, which was not asked for")
-    has_body = not (method == "HEAD" or status in (204, 304))
+    has_body = not (method == "HEAD" or head.status in (204, 304))
     framing = _framing(headers) if has_body else Sized(0)
     option = headers.get("connection", "").lower()
-    is_last = "close" in option or isinstance(framing, UntilEnd) or (is_old and "keep-alive" not in option)
-    return Answer(connection, status, reason, headers, framing, data[at:], is_last=is_last)
+    is_last = "close" in option or isinstance(framing, UntilEnd) or (head.is_old and "keep-alive" not in option)
+    return Answer(connection, head, framing, begun, is_last=is_last)
 
 
 def whole_answer(answer: Answer, longest: int = LONGEST_ANSWER) -> api.HTTPResponse:
@@ -147,14 +150,15 @@ def whole_answer(answer: Answer, longest: int = LONGEST_ANSWER) -> api.HTTPRespo
     while left > 0 and (pieces := answer.pieces()):
         parts += pieces
         left -= sum(map(len, pieces))
+        answer.expect_more(limit + 1 - left)
     if left <= 0 and not is_refusal:
         raise ConnectionError(f"the answer is longer than {limit} bytes")
     body = b"".join(parts)
     return api.HTTPResponse(answer.status, answer.headers, body if left > 0 else body[: limit + 1])
 
 
-def _head(head: bytes) -> tuple[int, str, dict[str, str], bool]:
-    """Return status, reason and headers of one head without its blank line, and whether it is of HTTP/1.0."""
+def _head(head: bytes) -> _Head:
+    """Return the parts of one head, which is given without its blank line."""
     first, *lines = head.decode("latin-1").split("\n")
     found = _STATUS_LINE.fullmatch(first.rstrip("\r"))
     if found is None:
@@ -170,7 +174,7 @@ def _head(head: bytes) -> tuple[int, str, dict[str, str], bool]:
             raise ConnectionError(f"a header line is longer than {_LONGEST_LINE} bytes")
         key, value = name.lower(), value.strip()
         headers[key] = f"{headers[key]}, {value}" if key in headers else value
-    return int(found[2]), found[3] or "", headers, found[1] == "0"
+    return _Head(int(found[2]), found[3] or "", headers, is_old=found[1] == "0")
 
 
 def _framing(headers: dict[str, str]) -> Framing:
@@ -188,6 +192,4 @@ def _framing(headers: dict[str, str]) -> Framing:
 
 
 def _how_cut(begun: bytes) -> str:
-    if b"\n" not in begun and len(begun) > _LONGEST_LINE:
-        return f"the status line is longer than {_LONGEST_LINE} bytes"
-    return "cut inside the head of the answer"
+    return "cut inside the head of the answer" if begun else "the server closed the connection without response"

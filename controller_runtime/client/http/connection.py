@@ -23,6 +23,9 @@ _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPALIVE", 30), ("TCP_KEEPINTVL", 15)
 # Bytes that are received at once. The memory begins with the first size, which holds the answer to a usual request, and
 # doubles each time that it was filled: an idle watch costs little, and a busy one few system calls.
 _LEAST, _MOST = 8 * 1024, 256 * 1024
+# A reader that is quicker than the server would be woken for each few KB, which costs more than to read them. So before
+# the next part of much data it waits until so many bytes have come, or so many milliseconds have passed.
+_GATHERED, _GATHER_MS = 128 * 1024, 2
 _LONGEST_WAIT = 3600.0  # seconds of one call of `poll`, which takes no more than 24 days; longer waits are several
 
 
@@ -49,6 +52,7 @@ class Connection:
         connection_key: As given.
         deadline: When the present exchange must be over, in monotonic seconds.
         linger: As for `transport.Stream`.
+        is_bulk: Whether much data is about to come, of which parts may be received some milliseconds late.
         exchange: The progress of the present exchange.
         is_cut: Whether the server has closed its side; what came before that may still have to be read.
 
@@ -66,6 +70,7 @@ class Connection:
         "connection_key",
         "deadline",
         "exchange",
+        "is_bulk",
         "is_cut",
         "linger",
     )
@@ -74,6 +79,7 @@ class Connection:
         self.connection_key = connection_key
         self.deadline = 0.0
         self.linger = 0.0
+        self.is_bulk = False
         self.exchange = Exchange.BEGUN
         self.is_cut = False
         self._now = host.monotonic
@@ -99,6 +105,7 @@ class Connection:
     def begin(self, deadline: float) -> None:
         """Begin an exchange."""
         self.deadline = deadline
+        self.is_bulk = False
         self.exchange = Exchange.BEGUN
 
     def dial(self, family: int, kind: int, protocol: int, address: tuple[Any, ...], *, tries: int = 1) -> None:
@@ -148,6 +155,8 @@ class Connection:
         """Receive what has come, at least a byte; empty once the server has closed its side."""
         if self.exchange is Exchange.SENT:
             self._wait(self._readable)  # without asking first: an answer takes its time
+        elif self.is_bulk:
+            self._gather()
         elif self.linger and self.is_quiet():
             self._let_gather()
         while not self.is_cut:
@@ -163,6 +172,12 @@ class Connection:
     def is_quiet(self) -> bool:
         """Return whether nothing can be received. An idle connection that receives anything is dead."""
         return not self._readable.poll(0)
+
+    def _gather(self) -> None:
+        with contextlib.suppress(OSError):  # a system without this option has us woken more often
+            self._made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, _GATHERED)
+            self._readable.poll(_GATHER_MS)
+            self._made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
 
     def _let_gather(self) -> None:
         """Sleep for `linger` seconds or until the connection ends; data that comes meanwhile causes no wake-up."""

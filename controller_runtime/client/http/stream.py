@@ -63,7 +63,8 @@ class HTTPStream(Stream):
         return lines
 
     def _read_lines(self, deadline: float) -> list[bytes] | None:
-        self._connection.deadline, self._connection.linger = deadline, self.linger
+        connection = self._connection
+        connection.deadline, connection.linger, connection.is_bulk = deadline, self.linger, self.is_bulk
         while pieces := self._answer.pieces():
             lines: list[bytes] = []
             for piece in pieces:
