@@ -122,20 +122,6 @@ class _Header(msgspec.Struct, gc=False):
     metadata: _HeaderMeta
 
 
-class ItemHeader(msgspec.Struct, gc=False, rename="camel"):
-    """The header of an object in a list, whose kind is usually missing because the list names it.
-
-    Attributes:
-        metadata: Name, namespace, uid and resourceVersion.
-        kind: The object's kind; empty if it is missing.
-        api_version: Its API version; empty if it is missing.
-    """
-
-    metadata: _HeaderMeta
-    kind: str = ""
-    api_version: str = ""
-
-
 class _Labels(msgspec.Struct, gc=False):
     labels: dict[str, str] | None = None
 
@@ -145,7 +131,6 @@ class _WithLabels(msgspec.Struct, gc=False):
 
 
 _header = msgspec.json.Decoder(_Header)
-_item = msgspec.json.Decoder(ItemHeader)
 _meta = msgspec.json.Decoder(_WithMeta)
 _labels = msgspec.json.Decoder(_WithLabels)
 
@@ -215,27 +200,6 @@ def cached_from_bytes(raw: bytes) -> Cached:
         meta = _header.decode(raw).metadata
     except UNREADABLE as error:
         raise DecodeError(f"the object has no readable metadata: {error}") from error
-    return _cached(raw, meta)
-
-
-def item_header(raw: bytes | msgspec.Raw) -> ItemHeader:
-    """Return the header of an object in a list; the object is read once for all of it.
-
-    Raises:
-        DecodeError: `raw` is not JSON, has no `metadata.name`, or a kind that is not a text.
-    """
-    try:
-        return _item.decode(raw)
-    except UNREADABLE as error:
-        raise DecodeError(f"the object has no readable kind and metadata: {error}") from error
-
-
-def cached_from_item(raw: bytes, header: ItemHeader) -> Cached:
-    """Return the `Cached` of an object whose header was read; `raw` must have its kind and `apiVersion`."""
-    return _cached(raw, header.metadata)
-
-
-def _cached(raw: bytes, meta: _HeaderMeta) -> Cached:
     namespace = sys.intern(meta.namespace)  # one string for all objects of a namespace, rather than one each
     return Cached(raw, meta.name, namespace, meta.uid, meta.resource_version)
 

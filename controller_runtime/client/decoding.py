@@ -8,11 +8,12 @@ object whose header cannot be read is reported as `Undecodable` in its place; th
 from __future__ import annotations
 
 import enum
+import sys
 from typing import Any, NamedTuple
 
 import msgspec
 
-from controller_runtime.api.objects import Cached, cached_from_bytes, cached_from_item, item_header
+from controller_runtime.api.objects import Cached, cached_from_bytes
 from controller_runtime.api.resources import Resource
 from controller_runtime.core.errors import UNREADABLE, DecodeError, error_from_status
 
@@ -103,6 +104,19 @@ class _Kind(msgspec.Struct, gc=False, rename="camel"):
     api_version: str = ""
 
 
+class _ItemMeta(msgspec.Struct, gc=False, rename="camel"):
+    name: str
+    uid: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+
+
+class _Item(_Kind, gc=False, rename="camel", kw_only=True):
+    """An object of a list, which has no kind of its own as a rule, because the list names it."""
+
+    metadata: _ItemMeta
+
+
 class _Status(msgspec.Struct, gc=False):
     code: int = 500
 
@@ -118,6 +132,7 @@ PARTIAL = _Kind("PartialObjectMetadata", "meta.k8s.io/v1")
 _list = msgspec.json.Decoder(_List)
 _line = msgspec.json.Decoder(_Line)
 _bookmark = msgspec.json.Decoder(_Bookmark)
+_item = msgspec.json.Decoder(_Item)
 _status = msgspec.json.Decoder(_Status)
 _any = msgspec.json.Decoder(dict[str, Any])
 
@@ -205,16 +220,29 @@ class Decoding:
         return cached_from_bytes(own) if own.startswith(self._prefix) else self._item(own)
 
     def _item(self, raw: bytes | msgspec.Raw) -> Cached:
-        """Return the object with a copy of its bytes, with its kind in front; `raw` itself would keep the whole page."""
-        header = item_header(raw)
-        if header.kind or header.api_version:
-            expected = self._expected
-            if (header.kind, header.api_version) != (expected.kind, expected.api_version):
-                raise DecodeError(
-                    f"a {header.api_version or '?'} {header.kind or '?'}, not a {expected.api_version} {expected.kind}"
-                )
-            return cached_from_item(bytes(raw), header)
-        return cached_from_item(b"".join((self._prefix, memoryview(raw)[1:])), header)
+        """Return the object with bytes of its own, its kind in front; `raw` itself would keep the whole page."""
+        try:
+            found = _item.decode(raw)
+        except UNREADABLE as error:
+            raise DecodeError(f"the object has no readable kind and metadata: {error}") from error
+        own = bytes(raw) if self._has_kind(found) else b"".join((self._prefix, memoryview(raw)[1:]))
+        meta = found.metadata
+        return Cached(own, meta.name, sys.intern(meta.namespace), meta.uid, meta.resource_version)
+
+    def _has_kind(self, found: _Item) -> bool:
+        """Return whether the object has a kind of its own.
+
+        Raises:
+            DecodeError: It has, and it is not the expected one.
+        """
+        if not (found.kind or found.api_version):
+            return False
+        expected = self._expected
+        if (found.kind, found.api_version) != (expected.kind, expected.api_version):
+            raise DecodeError(
+                f"a {found.api_version or '?'} {found.kind or '?'}, not a {expected.api_version} {expected.kind}"
+            )
+        return True
 
 
 def _undecodable(why: object, raw: msgspec.Raw | bytes) -> Undecodable:

@@ -22,7 +22,7 @@ class Stream(Protocol):
     """Seconds for which a `read` that finds no line may sleep first, so that it returns more lines at once: a wake-up
     costs more than a line. A stream may ignore it."""
     is_bulk: bool = False
-    """Whether many lines are about to come, as in a streamed list, so that a `read` may wait some milliseconds to return
+    """Whether many lines are about to come, as in a streamed list: a `read` may then wait some milliseconds and return
     more of them. A stream may ignore it."""
 
     def read(self, deadline: float) -> list[bytes] | None:

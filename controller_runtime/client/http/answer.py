@@ -67,18 +67,19 @@ class Answer:
         Raises:
             OSError: The body is cut or malformed, or the deadline of the connection passed.
         """
-        framing = self._framing
-        while not framing.is_over:
+        while not self._framing.is_over:
             data, self._begun = self._begun or self._connection.receive(), b""
             if not data:
-                framing.end()
-                break
-            pieces = framing.cut(data)
-            if framing.is_over:
-                self._finish(framing.rest)
-            if pieces:
+                self._framing.end()
+            elif pieces := self._cut(data):
                 return pieces
         return []
+
+    def _cut(self, data: bytes) -> list[memoryview]:
+        pieces = self._framing.cut(data)
+        if self._framing.is_over:
+            self._finish(self._framing.rest)
+        return pieces
 
     def expect_more(self, received: int) -> None:
         """Note how many bytes of the body have come: after many, more are received at once."""
@@ -105,7 +106,7 @@ def begin_answer(connection: Connection, method: str) -> Answer:
             raise ConnectionError(_how_cut(begun))
         begun += received
         at = 0
-        while end := _BLANK_LINE.search(begun, at):
+        while (end := _BLANK_LINE.search(begun, at)) is not None:
             head = _head(begun[at : end.start()])
             at = end.end()
             if not 100 <= head.status < 200:
@@ -165,14 +166,14 @@ def _head(head: bytes) -> _Head:
         raise ConnectionError(f"the status line {first[:80]!r} is not HTTP")
     if len(lines) > _MOST_HEADERS:
         raise ConnectionError(f"the answer has more than {_MOST_HEADERS} headers")
+    if len(head) > _LONGEST_LINE and max(map(len, lines), default=0) > _LONGEST_LINE:
+        raise ConnectionError(f"a header line is longer than {_LONGEST_LINE} bytes")
     headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(":")
-        if not colon or not name or name != name.strip():
-            raise ConnectionError(f"the header line {line[:80]!r} is malformed")
-        if len(line) > _LONGEST_LINE:
-            raise ConnectionError(f"a header line is longer than {_LONGEST_LINE} bytes")
         key, value = name.lower(), value.strip()
+        if not colon or not name or " " in name or "\t" in name:
+            raise ConnectionError(f"the header line {line[:80]!r} is malformed")
         headers[key] = f"{headers[key]}, {value}" if key in headers else value
     return _Head(int(found[2]), found[3] or "", headers, is_old=found[1] == "0")
 

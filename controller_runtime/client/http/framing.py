@@ -31,7 +31,7 @@ class Framing(Protocol):
         """
 
     def end(self) -> None:
-        """Note that the server has closed the connection.
+        """Note that the server has closed the connection, which makes the body `is_over`.
 
         Raises:
             ConnectionError: The body was not whole.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import pytest
@@ -19,7 +20,7 @@ TRAILERS = st.sampled_from([b"", b"a: b\r\n", b"a: b\r\nc: d\r\n"])
 def cut(data: bytes, places: list[int]) -> list[bytes]:
     """Return `data` in the pieces between `places`, none of them empty."""
     ends = sorted({place % (len(data) + 1) for place in places} | {0, len(data)})
-    return [data[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+    return [data[a:b] for a, b in itertools.pairwise(ends)]
 
 
 def read(framing: Framing, received: list[bytes]) -> tuple[bytes, bytes]:
