@@ -25,11 +25,13 @@ from controller_runtime.core.host import Host
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
 
+    from controller_runtime.client.http.rest_config import RESTConfig
+
 _READING = ("GET", "HEAD")  # methods that change nothing
 
 
 class HTTPTransport:
-    """A `transport.Transport` to the server of an official client `Configuration`.
+    """A `transport.Transport` to the server of a `RESTConfig`, or of the official client's `Configuration`.
 
     TLS, client certificates, proxies and credentials are those of the configuration. Its files are read
     again for each connection, connections made with files that were replaced are not used again, and a
@@ -52,7 +54,9 @@ class HTTPTransport:
     Threads: any.
     """
 
-    def __init__(self, host: Host, configuration: Configuration, *, longest_answer: int = LONGEST_ANSWER) -> None:
+    def __init__(
+        self, host: Host, configuration: RESTConfig | Configuration, *, longest_answer: int = LONGEST_ANSWER
+    ) -> None:
         if longest_answer < 1:
             raise ValueError(f"longest_answer ({longest_answer}) must be positive")
         self._host = host
