@@ -26,8 +26,6 @@ from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stage, Stop
 from controller_runtime.core.system import SystemHost
 from controller_runtime.election.config import LeaderElectionConfig
-from controller_runtime.election.elector import LeaderElector
-from controller_runtime.election.fenced import elector_and_fence
 from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.manager.caches import ManagedCaches
 from controller_runtime.manager.definitions import Definitions
@@ -39,8 +37,9 @@ from controller_runtime.manager.rights import Right, observed
 from controller_runtime.manager.unhandled_signals import stop_on_unhandled_signals
 from controller_runtime.manager.unreadable_events import UnreadableEvents
 
-if TYPE_CHECKING:  # a program without coroutines should not pay for asyncio
+if TYPE_CHECKING:  # a program without coroutines or leader election should not pay for them
     from controller_runtime.client.async_client import AsyncClient
+    from controller_runtime.election.elector import LeaderElector
 
 
 class Manager(ManagedCaches):
@@ -110,6 +109,8 @@ class Manager(ManagedCaches):
         limited: Transport = self.transport
         self.elector: LeaderElector | None = None
         if leader_election is not None:
+            from controller_runtime.election.fenced import elector_and_fence
+
             self.elector, limited = elector_and_fence(
                 host,
                 self.transport,

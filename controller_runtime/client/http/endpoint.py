@@ -6,7 +6,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import ssl
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
@@ -173,6 +172,8 @@ def tls_context(
     embedded = getattr(configuration, "client_certificate", None)
     certificate = certificate or embedded
     if certificate is not None:
+        import tempfile
+
         where = "in the kubeconfig" if certificate is embedded else "of the credential plugin"
         with _usage_errors("client certificate", where), tempfile.NamedTemporaryFile() as file:
             file.write("\n".join(certificate).encode())

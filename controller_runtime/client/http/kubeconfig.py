@@ -213,7 +213,10 @@ def decoded(data: str | None, name: str) -> str | None:
 
 
 def _file(path: Path) -> _File:
-    content = yaml.load(path.read_bytes(), Loader=_LOADER)  # either loader makes plain values only
+    try:
+        content = yaml.load(path.read_bytes(), Loader=_LOADER)  # either loader makes plain values only
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
     if content is None:
         raise UsageError(f"the file is empty: {path}")
     return msgspec.convert(content, _File)

@@ -36,7 +36,7 @@ class TLS:
     def __init__(self, context: ssl.SSLContext, server_name: str) -> None:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
-        self._state = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
+        self._state = context.wrap_bio(self._incoming, self._outgoing, server_hostname=_encoded(server_name))
         self.is_ended = False
 
     def is_agreed(self, received: memoryview | bytes = b"") -> bool:
@@ -83,3 +83,8 @@ class TLS:
         except ssl.SSLWantReadError:
             pass
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _encoded(name: str) -> str | bytes:
+    """Return a name in a form that `ssl` need not encode: its tables for international names take half a MiB."""
+    return name.encode() if name.isascii() else name
