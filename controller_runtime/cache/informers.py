@@ -13,7 +13,7 @@ from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.options import CacheOptions
-from controller_runtime.cache.transforms import Transform
+from controller_runtime.cache.transforms import MANAGED_FIELDS, Transform, removes
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.client.transport import Transport
 from controller_runtime.core.errors import CacheSyncTimeout, UsageError
@@ -227,7 +227,9 @@ class Informers:
 
     def _make(self, key: _Key, *, any_version: bool) -> _Shared:
         transform = self._transforms.get(key.collection.resource, self._options.transform)
-        source = ListWatch(self._host, self._transport, key.collection, linger=key.linger)
+        drops = self._options.drop_managed_fields
+        drops = removes(transform, MANAGED_FIELDS) if drops is None else drops
+        source = ListWatch(self._host, self._transport, key.collection, linger=key.linger, drop_managed_fields=drops)
         any_version = any_version or self._options.any_version
         options = attrs.evolve(self._options, transform=transform, any_version=any_version)
         informer = Informer(self._host, source, options)

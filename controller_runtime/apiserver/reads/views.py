@@ -82,10 +82,24 @@ def metadata_alone(raw: bytes) -> bytes:
     return b'{"metadata":%b}' % bytes(_metadata_of(raw).metadata)
 
 
-@functools.lru_cache(4)
-def metadata_view(api_version: str = META_VERSION) -> View:
-    """Return the form of objects of any kind with their metadata alone."""
-    return View(json_form(api_version, PARTIAL), metadata_alone, items_named=True)
+_parts_of = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def without_managed_fields(raw: bytes) -> bytes:
+    """Return the stored bytes of an object without its managed fields; the other fields are copied as they are."""
+    if b'"managedFields"' not in raw:
+        return raw
+    parts = _parts_of(raw)
+    metadata = _parts_of(parts["metadata"])
+    metadata.pop("managedFields", None)
+    return _encode({**parts, "metadata": metadata})
+
+
+@functools.lru_cache(8)
+def metadata_view(api_version: str = META_VERSION, *, lean: bool = False) -> View:
+    """Return the form of objects of any kind with their metadata alone; `lean` leaves out the managed fields."""
+    show = (lambda raw: metadata_alone(without_managed_fields(raw))) if lean else metadata_alone
+    return View(json_form(api_version, PARTIAL), show, items_named=True)
 
 
 class OneOrMany:
@@ -154,6 +168,14 @@ def whole_view(kind: Kind) -> JSONForm | View:
     form = json_form(kind.api_version, kind.kind, kind.list_kind, items_named=kind.definition is not None)
     show = shown_as(kind)
     return form if show is None else View(form, show)
+
+
+@functools.lru_cache
+def lean_view(kind: Kind) -> View:
+    """Return the form of whole objects of a kind without their managed fields (KEP-5958)."""
+    form = json_form(kind.api_version, kind.kind, kind.list_kind, items_named=kind.definition is not None)
+    show = shown_as(kind)
+    return View(form, without_managed_fields if show is None else lambda raw: without_managed_fields(show(raw)))
 
 
 def shown_as(kind: Kind) -> Show | None:
