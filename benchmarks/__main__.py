@@ -14,6 +14,7 @@ from rich.table import Table
 
 from benchmarks.harness import Row
 from benchmarks.plot import plot
+from benchmarks.real_suite import Real
 from benchmarks.suites import SUITES, Sizes
 from controller_runtime.core.system import SystemHost
 
@@ -41,6 +42,16 @@ def table(rows: list[Row]) -> Table:
     "--plot", "plot_directory", type=click.Path(path_type=Path), help="Write plots of cost against size to it."
 )
 @click.option(
+    "--kubeconfig",
+    type=click.Path(exists=True, path_type=Path),
+    help="Measure sync, renewals and an idle manager on this server, which has nodes already, and nothing else.",
+)
+@click.option(
+    "--anchors",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="With --kubeconfig: the programs built from benchmarks/peers/go.",
+)
+@click.option(
     "--from", "source", type=click.Path(exists=True, path_type=Path), help="Show a file that --json wrote; run nothing."
 )
 def main(
@@ -49,13 +60,17 @@ def main(
     runs: int,
     json_file: Path | None,
     plot_directory: Path | None,
+    kubeconfig: Path | None,
+    anchors: Path | None,
     source: Path | None,
 ) -> None:
     """Run the named benchmarks, or all; peers that are not installed are left out."""
     host, rows = SystemHost(), list[Row]()
     if source is not None:
         rows = [Row(**row) for row in json.loads(source.read_text())]
-    for name in () if source is not None else names or SUITES:
+    if kubeconfig is not None:
+        rows = Real(kubeconfig, anchors, runs).rows()
+    for name in () if source is not None or kubeconfig is not None else names or SUITES:
         rows += SUITES[name](host, Sizes(nodes, runs))
     Console().print(table(rows))
     if plot_directory is not None:

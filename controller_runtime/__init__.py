@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from controller_runtime.client.async_client import AsyncClient
     from controller_runtime.client.client import Client
     from controller_runtime.client.create_or_patch import Change, create_or_patch
+    from controller_runtime.client.http.rest_config import RESTConfig
     from controller_runtime.client.http.transport import HTTPTransport
     from controller_runtime.client.paging import ListBounds
     from controller_runtime.client.patches import PatchType
@@ -270,6 +271,7 @@ __all__ = [
     "Patience",
     "Predicate",
     "Progress",
+    "RESTConfig",
     "RateLimiter",
     "Readiness",
     "ReconcileTimeout",
@@ -420,6 +422,7 @@ _HOMES = {
     "Client": "client.client",
     **dict.fromkeys(("Change", "create_or_patch"), "client.create_or_patch"),
     "HTTPTransport": "client.http.transport",
+    "RESTConfig": "client.http.rest_config",
     "ListBounds": "client.paging",
     "PatchType": "client.patches",
     **dict.fromkeys(("ConflictRetry", "retry_on_conflict"), "client.retry"),

@@ -39,7 +39,7 @@ PUBLIC = {
     # read and write
     "FieldValidation", "Lister", "Informer", "Subscription", "ListBounds", "OwnWrites", "CacheScope",
     "Patience", "Backoff", "edited", "without", "Client", "AsyncClient",
-    "Transport", "TransportWrapper", "Stream", "HTTPTransport", "HTTPRequest", "HTTPResponse",
+    "Transport", "TransportWrapper", "Stream", "HTTPTransport", "RESTConfig", "HTTPRequest", "HTTPResponse",
     "condition", "ObjectCondition", "gone",
     "PatchType", "Resource", "Collection", "NODES", "PODS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "EVENTS",
     "CLUSTER_ROLES", "CLUSTER_ROLE_BINDINGS", "CONFIG_MAPS", "CRON_JOBS", "CUSTOM_RESOURCE_DEFINITIONS", "DAEMON_SETS",

@@ -8,7 +8,6 @@ its view are compared with the schema of the kind.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 from collections.abc import Callable, Iterator
@@ -197,6 +196,8 @@ def _field_mismatches(shape: _Fields, field: inspect.Field, schema: Schema, wher
 def _nearest(wire: str, names: list[str]) -> str:
     """Return the name that is most like a misspelt one; empty if none is."""
     plain = {name.lower(): name for name in names}
+    import difflib  # only for messages
+
     close = difflib.get_close_matches(wire.lower().replace("_", ""), plain, n=1)
     return plain[close[0]] if close else ""
 

@@ -8,9 +8,7 @@ resolved on access, because some definitions refer to themselves.
 from __future__ import annotations
 
 import functools
-import gzip
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import resources
 from typing import Any
 
 import msgspec
@@ -133,6 +131,9 @@ class Library:
 @functools.cache
 def definitions() -> Mapping[str, Mapping[str, Any]]:
     """Return all recorded definitions in OpenAPI, by name. They are shared: do not change them."""
+    import gzip  # programs that read no models need neither
+    from importlib import resources
+
     packed = resources.files(__package__).joinpath(_DATA).read_bytes()
     decoded: dict[str, dict[str, Any]] = msgspec.json.decode(gzip.decompress(packed))
     return decoded

@@ -15,7 +15,7 @@ from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.scope import CacheScope, Scopes, without_covered
 from controller_runtime.cache.shared_informer import Key, Shared
-from controller_runtime.cache.transforms import Transform
+from controller_runtime.cache.transforms import MANAGED_FIELDS, Transform, removes
 from controller_runtime.cache.union import Peers
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.client.transport import Transport
@@ -241,7 +241,9 @@ class Informers:
         scopes = (self._scopes.get(resource), self._scope)
         transform = next((scope.transform for scope in scopes if scope and scope.transform), self._options.transform)
         transform = self._transforms.get(resource, transform)
-        source = ListWatch(self._host, self._transport, key.collection, linger=key.linger)
+        drops = self._options.drop_managed_fields
+        drops = removes(transform, MANAGED_FIELDS) if drops is None else drops
+        source = ListWatch(self._host, self._transport, key.collection, linger=key.linger, drop_managed_fields=drops)
         any_version = any_version or self._options.any_version
         options = attrs.evolve(self._options, transform=transform, any_version=any_version)
         informer = Informer(self._host, source, options, self._peers.setdefault(resource, Peers(self._host)))

@@ -22,6 +22,8 @@ class CacheOptions:
             seen before it was restarted; False begins with the most recent. Later lists are never older than the state
             that the cache has.
         transform: Changes each object before it is stored; None stores what the server sent.
+        drop_managed_fields: Ask the server to leave out `metadata.managedFields` (Kubernetes 1.37, alpha). None does if
+            `transform` removes them, so that the cache has the same objects from every server; False never asks.
         reachable: Tells that the server has answered another client of this process, which shortens the wait after a
             lost connection; None if no other client tells it.
     """
@@ -30,4 +32,5 @@ class CacheOptions:
     any_version: bool = False
     patience: Patience = attrs.field(factory=Patience)
     transform: Transform | None = None
+    drop_managed_fields: bool | None = None
     reachable: ServerReachable | None = None

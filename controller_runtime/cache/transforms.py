@@ -64,6 +64,15 @@ def without(*paths: Iterable[str]) -> Without:
     return Without(tuple(sorted({tuple(path) for path in paths})))
 
 
+MANAGED_FIELDS = ("metadata", "managedFields")
+"""The path of the fields in which the server notes who has applied what."""
+
+
+def removes(transform: Transform | None, path: Path) -> bool:
+    """Return whether a transform surely removes a field; False for a transform of unknown effect."""
+    return isinstance(transform, Without) and any(path[: len(known)] == known for known in transform.paths)
+
+
 @attrs.frozen
 class Edited:
     """A transform that decodes, edits and encodes; made by `edited`."""

@@ -18,7 +18,6 @@ from controller_runtime.api.objects import HasMetadata, ObjectKey, ObjectMeta, m
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.client.subresources import kind_of
 from controller_runtime.crd.types import CustomResource, Struct
-from controller_runtime.crd.writing import written
 
 Body = Mapping[str, Any] | HasMetadata
 """An object to write: a dict, an official model, or a `msgspec.Struct` with the API's names of fields."""
@@ -50,6 +49,8 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "model_dump"):  # the official client's models
         return value.model_dump(by_alias=True, exclude_none=True)
     if isinstance(value, Struct | ObjectMeta):
+        from controller_runtime.crd.writing import written  # only programs with declared classes need it
+
         return written(value)
     if isinstance(value, msgspec.Struct):
         return msgspec.to_builtins(value, builtin_types=(datetime,))

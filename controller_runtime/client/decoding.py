@@ -8,6 +8,7 @@ object whose header cannot be read is reported as `Undecodable` in its place; th
 from __future__ import annotations
 
 import enum
+import sys
 from typing import Any, NamedTuple
 
 import msgspec
@@ -103,6 +104,19 @@ class _Kind(msgspec.Struct, gc=False, rename="camel"):
     api_version: str = ""
 
 
+class _ItemMeta(msgspec.Struct, gc=False, rename="camel"):
+    name: str
+    uid: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+
+
+class _Item(_Kind, gc=False, rename="camel", kw_only=True):
+    """An object of a list, which has no kind of its own as a rule, because the list names it."""
+
+    metadata: _ItemMeta
+
+
 class _Status(msgspec.Struct, gc=False):
     code: int = 500
 
@@ -118,7 +132,7 @@ PARTIAL = _Kind("PartialObjectMetadata", "meta.k8s.io/v1")
 _list = msgspec.json.Decoder(_List)
 _line = msgspec.json.Decoder(_Line)
 _bookmark = msgspec.json.Decoder(_Bookmark)
-_kind = msgspec.json.Decoder(_Kind)
+_item = msgspec.json.Decoder(_Item)
 _status = msgspec.json.Decoder(_Status)
 _any = msgspec.json.Decoder(dict[str, Any])
 
@@ -197,27 +211,38 @@ class Decoding:
         page = Page([], [], found.metadata.resource_version, found.metadata.continue_token or "")
         for raw in found.items or ():
             try:
-                page.items.append(self._cached(bytes(raw)))  # a copy: the Raw would keep the page
+                page.items.append(self._item(raw))
             except DecodeError as error:
                 page.undecodable.append(_undecodable(error, raw))
         return page
 
     def _cached(self, own: bytes) -> Cached:
-        if not own.startswith(self._prefix):
-            own = self._with_kind(own)
-        return cached_from_bytes(own)
+        return cached_from_bytes(own) if own.startswith(self._prefix) else self._item(own)
 
-    def _with_kind(self, own: bytes) -> bytes:
+    def _item(self, raw: bytes | msgspec.Raw) -> Cached:
+        """Return the object with bytes of its own, its kind in front; `raw` itself would keep the whole page."""
         try:
-            found = _kind.decode(own)
+            found = _item.decode(raw)
         except UNREADABLE as error:
-            raise DecodeError(f"the object's kind cannot be read: {error}") from error
-        if found == self._expected:
-            return own
-        if found.kind or found.api_version:
-            expected = f"{self._expected.api_version} {self._expected.kind}"
-            raise DecodeError(f"a {found.api_version or '?'} {found.kind or '?'}, not a {expected}")
-        return self._prefix + own[1:].lstrip()  # the items of lists lack both
+            raise DecodeError(f"the object has no readable kind and metadata: {error}") from error
+        own = bytes(raw) if self._has_kind(found) else b"".join((self._prefix, memoryview(raw)[1:]))
+        meta = found.metadata
+        return Cached(own, meta.name, sys.intern(meta.namespace), meta.uid, meta.resource_version)
+
+    def _has_kind(self, found: _Item) -> bool:
+        """Return whether the object has a kind of its own.
+
+        Raises:
+            DecodeError: It has, and it is not the expected one.
+        """
+        if not (found.kind or found.api_version):
+            return False
+        expected = self._expected
+        if (found.kind, found.api_version) != (expected.kind, expected.api_version):
+            raise DecodeError(
+                f"a {found.api_version or '?'} {found.kind or '?'}, not a {expected.api_version} {expected.kind}"
+            )
+        return True
 
 
 def _undecodable(why: object, raw: msgspec.Raw | bytes) -> Undecodable:

@@ -62,7 +62,16 @@ class WatchStream:
             APIError: By the iterator: the error of the ERROR event.
         """
         lines = self._stream.read(deadline)
-        return None if lines is None else map(self._decoding.event, lines)
+        if lines is None:
+            return None
+        events = map(self._decoding.event, lines)
+        return self._initial(events) if self._stream.is_bulk else events
+
+    def _initial(self, events: Iterator[WatchEvent | Undecodable]) -> Iterator[WatchEvent | Undecodable]:
+        for event in events:
+            if isinstance(event, WatchEvent) and event.initial_events_end:
+                self._stream.is_bulk = False
+            yield event
 
     def close(self) -> None:
         """End the stream; a blocked `read` returns None. Idempotent."""
@@ -86,6 +95,8 @@ class ListWatch:
         collection: The objects.
         page_size: Most objects on one page; a server may ignore it at `ANY_VERSION`.
         request_timeout: Seconds for a page, and for a watch to open.
+        drop_managed_fields: Ask for objects without `metadata.managedFields`, which may be most of their bytes. Servers
+            before Kubernetes 1.37 send them all the same.
         linger: Seconds by which a change may come later, so that the changes of a busy collection come together.
         warnings: Logs the server's warnings; None logs each text once for this collection.
 
@@ -106,6 +117,7 @@ class ListWatch:
         *,
         page_size: int = PAGE_SIZE,
         request_timeout: float = 30.0,
+        drop_managed_fields: bool = False,
         linger: float = 0.0,
         warnings: Warnings | None = None,
     ) -> None:
@@ -116,6 +128,7 @@ class ListWatch:
         self._page_size = page_size
         self._request_timeout = request_timeout
         self._linger = linger
+        self._parameters = ";drop=metadata.managedFields" if drop_managed_fields else ""
         self._warnings = warnings or Warnings(host)
         self._decoding = Decoding(collection.resource)
 
@@ -208,7 +221,7 @@ class ListWatch:
             if isinstance(error, NotFound):
                 raise explained(error, self.collection.resource) from None
             raise
-        stream.linger = self._linger
+        stream.linger, stream.is_bulk = self._linger, initial_events
         return WatchStream(stream, self._decoding)
 
     def _request(self, query: Iterable[tuple[str, str]], of: str = "") -> HTTPRequest:
@@ -218,7 +231,7 @@ class ListWatch:
         if self.collection.resource.is_partial:  # no alternative, so that a server which cannot strip objects refuses
             group, _, version = PARTIAL.api_version.partition("/")
             accept += f";as={PARTIAL.kind}{of};g={group};v={version}"
-        return HTTPRequest("GET", self._path, (*chosen, *query), {"accept": accept})
+        return HTTPRequest("GET", self._path, (*chosen, *query), {"accept": accept + self._parameters})
 
     def _deadline(self) -> float:
         return self._host.monotonic() + self._request_timeout

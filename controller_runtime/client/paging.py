@@ -112,7 +112,7 @@ class Paging:
 
     def _require_progress(self, page: Page) -> None:
         known = len(self._seen)
-        self._seen.update(hash(cached.key) for cached in page.items)
+        self._seen.update(hash(cached.plain_key) for cached in page.items)
         if page.items and len(self._seen) == known:
             raise DecodeError(f"{self._what}: the list was given up: a page has only objects of earlier pages")
         self._empty = 0 if page.items or page.undecodable else self._empty + 1

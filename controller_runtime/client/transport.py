@@ -21,6 +21,9 @@ class Stream(Protocol):
     linger: float = 0.0
     """Seconds for which a `read` that finds no line may sleep first, so that it returns more lines at once: a wake-up
     costs more than a line. A stream may ignore it."""
+    is_bulk: bool = False
+    """Whether many lines are about to come, as in a streamed list: a `read` may then wait some milliseconds and return
+    more of them. A stream may ignore it."""
 
     def read(self, deadline: float) -> list[bytes] | None:
         """Return the next complete lines, at least one, without their newlines; None when the stream has ended.

@@ -3,9 +3,33 @@
 
 from __future__ import annotations
 
-from importlib import metadata
+import os
+import sys
+from collections.abc import Sequence
 
-try:
-    __version__ = metadata.version("controller-runtime")
-except metadata.PackageNotFoundError:  # run from a clone
-    __version__ = "unreleased"
+_PREFIX, _SUFFIX = "controller_runtime-", ".dist-info"
+
+
+def installed_version(folders: Sequence[str]) -> str:
+    """Return the version of the first installed distribution in these directories or archives; else "unreleased".
+
+    The name of the directory that an installer makes has it. `importlib.metadata` reads the same names, and imports
+    parsers of e-mail, CSV and archives, a tenth of what an idle manager imports; so it is asked last.
+    """
+    for folder in folders:
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:  # an archive, or a directory that is not there
+            continue
+        for name in names:
+            if name.startswith(_PREFIX) and name.endswith(_SUFFIX):
+                return name[len(_PREFIX) : -len(_SUFFIX)]
+    from importlib import metadata
+
+    try:
+        return next(iter(metadata.distributions(name="controller-runtime", path=[*folders]))).version
+    except StopIteration:  # run from a clone
+        return "unreleased"
+
+
+__version__ = installed_version(sys.path)

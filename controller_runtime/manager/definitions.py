@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The definitions of a manager's declared classes: installed on request, and compared before caches start."""
+"""The definitions of a manager's declared classes: installed on request, and compared before caches start.
+
+The parts of `crd` that build and compare schemas are imported by the first declared class, since a manager without one
+would pay a tenth of its start for them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from typing import Any
 import attrs
 
 from controller_runtime.api.objects import ObjectKey
-from controller_runtime.api.resources import Resource
+from controller_runtime.api.resources import Resource, resource_of
 from controller_runtime.client.client import Client
 from controller_runtime.core.errors import (
     AlreadyExists,
@@ -25,9 +29,6 @@ from controller_runtime.core.errors import (
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop
-from controller_runtime.crd.comparison import compare
-from controller_runtime.crd.declaration import declaration_of
-from controller_runtime.crd.definitions import DEFINITIONS, definition
 from controller_runtime.crd.types import CustomResource
 
 log = get_logger(__name__)
@@ -71,7 +72,7 @@ class Definitions:
     @property
     def names(self) -> frozenset[str]:
         """The names of the definitions that are installed or compared."""
-        resources = [declaration_of(cls).resource for cls in [*self._cached]]
+        resources = [resource_of(cls) for cls in [*self._cached]]
         return frozenset([*self._bodies, *(f"{resource.plural}.{resource.group}" for resource in resources)])
 
     def add(self, classes: tuple[type[CustomResource], ...], storage: type[CustomResource] | None) -> None:
@@ -79,6 +80,8 @@ class Definitions:
         if not classes:
             self._installs_all = True
             return
+        from controller_runtime.crd.definitions import definition
+
         body = definition(*classes, storage=storage)
         self._bodies[body["metadata"]["name"]] = body
 
@@ -128,7 +131,11 @@ class Definitions:
 
     def _created(self) -> list[Mapping[str, Any]]:
         """Return the definitions that are only created: those of cached classes, if all are to be installed."""
-        made = [definition(cls) for cls in self._cached] if self._installs_all else []
+        if not (self._installs_all and self._cached):
+            return []
+        from controller_runtime.crd.definitions import definition
+
+        made = [definition(cls) for cls in self._cached]
         return [body for body in made if body["metadata"]["name"] not in self._bodies]
 
     def _until_reached(self, write: Callable[[], None], stop: Stop, deadline: float) -> None:
@@ -156,7 +163,10 @@ class Definitions:
                 self._check(cls)
 
     def _check(self, cls: type[CustomResource]) -> None:
-        resource = declaration_of(cls).resource
+        from controller_runtime.crd.comparison import compare
+        from controller_runtime.crd.definitions import DEFINITIONS
+
+        resource = resource_of(cls)
         name = f"{resource.plural}.{resource.group}"
         try:
             found = self.client.within(_READ_TIMEOUT).get(DEFINITIONS, ObjectKey(name))
@@ -181,6 +191,8 @@ class Definitions:
 
 
 def _apply(client: Client, body: Mapping[str, Any]) -> None:
+    from controller_runtime.crd.definitions import DEFINITIONS
+
     name = body["metadata"]["name"]
     try:
         client.apply(DEFINITIONS, body, field_manager=FIELD_MANAGER)
@@ -193,6 +205,8 @@ def _apply(client: Client, body: Mapping[str, Any]) -> None:
 
 
 def _create(client: Client, body: Mapping[str, Any]) -> None:
+    from controller_runtime.crd.definitions import DEFINITIONS
+
     with contextlib.suppress(AlreadyExists):
         client.create(DEFINITIONS, body)
         log.info("definition created", definition=body["metadata"]["name"])
@@ -200,6 +214,8 @@ def _create(client: Client, body: Mapping[str, Any]) -> None:
 
 def _unestablished(client: Client, name: str) -> str:
     """Return why the server does not serve a definition's kind yet; empty if it does."""
+    from controller_runtime.crd.definitions import DEFINITIONS
+
     status = client.get(DEFINITIONS, ObjectKey(name)).get("status") or {}
     conditions = {one["type"]: one for one in status.get("conditions") or ()}
     if conditions.get("Established", {}).get("status") == "True":

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from controller_runtime.cache.informers import Informers
 from controller_runtime.controller.controller import Controller
@@ -13,8 +13,10 @@ from controller_runtime.core.errors import Cancelled, ConnectionLost, Leadership
 from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stage, Stop, spawn
-from controller_runtime.election.elector import LeaderElector
 from controller_runtime.events.recorder import EventRecorder
+
+if TYPE_CHECKING:  # a manager without leader election need not import it
+    from controller_runtime.election.elector import LeaderElector
 
 log = get_logger(__name__)
 

@@ -31,8 +31,6 @@ from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stage, Stop
 from controller_runtime.core.system import SystemHost
 from controller_runtime.election.config import LeaderElectionConfig
-from controller_runtime.election.elector import LeaderElector
-from controller_runtime.election.fenced import elector_and_fence
 from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.manager.caches import ManagedCaches
 from controller_runtime.manager.definitions import Definitions
@@ -47,8 +45,9 @@ from controller_runtime.manager.unreadable_events import UnreadableEvents
 from controller_runtime.manager.webhooks import ManagedWebhooks
 from controller_runtime.ring.ownership import RingTransport
 
-if TYPE_CHECKING:  # a program without coroutines should not pay for asyncio
+if TYPE_CHECKING:  # a program without coroutines or leader election should not pay for them
     from controller_runtime.client.async_client import AsyncClient
+    from controller_runtime.election.elector import LeaderElector
 
 
 class Manager(ManagedCaches, ManagedRings, ManagedWebhooks):
@@ -118,6 +117,8 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks):
         limited: Transport = self.transport
         self.elector: LeaderElector | None = None
         if leader_election is not None:
+            from controller_runtime.election.fenced import elector_and_fence
+
             self.elector, limited = elector_and_fence(
                 *(host, self.transport, self.informers, leader_election),
                 on_leading=self._members.wake,

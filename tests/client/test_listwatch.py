@@ -26,6 +26,7 @@ class Lines:
     def __init__(self, response: HTTPResponse, lines: list[bytes]) -> None:
         self.response = response
         self.linger = 0.0
+        self.is_bulk = False
         self.closed = False
         self._lines = lines
 
@@ -168,6 +169,23 @@ def test_stream_lingers_as_its_collection_does() -> None:
 
     assert transport.answered is not None
     assert transport.answered.linger == 0.5
+
+
+def test_a_streamed_list_is_bulk_until_its_end() -> None:
+    end = b'{"k8s.io/initial-events-end":"true"}'
+    bookmark = b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"7","annotations":%b}}}' % end
+    recorder = Recorder(EMPTY, bookmark)
+    stream = nodes(recorder).watch("", timeout=300.0, initial_events=True)
+    assert recorder.answered is not None
+    bulk = [recorder.answered.is_bulk]
+
+    events = stream.read(60.0)
+
+    assert events is not None
+    assert [event.version for event in events] == ["7"]
+    bulk.append(recorder.answered.is_bulk)
+    nodes(recorder).watch("7", timeout=300.0)
+    assert [*bulk, recorder.answered.is_bulk] == [True, False, False]
 
 
 def test_stream_that_is_over_reads_as_none() -> None:

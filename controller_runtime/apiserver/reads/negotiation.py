@@ -14,7 +14,7 @@ from controller_runtime.apiserver.reads.columns_workloads import table_of
 from controller_runtime.apiserver.reads.forms import Form, LineForm
 from controller_runtime.apiserver.reads.protobuf_form import protobuf_form, protobuf_metadata
 from controller_runtime.apiserver.reads.tables import Include, TableForm
-from controller_runtime.apiserver.reads.views import OneOrMany, hidden_annotation, metadata_view, whole_view
+from controller_runtime.apiserver.reads.views import OneOrMany, hidden_annotation, lean_view, metadata_view, whole_view
 from controller_runtime.apiserver.reads.yaml_form import YAMLForm
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.status import StatusError, bad_request, not_acceptable
@@ -29,6 +29,8 @@ _WEIGHT = re.compile(r"[01](\.[0-9]{0,3})?")
 _PARTIAL = ("PartialObjectMetadata", "PartialObjectMetadataList")
 # The parameters of a media type that ask for another kind than that of the objects.
 _CONVERTING = ("as", "g", "v")
+# What `drop` can leave out of objects in JSON (KEP-5958, Kubernetes 1.37); other names are ignored.
+_DROPPED = "metadata.managedFields"
 
 Now = Callable[[], datetime]
 """Returns the present time, for ages in tables."""
@@ -169,13 +171,14 @@ def _lines(kind: Kind, media_type: str, parameters: Mapping[str, str], include: 
     if parameters.get("stream", "") not in ("", "watch"):
         return None
     is_protobuf = media_type == PROTOBUF
+    lean = media_type == JSON and _DROPPED in parameters.get("drop", "").split("+")
     if not _converts(parameters):
-        return protobuf_form(kind) if is_protobuf else whole_view(kind)
+        return protobuf_form(kind) if is_protobuf else lean_view(kind) if lean else whole_view(kind)
     wanted, version, hidden = parameters.get("as"), parameters.get("v", ""), hidden_annotation(kind)
     if parameters.get("g") != "meta.k8s.io" or version not in ("v1", "v1beta1"):
         return None
     if wanted in _PARTIAL:
-        form = protobuf_metadata(hidden) if is_protobuf else metadata_view(f"meta.k8s.io/{version}", hidden)
+        form = protobuf_metadata(hidden) if is_protobuf else metadata_view(f"meta.k8s.io/{version}", hidden, lean=lean)
         return OneOrMany(form, kind, is_list=wanted == _PARTIAL[1])
     if wanted != "Table" or is_protobuf:  # a table's cells can have any type, which protobuf cannot express
         return None

@@ -114,10 +114,28 @@ def _without_annotation(metadata: Mapping[str, Any], hidden: str) -> Mapping[str
     return {name: value for name, value in rest.items() if name != "annotations" or value}
 
 
+_parts_of = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def without_managed_fields(raw: bytes) -> bytes:
+    """Return the stored bytes of an object without its managed fields; the other fields are copied as they are."""
+    if b'"managedFields"' not in raw:
+        return raw
+    parts = _parts_of(raw)
+    metadata = _parts_of(parts["metadata"])
+    metadata.pop("managedFields", None)
+    return _encode({**parts, "metadata": metadata})
+
+
 @functools.lru_cache(16)
-def metadata_view(api_version: str = META_VERSION, hidden: str = "") -> View:
-    """Return the form of objects with their metadata alone, without the annotation `hidden`."""
+def metadata_view(api_version: str = META_VERSION, hidden: str = "", *, lean: bool = False) -> View:
+    """Return the form of objects with their metadata alone, without the annotation `hidden`.
+
+    Without their managed fields, too, if `lean` is True.
+    """
     show = functools.partial(metadata_alone, hidden=hidden) if hidden else metadata_alone
+    if lean:
+        return View(json_form(api_version, PARTIAL), lambda raw: show(without_managed_fields(raw)), items_named=True)
     return View(json_form(api_version, PARTIAL), show, items_named=True)
 
 
@@ -190,6 +208,17 @@ def whole_view(kind: Kind) -> JSONForm | View:
         return form
     rules = rules_of(kind)
     return View(form, show, prepare=rules.prepare if kind.conversion is not None else None)
+
+
+@functools.lru_cache
+def lean_view(kind: Kind) -> View:
+    """Return the form of whole objects of a kind without their managed fields (KEP-5958)."""
+    form = json_form(kind.api_version, kind.kind, kind.list_kind, items_named=kind.definition is not None)
+    show = shown_as(kind)
+    if show is None:
+        return View(form, without_managed_fields)
+    prepare = rules_of(kind).prepare if kind.conversion is not None else None
+    return View(form, lambda raw: without_managed_fields(show(raw)), prepare=prepare)
 
 
 def shown_as(kind: Kind) -> Show | None:

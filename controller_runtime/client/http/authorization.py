@@ -21,6 +21,8 @@ from controller_runtime.core.log import get_logger
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
 
+    from controller_runtime.client.http.rest_config import RESTConfig
+
 log = get_logger(__name__)
 
 # Seconds for which credentials are not asked for again, also after a failure.
@@ -62,7 +64,7 @@ class Authorization:
     Threads: any.
     """
 
-    def __init__(self, host: Host, configuration: Configuration) -> None:
+    def __init__(self, host: Host, configuration: RESTConfig | Configuration) -> None:
         self._host = host
         self._configuration = configuration
         self._source = source_of(configuration)

@@ -1,30 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """One connection to the API server: its socket, the deadline of each wait on it, and the progress of its exchange.
 
-An exchange is one request and its answer. A socket's timeout starts again with each call, so each call gets only the
-time that is left until the deadline of the exchange; see `_ready`.
+An exchange is one request and its answer. The socket never blocks: each wait is a `poll` that lasts until the deadline
+of the exchange at most, and is made only if there is nothing to receive yet.
 """
 
 from __future__ import annotations
 
 import contextlib
 import enum
+import math
 import select
 import socket
 import ssl
-from http.client import HTTPException, IncompleteRead
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from controller_runtime.client.http.tls import TLS
 from controller_runtime.core.host import Host
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
-
-FAILURES = (OSError, HTTPException)
-"""The errors of a connection: those of the network, including TLS, and answers that are not HTTP."""
 
 # TCP keep-alive as in client-go: probe after 30 s of silence, then every 15 s, nine times.
 _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPALIVE", 30), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 9))
+# Bytes that are received at once. The memory begins with the first size, which holds the answer to a usual request, and
+# doubles each time that it was filled: an idle watch costs little, and a busy one few system calls.
+_LEAST, _MOST = 8 * 1024, 256 * 1024
+# A reader that is quicker than the server would be woken for each few KB, which costs more than to read them. So before
+# the next part of much data it waits until so many bytes have come, or so many milliseconds have passed.
+_GATHERED, _GATHER_MS = 128 * 1024, 2
+_LONGEST_WAIT = 3600.0  # seconds of one call of `poll`, which takes no more than 24 days; longer waits are several
 
 
 class Exchange(enum.Enum):
@@ -50,21 +52,40 @@ class Connection:
         connection_key: As given.
         deadline: When the present exchange must be over, in monotonic seconds.
         linger: As for `transport.Stream`.
+        is_bulk: Whether much data is about to come, of which parts may be received some milliseconds late.
         exchange: The progress of the present exchange.
-        is_cut: Whether the server has closed its side.
+        is_cut: Whether the server has closed its side; what came before that may still have to be read.
 
     Threads: one at a time; `shut_down` from any.
     """
 
-    __slots__ = ("_is_shut", "_lock", "_now", "_socket", "connection_key", "deadline", "exchange", "is_cut", "linger")
+    __slots__ = (
+        "_buffer",
+        "_is_shut",
+        "_lock",
+        "_now",
+        "_readable",
+        "_socket",
+        "_tls",
+        "connection_key",
+        "deadline",
+        "exchange",
+        "is_bulk",
+        "is_cut",
+        "linger",
+    )
 
     def __init__(self, host: Host, connection_key: object) -> None:
         self.connection_key = connection_key
         self.deadline = 0.0
         self.linger = 0.0
+        self.is_bulk = False
         self.exchange = Exchange.BEGUN
         self.is_cut = False
         self._now = host.monotonic
+        self._tls: TLS | None = None
+        self._buffer = memoryview(bytearray(_LEAST))
+        self._readable = select.poll()
         # Guards changes of the two fields below: a descriptor must not be closed while another thread shuts it down,
         # or that thread would shut down another connection to which the system has given the number.
         self._lock = host.lock("connection")
@@ -84,6 +105,7 @@ class Connection:
     def begin(self, deadline: float) -> None:
         """Begin an exchange."""
         self.deadline = deadline
+        self.is_bulk = False
         self.exchange = Exchange.BEGUN
 
     def dial(self, family: int, kind: int, protocol: int, address: tuple[Any, ...], *, tries: int = 1) -> None:
@@ -94,44 +116,68 @@ class Connection:
         """
         self.close()
         with self._lock:
-            self._socket = socket.socket(family, kind, protocol)
-        _tune(self._socket)
-        self._ready(tries).connect(address)
+            self._socket = made = socket.socket(family, kind, protocol)
+        _tune(made)
+        made.settimeout(self._left() / tries)
+        made.connect(address)
+        made.setblocking(False)
+        self._readable = select.poll()
+        self._readable.register(made, select.POLLIN)
 
     def start_tls(self, context: ssl.SSLContext, server_name: str) -> None:
         """Do the TLS handshake; everything after it is encrypted."""
-        plain = self._ready()
-        with self._lock:
-            self._socket = secure = context.wrap_socket(
-                plain, server_hostname=server_name, do_handshake_on_connect=False
-            )
-        self._ready()
-        secure.do_handshake()
+        tls = TLS(context, server_name)
+        try:
+            is_agreed = tls.is_agreed()
+            while not is_agreed:
+                self._send(tls.outgoing())
+                received = self._receive()
+                if not received:
+                    raise ConnectionError("cut inside the TLS handshake")
+                is_agreed = tls.is_agreed(received)
+        except ssl.SSLError:
+            with contextlib.suppress(OSError):  # the alert, by which the server learns the reason
+                self._send(tls.outgoing())
+            raise
+        self._send(tls.outgoing())
+        self._tls = tls
 
     def send(self, data: bytes) -> None:
         """Send all of `data`."""
-        view = memoryview(data)
-        while view:
-            view = view[self._ready().send(view) :]
+        if self._tls is None:
+            self._send(data)
+        else:
+            for piece in self._tls.encrypted(data):
+                self._send(piece)
         self.exchange = Exchange.SENT
 
-    def receive_into(self, buffer: WriteableBuffer) -> int:
-        """Receive into `buffer`, at least a byte, and return how many; 0 once the server has closed its side."""
-        if self.linger and self.is_quiet():
+    def receive(self) -> bytes:
+        """Receive what has come, at least a byte; empty once the server has closed its side."""
+        if self.exchange is Exchange.SENT:
+            self._wait(self._readable)  # without asking first: an answer takes its time
+        elif self.is_bulk:
+            self._gather()
+        elif self.linger and self.is_quiet():
             self._let_gather()
-        received = self._ready().recv_into(buffer)
-        if not received:
-            self.is_cut = True
-        elif self.exchange is Exchange.SENT:
-            self.exchange = Exchange.ANSWERING
-        return received
+        while not self.is_cut:
+            received = self._receive()
+            self.is_cut = not received
+            data = self._plain(received)
+            if data:
+                if self.exchange is Exchange.SENT:
+                    self.exchange = Exchange.ANSWERING
+                return data
+        return b""
 
     def is_quiet(self) -> bool:
         """Return whether nothing can be received. An idle connection that receives anything is dead."""
-        poll = select.poll()
-        assert self._socket is not None, "only a connection that was used can be idle"
-        poll.register(self._socket, select.POLLIN)
-        return not poll.poll(0)
+        return not self._readable.poll(0)
+
+    def _gather(self) -> None:
+        with contextlib.suppress(OSError):  # a system without this option has us woken more often
+            self._made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, _GATHERED)
+            self._readable.poll(_GATHER_MS)
+            self._made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
 
     def _let_gather(self) -> None:
         """Sleep for `linger` seconds or until the connection ends; data that comes meanwhile causes no wake-up."""
@@ -147,8 +193,7 @@ class Connection:
             self._is_shut = True
             if self._socket is not None:
                 with contextlib.suppress(OSError):  # it may have ended by itself
-                    # Not the method of SSLSocket: it would drop the TLS state under a reading thread.
-                    socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+                    self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the descriptor. Idempotent."""
@@ -160,16 +205,52 @@ class Connection:
         """Return the reason of a failure in words."""
         if self._is_shut:
             return "given up"
-        if isinstance(error, IncompleteRead):
-            return "cut inside the answer"
         if isinstance(error, ssl.SSLCertVerificationError):
             return "its certificate is not trusted: " + error.verify_message.rstrip(".")
         if isinstance(error, ssl.SSLError) and error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
             return "it does not speak TLS"
         return str(error) or type(error).__name__
 
-    def _ready(self, tries: int = 1) -> socket.socket:
-        """Return the socket, its timeout set to the remaining time divided by `tries`.
+    def _plain(self, received: memoryview) -> bytes:
+        if self._tls is None:
+            return bytes(received)
+        data = self._tls.decrypted(received)
+        if answer := self._tls.outgoing():  # to a change of keys
+            self._send(answer)
+        self.is_cut = self.is_cut or self._tls.is_ended
+        return data
+
+    def _send(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            self._left()
+            try:
+                view = view[self._made.send(view) :]
+            except BlockingIOError:
+                writable = select.poll()
+                writable.register(self._made, select.POLLOUT)
+                self._wait(writable)
+
+    def _receive(self) -> memoryview:
+        """Receive what has come into the buffer, and return that part of it; empty at the end of the connection."""
+        while True:
+            self._left()
+            try:
+                count = self._made.recv_into(self._buffer)
+            except BlockingIOError:
+                self._wait(self._readable)
+                continue
+            received = self._buffer[:count]
+            if count == len(self._buffer) < _MOST:
+                self._buffer = memoryview(bytearray(2 * count))
+            return received
+
+    def _wait(self, poll: select.poll) -> None:
+        while not poll.poll(math.ceil(1000 * min(self._left(), _LONGEST_WAIT))):
+            pass  # `_left` raises once the deadline has passed
+
+    def _left(self) -> float:
+        """Return the seconds until the deadline.
 
         Raises:
             ConnectionAbortedError: The connection was shut down.
@@ -180,8 +261,11 @@ class Connection:
         left = self.deadline - self._now()
         if left <= 0:
             raise TimeoutError("timed out")
+        return left
+
+    @property
+    def _made(self) -> socket.socket:
         assert self._socket is not None, "it must be dialled before it is used"
-        self._socket.settimeout(left / tries)
         return self._socket
 
 

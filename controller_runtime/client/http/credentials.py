@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 import attrs
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
+
+    from controller_runtime.client.http.rest_config import RESTConfig
 
 
 def _sendable(credential: Credential, attribute: attrs.Attribute[str | None], header: str | None) -> None:
@@ -145,7 +147,10 @@ class Configured:
         """Do nothing: a hook cannot be interrupted."""
 
 
-def source_of(configuration: Configuration) -> Source:
-    """Return the source of a configuration's credentials: its hook if that is one of ours, else the configuration."""
-    hook: object = configuration.refresh_api_key_hook
-    return hook if isinstance(hook, Source) else Configured(configuration)
+def source_of(configuration: RESTConfig | Configuration) -> Source:
+    """Return the source of a configuration's credentials.
+
+    That of an official one is its hook if that is one of ours, else the configuration itself.
+    """
+    source: object = getattr(configuration, "source", None) or getattr(configuration, "refresh_api_key_hook", None)
+    return source if isinstance(source, Source) else Configured(cast("Configuration", configuration))

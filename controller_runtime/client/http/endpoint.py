@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API server and the way to it: address, proxy and TLS, from the official configuration."""
+"""The API server and the way to it: address, proxy and TLS, from a configuration."""
 
 from __future__ import annotations
 
 import base64
 import contextlib
 import ssl
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
@@ -17,10 +16,13 @@ from controller_runtime.api.http import HTTPRequest
 from controller_runtime.client.http.answer import begin_answer
 from controller_runtime.client.http.connection import Connection
 from controller_runtime.client.http.lookup import Address, Lookup
+from controller_runtime.client.http.proxies import bypasses_proxy
 from controller_runtime.core.errors import UsageError
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
+
+    from controller_runtime.client.http.rest_config import RESTConfig
 
 
 @attrs.frozen
@@ -53,7 +55,7 @@ class Endpoint:
     address: tuple[str, int]
     base_path: str
     server_name: str
-    configuration: Configuration
+    configuration: RESTConfig | Configuration
     encrypted: bool
     proxy: Proxy | None
     user_agent: str
@@ -123,8 +125,8 @@ class Endpoint:
         return f"{text}\r\n\r\n".encode("latin-1")
 
 
-def endpoint_of(configuration: Configuration, user_agent: str) -> Endpoint:
-    """Return the endpoint that an official configuration describes.
+def endpoint_of(configuration: RESTConfig | Configuration, user_agent: str) -> Endpoint:
+    """Return the endpoint that a configuration describes.
 
     Raises:
         UsageError: The address of the server or proxy, or a TLS file, cannot be used.
@@ -144,7 +146,9 @@ def endpoint_of(configuration: Configuration, user_agent: str) -> Endpoint:
     )
 
 
-def tls_context(configuration: Configuration, certificate: tuple[str, str] | None = None) -> ssl.SSLContext:
+def tls_context(
+    configuration: RESTConfig | Configuration, certificate: tuple[str, str] | None = None
+) -> ssl.SSLContext:
     """Return a TLS context from the present content of the files.
 
     Args:
@@ -165,8 +169,13 @@ def tls_context(configuration: Configuration, certificate: tuple[str, str] | Non
             context.load_verify_locations(configuration.ssl_ca_cert, cadata=configuration.ca_cert_data)
     else:
         context.load_default_certs()
+    embedded = getattr(configuration, "client_certificate", None)
+    certificate = certificate or embedded
     if certificate is not None:
-        with _usage_errors("client certificate", "of the credential plugin"), tempfile.NamedTemporaryFile() as file:
+        import tempfile
+
+        where = "in the kubeconfig" if certificate is embedded else "of the credential plugin"
+        with _usage_errors("client certificate", where), tempfile.NamedTemporaryFile() as file:
             file.write("\n".join(certificate).encode())
             file.flush()
             context.load_cert_chain(file.name, password="")
@@ -185,10 +194,8 @@ def _usage_errors(what: str, files: str) -> Iterator[None]:
         raise UsageError(f"the {what} ({files}) cannot be used: {error}; check the kubeconfig") from error
 
 
-def _proxy_of(configuration: Configuration) -> Proxy | None:
-    from kubernetes.client.rest import should_bypass_proxies
-
-    if not configuration.proxy or should_bypass_proxies(configuration.host, configuration.no_proxy or ""):
+def _proxy_of(configuration: RESTConfig | Configuration) -> Proxy | None:
+    if not configuration.proxy or bypasses_proxy(configuration.host, configuration.no_proxy or ""):
         return None
     url = _split(configuration.proxy, "proxy", ("http",))
     headers = dict(configuration.proxy_headers or {})

@@ -78,4 +78,7 @@ class Lookup:
 
 
 def _resolved(address: tuple[str, int], flags: int = 0) -> list[Address]:
-    return [*socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=flags)]
+    name, port = address
+    # A numeric address as bytes is not encoded by the rules for international names, whose tables take half a MiB.
+    host = name.encode() if flags & socket.AI_NUMERICHOST and name.isascii() else name
+    return [*socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)]

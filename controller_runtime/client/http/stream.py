@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-from http.client import HTTPResponse
-
 from controller_runtime.api import http as api
-from controller_runtime.client.http.connection import FAILURES, Connection
+from controller_runtime.client.http.answer import Answer
+from controller_runtime.client.http.connection import Connection
 from controller_runtime.client.transport import Stream
 from controller_runtime.core.errors import ConnectionLost, StreamIdle
 from controller_runtime.core.host import Host
 
-_CHUNK = 64 * 1024
 # Most bytes of one line. An object has 3 MiB at most; without a bound, a line that has no end would fill the memory.
 _LONGEST_LINE = 64 * 1024 * 1024
+_NEWLINE = ord("\n")
 
 
 class HTTPStream(Stream):
@@ -30,7 +29,7 @@ class HTTPStream(Stream):
     """
 
     def __init__(
-        self, host: Host, connection: Connection, answer: HTTPResponse, response: api.HTTPResponse, what: str
+        self, host: Host, connection: Connection, answer: Answer, response: api.HTTPResponse, what: str
     ) -> None:
         self.response = response
         self._host = host
@@ -56,7 +55,7 @@ class HTTPStream(Stream):
         lines: list[bytes] | None = None
         try:
             lines = self._read_lines(deadline)
-        except FAILURES as error:
+        except OSError as error:
             if not self._closed:  # or else `close` has caused the failure, and the stream has ended
                 raise self._lost(error) from error
         finally:
@@ -64,24 +63,40 @@ class HTTPStream(Stream):
         return lines
 
     def _read_lines(self, deadline: float) -> list[bytes] | None:
-        self._connection.deadline, self._connection.linger = deadline, self.linger
-        while data := self._answer.read1(_CHUNK):
-            head, newline, tail = data.rpartition(b"\n")
-            if not newline:
-                self._rest.append(tail)
-                self._rest_size += len(tail)
-                if self._rest_size > _LONGEST_LINE:
-                    raise ConnectionError("a line without end")
-                continue
-            lines = [line for line in b"".join((*self._rest, head)).split(b"\n") if line]
-            self._rest, self._rest_size = [tail] if tail else [], len(tail)
+        connection = self._connection
+        connection.deadline, connection.linger, connection.is_bulk = deadline, self.linger, self.is_bulk
+        while pieces := self._answer.pieces():
+            lines: list[bytes] = []
+            for piece in pieces:
+                self._cut(piece, lines)
             if lines:
                 return lines
         if self._closed:
             return None
-        if self._rest or self._answer.length:
+        if self._rest:
             raise ConnectionError("cut inside a line")
         return None
+
+    def _cut(self, piece: memoryview, lines: list[bytes]) -> None:
+        """Add the lines that are complete with the next piece of the body to `lines`.
+
+        A real server sends each event as one chunk, so the usual piece is one line, which is copied once.
+        """
+        if not self._rest and piece[-1] == _NEWLINE:
+            found = bytes(piece[:-1])
+            if b"\n" not in found:
+                if found:
+                    lines.append(found)
+                return
+        head, newline, tail = bytes(piece).rpartition(b"\n")
+        if newline:
+            lines += [line for line in b"".join((*self._rest, head)).split(b"\n") if line]
+            self._rest, self._rest_size = [], 0
+        if tail:
+            self._rest.append(tail)
+            self._rest_size += len(tail)
+            if self._rest_size > _LONGEST_LINE:
+                raise ConnectionError("a line without end")
 
     def _lost(self, error: BaseException) -> ConnectionLost:
         if isinstance(error, TimeoutError):

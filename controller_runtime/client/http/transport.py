@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The transport over HTTP/1.1: pooled connections for requests, and a connection of its own for each stream.
 
-The connections are our own, on the parser of `http.client`, because the pools of HTTP libraries offer
-neither one deadline for a whole exchange nor a `shutdown` that ends a blocked read. No write is done twice:
-an idle connection that looks dead is closed before it is used.
+The connections are our own, because the pools of HTTP libraries offer neither one deadline for a whole exchange nor a
+`shutdown` that ends a blocked read. No write is done twice: an idle connection that looks dead is closed before it is
+used.
 """
 
 from __future__ import annotations
 
-from http.client import HTTPResponse
 from typing import TYPE_CHECKING
 
 from controller_runtime.api import http as api
-from controller_runtime.client.http.answer import LONGEST_ANSWER, begin_answer, headers_of, whole_answer
+from controller_runtime.client.http.answer import LONGEST_ANSWER, Answer, begin_answer, whole_answer
 from controller_runtime.client.http.authorization import Authorization, Identity
-from controller_runtime.client.http.connection import FAILURES, Connection, Exchange
+from controller_runtime.client.http.connection import Connection, Exchange
 from controller_runtime.client.http.endpoint import endpoint_of
 from controller_runtime.client.http.lookup import Lookup
 from controller_runtime.client.http.pool import Pool
@@ -26,11 +25,13 @@ from controller_runtime.core.host import Host
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
 
+    from controller_runtime.client.http.rest_config import RESTConfig
+
 _READING = ("GET", "HEAD")  # methods that change nothing
 
 
 class HTTPTransport:
-    """A `transport.Transport` to the server of an official client `Configuration`.
+    """A `transport.Transport` to the server of a `RESTConfig`, or of the official client's `Configuration`.
 
     TLS, client certificates, proxies and credentials are those of the configuration. Its files are read
     again for each connection, connections made with files that were replaced are not used again, and a
@@ -53,7 +54,9 @@ class HTTPTransport:
     Threads: any.
     """
 
-    def __init__(self, host: Host, configuration: Configuration, *, longest_answer: int = LONGEST_ANSWER) -> None:
+    def __init__(
+        self, host: Host, configuration: RESTConfig | Configuration, *, longest_answer: int = LONGEST_ANSWER
+    ) -> None:
         if longest_answer < 1:
             raise ValueError(f"longest_answer ({longest_answer}) must be positive")
         self._host = host
@@ -110,8 +113,8 @@ class HTTPTransport:
         self._pool.check_out(connection)
         try:
             answer = self._answer(connection, head + request.body, request.method, identity)
-            return whole_answer(connection, answer, self._longest)
-        except FAILURES as error:
+            return whole_answer(answer, self._longest)
+        except OSError as error:
             raise self._lost(request, connection, error) from error
         finally:
             self._pool.check_in(connection)
@@ -124,9 +127,9 @@ class HTTPTransport:
         try:
             answer = self._answer(connection, head + request.body, request.method, identity)
             is_open = answer.status == 200
-            response = api.HTTPResponse(200, headers_of(answer)) if is_open else whole_answer(connection, answer)
+            response = api.HTTPResponse(200, answer.headers) if is_open else whole_answer(answer)
             connection.exchange = Exchange.STREAMED
-        except FAILURES as error:
+        except OSError as error:
             raise self._lost(request, connection, error) from error
         finally:
             self._pool.check_in(connection)
@@ -135,7 +138,7 @@ class HTTPTransport:
             stream.close()
         return stream
 
-    def _answer(self, connection: Connection, data: bytes, method: str, identity: Identity) -> HTTPResponse:
+    def _answer(self, connection: Connection, data: bytes, method: str, identity: Identity) -> Answer:
         if not connection.is_made:
             self._endpoint.connect(connection, identity.credential.certificate, self._lookup)
         connection.send(data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from controller_runtime.client.http import configuration as pod
 from controller_runtime.client.http.configuration import from_kubeconfig, in_cluster, is_in_cluster
 from controller_runtime.client.http.credentials import Credential, source_of
 from controller_runtime.client.http.endpoint import endpoint_of
+from controller_runtime.client.http.rest_config import RESTConfig
 from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.core.errors import ConnectionLost, UsageError
 from controller_runtime.core.system import SystemHost
@@ -46,7 +48,7 @@ def test_a_kubeconfig_says_where_and_as_whom(tmp_path: Path) -> None:
     configuration = from_kubeconfig(written(tmp_path, config()), "x")
 
     assert configuration.host == "https://127.0.0.1:6443"
-    assert configuration.get_api_key_with_prefix("BearerToken", alias="authorization") == "Bearer s3cret"
+    assert credential_of(configuration).header == "Bearer s3cret"
 
 
 def test_the_environment_names_the_kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,8 +65,10 @@ def test_the_environment_names_the_kubeconfig(tmp_path: Path, monkeypatch: pytes
         pytest.param("just text", None, "is not a kubeconfig", id="text"),
         pytest.param("{[", None, "is not a kubeconfig", id="broken YAML"),
         pytest.param("[1, 2]", None, "is not a kubeconfig", id="a list"),
-        pytest.param(config(), "y", r"\(context 'y'\): .*name y in", id="missing context"),
-        pytest.param({**config(), "clusters": []}, None, "name c in", id="missing cluster"),
+        pytest.param(config(), "y", r"\(context 'y'\): it has no context 'y'; choose one of: x;", id="missing context"),
+        pytest.param(
+            {**config(), "clusters": []}, None, "has no cluster 'c', which the context 'x' names", id="missing cluster"
+        ),
         pytest.param(
             {**config(), "current-context": ""},
             None,
@@ -75,6 +79,8 @@ def test_the_environment_names_the_kubeconfig(tmp_path: Path, monkeypatch: pytes
             {**config(), "users": []}, None, "has no user 'u', which the context 'x' names", id="missing user"
         ),
         pytest.param(config(**{"certificate-authority": "nowhere.crt"}), None, "nowhere.crt", id="missing CA file"),
+        pytest.param(config(server=""), None, "its cluster has no server", id="no server"),
+        pytest.param(config(server=7), None, r"Expected `str.*clusters\[0\]\.cluster\.server", id="a number as server"),
         pytest.param(config(**{"certificate-authority-data": "a"}), None, "is not a kubeconfig", id="CA not base64"),
         pytest.param(
             config(**{"certificate-authority-data": "!!!"}),
@@ -176,7 +182,7 @@ def test_credentials_that_cannot_be_had_are_told_when_they_are_needed() -> None:
         transport.request(HTTPRequest("GET", "/x"), HOST.monotonic() + 10.0)
 
 
-def credential_of(configuration: Configuration) -> Credential:
+def credential_of(configuration: RESTConfig) -> Credential:
     return source_of(configuration).ask()
 
 
@@ -217,6 +223,7 @@ def plugged(tmp_path: Path, **more: object) -> dict[str, object]:
     plugin.write_text(
         "#!/usr/bin/env python3\n"
         "import json, os, sys\n"
+        "open(os.path.join(os.path.dirname(sys.argv[0]), 'ran'), 'w').close()\n"
         "told = json.loads(os.environ['KUBERNETES_EXEC_INFO'])\n"
         "token = json.dumps([sys.argv[1:], os.environ['WHO'], told['spec']])\n"
         "print(json.dumps({**told, 'status': {'token': token}}))\n"
@@ -232,7 +239,7 @@ def test_a_plugin_is_run_with_what_the_kubeconfig_says_and_not_before_it_is_need
 
     configuration = from_kubeconfig(path)
 
-    assert configuration.api_key == {}
+    assert not (tmp_path / "ran").exists()
     assert credential_of(configuration).header == 'Bearer [["a"], "me", {"interactive": false}]'
 
 
@@ -315,19 +322,53 @@ def test_a_pod_follows_the_token_that_is_mounted_into_it(
     assert (first.header, credential_of(configuration).header) == ("Bearer one", "Bearer two")
 
 
-def test_what_a_kubeconfig_holds_itself_outlives_the_files_that_the_official_loader_makes_of_it(tmp_path: Path) -> None:
+def test_a_certificate_may_be_part_of_the_kubeconfig_and_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "mkstemp", None)  # the official loader writes files, which others may remove
     certificates = make_certificates(HOST.now())
-    data = base64.b64encode(certificates.authority).decode()
-    content = {
-        **config(**{"certificate-authority-data": data}),
-        "users": [{"name": "u", "user": {"client-certificate-data": data, "client-key-data": data}}],
-    }
-    configuration = from_kubeconfig(written(tmp_path, content))
+    certificate, key = (base64.b64encode(data).decode() for data in (certificates.server, certificates.key))
+    user = {"client-certificate-data": certificate, "client-key-data": key}
 
-    Path(str(configuration.cert_file)).unlink()  # this is the key's file as well, as both have the same content
+    configuration = from_kubeconfig(written(tmp_path, {**config(), "users": [{"name": "u", "user": user}]}))
 
-    assert credential_of(configuration).certificate == (certificates.authority.decode(),) * 2
-    assert str(configuration.ca_cert_data).encode() == certificates.authority
+    assert configuration.client_certificate == (certificates.server.decode(), certificates.key.decode())
+    assert configuration.cert_file is None
+
+
+@pytest.mark.parametrize("alone", ["client-certificate-data", "client-key-data"])
+def test_a_certificate_without_its_key_is_refused(tmp_path: Path, alone: str) -> None:
+    content = {**config(), "users": [{"name": "u", "user": {alone: base64.b64encode(b"x").decode()}}]}
+
+    with pytest.raises(UsageError, match="a client certificate without a key, or a key without a certificate"):
+        from_kubeconfig(written(tmp_path, content))
+
+
+def test_a_certificate_that_is_none_is_refused_at_once(tmp_path: Path) -> None:
+    data = base64.b64encode(b"garbage").decode()
+    user = {"client-certificate-data": data, "client-key-data": data}
+    configuration = from_kubeconfig(written(tmp_path, {**config(), "users": [{"name": "u", "user": user}]}))
+
+    with pytest.raises(UsageError, match=r"client certificate \(in the kubeconfig\) cannot be used"):
+        HTTPTransport(HOST, configuration)
+
+
+def test_an_auth_provider_that_nobody_has_any_more_is_refused(tmp_path: Path) -> None:
+    content = {**config(), "users": [{"name": "u", "user": {"auth-provider": {"name": "azure"}}}]}
+
+    with pytest.raises(UsageError, match="the auth provider 'azure' of its user is gone: use a credential plugin"):
+        from_kubeconfig(written(tmp_path, content))
+
+
+def test_the_official_client_gets_the_same_address_and_the_present_token(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("one")
+    content = {**config(), "users": [{"name": "u", "user": {"tokenFile": "token"}}]}
+    official = from_kubeconfig(written(tmp_path, content)).official()
+
+    (tmp_path / "token").write_text("two")
+
+    assert official.host == "https://127.0.0.1:6443"
+    assert official.get_api_key_with_prefix("BearerToken", alias="authorization") == "Bearer two"
 
 
 def test_an_auth_provider_renews_what_it_gave(tmp_path: Path) -> None:
@@ -341,4 +382,4 @@ def test_an_auth_provider_renews_what_it_gave(tmp_path: Path) -> None:
     source = source_of(from_kubeconfig(written(tmp_path, content)))
 
     assert (source.is_followed, source.is_quick) == (True, False)
-    assert [source.ask().header for _ in range(2)] == ["Bearer xx", "Bearer xxx"]
+    assert [source.ask().header for _ in range(2)] == ["Bearer x", "Bearer xx"]

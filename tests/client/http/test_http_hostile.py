@@ -71,8 +71,19 @@ def answers_then_reads_and_goes(connection: Connection) -> None:
         pytest.param(b"a" * 70_000, "status line", id="a status line without end"),
         pytest.param(b"HTTP/1.1 900000 OK\r\n\r\n", "900000", id="no status"),
         pytest.param(CHUNKED + b"5\r\nab", "cut inside the answer", id="truncated chunk"),
-        pytest.param(CHUNKED + b"zz\r\nab\r\n", "cut inside", id="a chunk without a length"),
+        pytest.param(CHUNKED + b"zz\r\nab\r\n", "malformed chunks", id="a chunk without a length"),
         pytest.param(CHUNKED + b"-5\r\nab\r\n0\r\n\r\n", "malformed chunks", id="a chunk of negative length"),
+        pytest.param(CHUNKED + b"2\r\nabc\r\n0\r\n\r\n", "malformed chunks", id="a chunk that is longer than its size"),
+        pytest.param(CHUNKED + b"2" * 70_000, "malformed chunks", id="a size without end"),
+        pytest.param(CHUNKED + b"0\r\n" + b"t: x\r\n" * 20_000, "trailers", id="trailers without end"),
+        pytest.param(
+            b"HTTP/1.1 200 OK\r\ncontent-length: 2, 3\r\n\r\n{}", "content-length of '2, 3'", id="two lengths"
+        ),
+        pytest.param(b"HTTP/1.1 200 OK\r\ncontent-length: -2\r\n\r\n{}", "content-length", id="a negative length"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n{}", "header line 'no colon", id="a header without a colon"),
+        pytest.param(
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n{}", "transferred as", id="compressed chunks"
+        ),
         pytest.param(CHUNKED + b"ffffffffffffff\r\nab", "cut inside the answer", id="a chunk of petabytes"),
         pytest.param(
             b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000000000\r\n\r\nab", "cut inside the answer", id="petabytes"

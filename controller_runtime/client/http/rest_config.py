@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How to reach one API server and as whom: what a kubeconfig or a pod says, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import attrs
+
+from controller_runtime.client.http.credentials import Constant, Credential, Source
+
+if TYPE_CHECKING:  # it is large, and only programs that name it need it
+    from kubernetes.client import Configuration
+
+
+@attrs.frozen(kw_only=True)
+class RESTConfig:
+    """How to reach one API server and as whom.
+
+    A transport takes one of these or a `Configuration` of the official client, which has the same fields under the same
+    names, except for `source` and `client_certificate`.
+
+    Attributes:
+        host: The address, such as `https://10.0.0.1:6443`, perhaps with a path before all paths.
+        source: The credentials.
+        ssl_ca_cert: A file with the authorities to trust; None for `ca_cert_data`, or else those of the system.
+        ca_cert_data: The authorities themselves, in PEM.
+        cert_file: A file with our certificate in PEM; None for `client_certificate`.
+        key_file: The file with its key.
+        client_certificate: Our certificate and its key themselves, in PEM.
+        verify_ssl: Whether the server's certificate is checked.
+        assert_hostname: False if it may have any name.
+        tls_server_name: The name that it must have; None for that in `host`.
+        proxy: The URL of the proxy on the way; None for a direct connection.
+        proxy_headers: Sent to the proxy.
+        no_proxy: Hosts and networks without the proxy, separated by commas.
+    """
+
+    host: str
+    source: Source = attrs.field(default=Constant(Credential()), repr=False)
+    ssl_ca_cert: str | None = None
+    ca_cert_data: str | None = attrs.field(default=None, repr=False)
+    cert_file: str | None = None
+    key_file: str | None = None
+    client_certificate: tuple[str, str] | None = attrs.field(default=None, repr=False)
+    verify_ssl: bool = True
+    assert_hostname: bool | None = None
+    tls_server_name: str | None = None
+    proxy: str | None = attrs.field(default=None, repr=False)
+    proxy_headers: Mapping[str, str] | None = attrs.field(default=None, repr=False)
+    no_proxy: str | None = None
+
+    def official(self) -> Configuration:
+        """Return the same for the official client, which then asks our source before each of its requests.
+
+        A certificate that is part of a kubeconfig, rather than a file, is not taken over.
+        """
+        from kubernetes.client import Configuration
+
+        def refresh(configuration: Configuration) -> None:
+            configuration.api_key["BearerToken"] = self.source.ask().header or ""
+
+        names = [field.name for field in attrs.fields(RESTConfig) if field.name not in ("source", "client_certificate")]
+        configuration = Configuration()
+        for name in names:
+            setattr(configuration, name, getattr(self, name))
+        configuration.refresh_api_key_hook = refresh  # type: ignore[assignment]
+        return configuration

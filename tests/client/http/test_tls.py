@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TLS over memory decrypts all that has come, however it was cut, and notices the end."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import pytest
+
+from controller_runtime.apiserver.shell.tls import Certificates, make_certificates
+from controller_runtime.client.http.tls import TLS
+from controller_runtime.core.system import SystemHost
+
+Server = tuple[ssl.SSLObject, ssl.MemoryBIO, ssl.MemoryBIO]
+
+
+@pytest.fixture(scope="module")
+def certificates() -> Certificates:
+    return make_certificates(SystemHost().now())
+
+
+@pytest.fixture
+def pair(certificates: Certificates, tmp_path: Path) -> tuple[TLS, Server]:
+    """A client and a server that have agreed."""
+    (tmp_path / "pem").write_bytes(certificates.server + certificates.key)
+    offered = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    offered.load_cert_chain(tmp_path / "pem")
+    received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server = offered.wrap_bio(received, sent, server_side=True)
+    client = TLS(ssl.create_default_context(cadata=certificates.authority.decode()), "localhost")
+    is_agreed = client.is_agreed()
+    while not is_agreed:
+        received.write(client.outgoing())
+        try:
+            server.do_handshake()
+        except ssl.SSLWantReadError:
+            pass
+        is_agreed = client.is_agreed(sent.read())
+    received.write(client.outgoing())
+    server.do_handshake()
+    return client, (server, received, sent)
+
+
+@pytest.mark.parametrize("step", [1, 7, 5000, 10**6])
+def test_records_are_decrypted_wherever_the_network_cuts_them(pair: tuple[TLS, Server], step: int) -> None:
+    client, (server, _, sent) = pair
+    said = [b"a" * 40_000, b"b", b"c" * 16_384]
+    for data in said:
+        server.write(data)
+    wire = sent.read()
+
+    heard = b"".join(client.decrypted(memoryview(wire)[at : at + step]) for at in range(0, len(wire), step))
+
+    assert heard == b"".join(said)
+    assert not client.is_ended
+
+
+def test_all_records_that_have_come_are_decrypted_at_once(pair: tuple[TLS, Server]) -> None:
+    client, (server, _, sent) = pair
+    for _ in range(30):
+        server.write(b"line\n")
+
+    assert client.decrypted(memoryview(sent.read())) == b"line\n" * 30
+
+
+def test_the_end_is_noticed_after_what_came_before_it(pair: tuple[TLS, Server]) -> None:
+    client, (server, _, sent) = pair
+    server.write(b"last")
+    with pytest.raises(ssl.SSLWantReadError):
+        server.unwrap()
+
+    assert client.decrypted(memoryview(sent.read())) == b"last"
+    assert client.is_ended
+
+
+def test_a_large_body_is_encrypted_in_pieces_and_arrives_whole(pair: tuple[TLS, Server]) -> None:
+    client, (server, received, _) = pair
+    body = bytes(range(256)) * 4000
+    pieces = 0
+    heard = b""
+    for piece in client.encrypted(body):
+        pieces += 1
+        received.write(piece)
+        while received.pending:
+            heard += server.read(16384)
+
+    assert heard == body
+    assert pieces > 1
+
+
+def test_a_record_that_was_changed_on_the_way_is_refused(pair: tuple[TLS, Server]) -> None:
+    client, (server, _, sent) = pair
+    server.write(b"true")
+    wire = bytearray(sent.read())
+    wire[-1] ^= 1
+
+    with pytest.raises(ssl.SSLError):
+        client.decrypted(memoryview(wire))
