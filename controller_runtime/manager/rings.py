@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from controller_runtime.cache.informers import Informers
 from controller_runtime.client.client import Client
-from controller_runtime.client.transport import Transport
+from controller_runtime.client.counting import CountingTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.core.host import Host
 from controller_runtime.manager.lifecycle import Runnable
@@ -26,7 +26,7 @@ class ManagedRings:
 
     host: Host
     informers: Informers
-    transport: Transport
+    transport: CountingTransport
 
     def add(self, thing: Controller | Runnable) -> None:
         """See `Manager.add`."""
