@@ -92,9 +92,11 @@ def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> Non
     plugin = "controller_runtime.testing.pytest_plugin"
     command = [sys.executable, "-m", "pytest", "-p", plugin, "-p", "no:cacheprovider", "--strict-markers", "-q"]
     command += ["-c", "/dev/null"]
+    is_recorded = ".run(" in guide or ".add(" in guide  # a guide without a running controller has no rights to record
+    record = ["--rbac-record", str(rights)] if is_recorded else []
 
     outcome = subprocess.run(
-        [*command, "--rootdir", str(tmp_path), "--rbac-record", str(rights), str(tmp_path)],
+        [*command, "--rootdir", str(tmp_path), *record, str(tmp_path)],
         capture_output=True,
         text=True,
         check=False,
@@ -102,7 +104,7 @@ def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> Non
 
     assert outcome.returncode == 0, outcome.stdout
     assert re.search(r"\b\d+ passed\b", outcome.stdout)
-    assert granted_by(read(rights)), "the guides record their rights as the guide to testing says"
+    assert not is_recorded or granted_by(read(rights)), "the guides record their rights as the guide to testing says"
     assert guide.count("def test_") == tests
 
 

@@ -25,6 +25,11 @@ from controller_runtime.core.log import configure
 from controller_runtime.core.system import SystemHost
 
 
+def _names(context: click.Context, option: click.Parameter, text: str) -> tuple[str, ...]:
+    """Return the names that an option lists, separated by commas."""
+    return tuple(name for name in map(str.strip, text.split(",")) if name)
+
+
 @click.command(help="Serve an embedded Kubernetes API on loopback until interrupted. Prints one line when it is ready.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port; by default the system picks one.")
 @click.option(
@@ -56,12 +61,14 @@ from controller_runtime.core.system import SystemHost
 @click.option(
     "--enable-admission-plugins",
     default="",
+    callback=_names,
     metavar="NAMES",
     help=f"Switch on these steps of admission, separated by commas; off by default: {', '.join(OFF_BY_DEFAULT)}.",
 )
 @click.option(
     "--disable-admission-plugins",
     default="",
+    callback=_names,
     metavar="NAMES",
     help=f"Switch off these steps of admission, separated by commas; there are {', '.join(NAMES)}.",
 )
@@ -81,8 +88,8 @@ def command(
     audit_log_path: Path | None,
     exit_with_parent: bool,
     emulated_version: str | None,
-    enable_admission_plugins: str,
-    disable_admission_plugins: str,
+    enable_admission_plugins: Collection[str],
+    disable_admission_plugins: Collection[str],
     webhook_service: tuple[str, ...],
 ) -> None:
     """Serve until stopped; the options are described in the command's help."""
@@ -90,13 +97,10 @@ def command(
         *(port, kubeconfig_out, data_dir, audit_log_path, exit_with_parent),
         accept_loss=accept_loss,
         emulated_version=emulated_version,
-        admission=(_names(enable_admission_plugins), _names(disable_admission_plugins)),
-        webhook_services=webhook_service,
+        enable_admission_plugins=enable_admission_plugins,
+        disable_admission_plugins=disable_admission_plugins,
+        webhook_service=webhook_service,
     )
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name for name in map(str.strip, text.split(",")) if name)
 
 
 Beside = Callable[[Host, APIServer, str], AbstractContextManager[None]]
@@ -115,8 +119,9 @@ def serve(
     beside: Beside | None = None,
     accept_loss: bool = False,
     emulated_version: str | None = None,
-    admission: tuple[Collection[str], Collection[str]] = ((), ()),
-    webhook_services: Sequence[str] = (),
+    enable_admission_plugins: Collection[str] = (),
+    disable_admission_plugins: Collection[str] = (),
+    webhook_service: Sequence[str] = (),
 ) -> None:
     """Serve until stopped by a signal, or by the end of standard input if `exit_with_parent` is set.
 
@@ -129,37 +134,32 @@ def serve(
         beside: Further work in the same process, such as garbage collection.
         accept_loss: Serve the objects of a damaged data directory that can be read.
         emulated_version: The release of Kubernetes as which the server answers; None for the newest.
-        admission: The names of steps of admission to switch on, and of those to switch off.
-        webhook_services: Where services are served whose webhooks the server calls, each `NAMESPACE/NAME=HOST:PORT`.
+        enable_admission_plugins, disable_admission_plugins: The names of steps of admission to switch on and off.
+        webhook_service: Where services are whose webhooks are called, each `NAMESPACE/NAME=HOST:PORT`.
 
     Raises:
         UsageError: What is asked for cannot be had, or the extra `server` is not installed.
     """
     configure(level=logging.WARNING)
-    with needed_by("the embedded server"):
-        from controller_runtime.apiserver.shell.identity import kept_identity, new_identity
-        from controller_runtime.apiserver.shell.process import ProcessOptions, run
-        from controller_runtime.apiserver.shell.webhook_calls import TLSCaller
-    options = ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
     host = SystemHost()
-    identity = new_identity(host.now()) if data_dir is None else kept_identity(data_dir, host.now())
+    with needed_by("the embedded server"):
+        from controller_runtime.apiserver.shell import identity as identities
+        from controller_runtime.apiserver.shell import process, webhook_calls
+    options = process.ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
+    now = host.now()
+    identity = identities.new_identity(now) if data_dir is None else identities.kept_identity(data_dir, now)
     make = partial(APIServer, host, token=identity.token, signing_key=identity.signing_key, data_dir=data_dir)
-    enabled, disabled = admission
-    server = make(
-        accept_loss=accept_loss,
-        emulated=emulated_version,
-        enable_admission_plugins=enabled,
-        disable_admission_plugins=disabled,
-        caller=TLSCaller(host, dict(one.partition("=")[::2] for one in webhook_services)),
-    )
-    lease = IdentityLease(host, server, gethostname(), token=identity.token)
+    make = partial(make, caller=webhook_calls.TLSCaller.of(host, webhook_service), emulated=emulated_version)
+    make = partial(make, enable_admission_plugins=enable_admission_plugins, accept_loss=accept_loss)
+    server = make(disable_admission_plugins=disable_admission_plugins)
     with ExitStack() as stack:
         stack.callback(server.close)
         audited = None if audit_log_path is None else AuditedHandler(host, server, audit_log_path)
         handler: Handler = server if audited is None else stack.enter_context(audited)
         if beside is not None:
             stack.enter_context(beside(host, server, identity.token))
-        run(host, handler, identity, options, click.echo, lease)
+        lease = IdentityLease(host, server, gethostname(), token=identity.token)
+        process.run(host, handler, identity, options, click.echo, lease)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, overload
 
 from controller_runtime.api.conditions import ObjectCondition
 from controller_runtime.api.objects import ObjectKey
+from controller_runtime.api.readiness import Readiness
 from controller_runtime.api.resources import Kind
 from controller_runtime.client.client import Client
 from controller_runtime.client.request_threads import Job, RequestThreads
@@ -32,11 +33,19 @@ class AsyncCalls:
         self._threads = threads or RequestThreads(client.host)
 
     @overload
-    async def wait(self, resource: Kind[T], key: ObjectKey, *, until: ObjectCondition, within: float = ...) -> T: ...
+    async def wait(
+        self, resource: Kind[T], key: ObjectKey, *, until: ObjectCondition | Readiness, within: float = ...
+    ) -> T: ...
 
     @overload
     async def wait(
-        self, resource: Kind[Any], key: ObjectKey, view: type[V], *, until: ObjectCondition, within: float = ...
+        self,
+        resource: Kind[Any],
+        key: ObjectKey,
+        view: type[V],
+        *,
+        until: ObjectCondition | Readiness,
+        within: float = ...,
     ) -> V: ...
 
     @overload

@@ -158,7 +158,9 @@ def test_a_change_waits_until_what_comes_first_is_ready_again(bench: OwningBench
     bench.run(first, Owned(CONFIG_MAPS, pages_of, after=first))
     bench.create("a")
     bench.make_ready()
-    bench.cluster.user.patch(DEPLOYMENTS, KEY, {"status": {"readyReplicas": 0}}, subresource="status")
+    bench.cluster.user.patch(
+        DEPLOYMENTS, KEY, {"status": {"readyReplicas": 0, "availableReplicas": 0}}, subresource="status"
+    )
     bench.sim.settle()
 
     bench.change(text="new")

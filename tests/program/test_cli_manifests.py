@@ -77,7 +77,7 @@ def test_what_was_written_is_the_same_as_the_code_until_either_changes(
     [
         ("", "the rights of the program are unknown: record them with `pytest --rbac-record rights.yaml` and give"),
         ("--rights x --no-rights", "--rights and --no-rights exclude each other: give one of them"),
-        ("--rights missing.yaml", "the rights in missing.yaml cannot be read"),
+        ("--rights missing.yaml", "the rights of missing.yaml cannot be read"),
         ("--check", "--check needs the files or folders to compare"),
         ("other.yaml --no-rights", "other.yaml: files are only compared, with --check"),
         ("--check a --helm b", "--check writes nothing: leave out --kustomize and --helm"),

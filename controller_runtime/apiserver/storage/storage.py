@@ -118,8 +118,7 @@ class Storage:
 
     def is_empty(self, collection: str) -> bool:
         """Return whether a collection has no objects; it takes no lock, since each write asks."""
-        found = self._collections.get(collection)
-        return found is None or not found.objects
+        return (found := self._collections.get(collection)) is None or not found.objects
 
     def provide(self, collection: str, make: Callable[[int], Iterable[Stored]]) -> None:
         """Have a collection contain the objects of `make` whose keys are free, from the beginning.
