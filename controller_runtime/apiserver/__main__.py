@@ -99,7 +99,7 @@ def command(
         emulated_version=emulated_version,
         enable_admission_plugins=enable_admission_plugins,
         disable_admission_plugins=disable_admission_plugins,
-        webhook_services=webhook_service,
+        webhook_service=webhook_service,
     )
 
 
@@ -121,7 +121,7 @@ def serve(
     emulated_version: str | None = None,
     enable_admission_plugins: Collection[str] = (),
     disable_admission_plugins: Collection[str] = (),
-    webhook_services: Sequence[str] = (),
+    webhook_service: Sequence[str] = (),
 ) -> None:
     """Serve until stopped by a signal, or by the end of standard input if `exit_with_parent` is set.
 
@@ -135,35 +135,31 @@ def serve(
         accept_loss: Serve the objects of a damaged data directory that can be read.
         emulated_version: The release of Kubernetes as which the server answers; None for the newest.
         enable_admission_plugins, disable_admission_plugins: The names of steps of admission to switch on and off.
-        webhook_services: Where services are served whose webhooks the server calls, each `NAMESPACE/NAME=HOST:PORT`.
+        webhook_service: Where services are whose webhooks are called, each `NAMESPACE/NAME=HOST:PORT`.
 
     Raises:
         UsageError: What is asked for cannot be had, or the extra `server` is not installed.
     """
     configure(level=logging.WARNING)
-    with needed_by("the embedded server"):
-        from controller_runtime.apiserver.shell.identity import kept_identity, new_identity
-        from controller_runtime.apiserver.shell.process import ProcessOptions, run
-        from controller_runtime.apiserver.shell.webhook_calls import TLSCaller
-    options = ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
     host = SystemHost()
-    identity = new_identity(host.now()) if data_dir is None else kept_identity(data_dir, host.now())
+    with needed_by("the embedded server"):
+        from controller_runtime.apiserver.shell import identity as identities
+        from controller_runtime.apiserver.shell import process, webhook_calls
+    options = process.ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
+    now = host.now()
+    identity = identities.new_identity(now) if data_dir is None else identities.kept_identity(data_dir, now)
     make = partial(APIServer, host, token=identity.token, signing_key=identity.signing_key, data_dir=data_dir)
-    server = make(
-        accept_loss=accept_loss,
-        emulated=emulated_version,
-        enable_admission_plugins=enable_admission_plugins,
-        disable_admission_plugins=disable_admission_plugins,
-        caller=TLSCaller(host, dict(one.partition("=")[::2] for one in webhook_services)),
-    )
-    lease = IdentityLease(host, server, gethostname(), token=identity.token)
+    make = partial(make, caller=webhook_calls.TLSCaller.of(host, webhook_service), emulated=emulated_version)
+    make = partial(make, enable_admission_plugins=enable_admission_plugins, accept_loss=accept_loss)
+    server = make(disable_admission_plugins=disable_admission_plugins)
     with ExitStack() as stack:
         stack.callback(server.close)
         audited = None if audit_log_path is None else AuditedHandler(host, server, audit_log_path)
         handler: Handler = server if audited is None else stack.enter_context(audited)
         if beside is not None:
             stack.enter_context(beside(host, server, identity.token))
-        run(host, handler, identity, options, click.echo, lease)
+        lease = IdentityLease(host, server, gethostname(), token=identity.token)
+        process.run(host, handler, identity, options, click.echo, lease)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

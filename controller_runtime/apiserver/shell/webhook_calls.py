@@ -11,8 +11,8 @@ import functools
 import http.client
 import socket
 import ssl
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Self
 from urllib.parse import urlencode, urlsplit
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
@@ -59,6 +59,15 @@ class TLSCaller:
         # Guards the idle connections, by where they lead.
         self._lock = host.lock("apiserver/webhook calls")
         self._idle: dict[_Place, list[_Connection]] = {}
+
+    @classmethod
+    def of(cls, host: Host, services: Sequence[str]) -> Self:
+        """Return a caller that knows services by texts such as `default/webhooks=127.0.0.1:9443`.
+
+        Raises:
+            UsageError: A text is none such.
+        """
+        return cls(host, dict([one.partition("=")[::2] for one in services]))
 
     def call(self, target: Target, request: HTTPRequest, timeout: float) -> HTTPResponse:
         """See `Caller.call`."""
