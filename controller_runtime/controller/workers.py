@@ -77,17 +77,22 @@ class Workers:
         return self._tally.last()
 
     def _work(self) -> None:
-        while True:
-            try:
-                request = self._queue.get()
-            except ShutDown:
-                return
-            if self._stop.is_set():  # the request stays undone: nothing is handed out any more
-                return
-            try:
-                with bound(controller=self._name, request=request, reconcile=self._tally.begin()):
-                    self._reconcile(request)
-            finally:  # else a request whose worker failed would count as being processed forever
+        try:
+            request = self._queue.get()
+            while not self._stop.is_set():  # else the request stays undone: nothing is handed out any more
+                self._work_on(request)
+                request = self._queue.done_and_get(request)
+        except ShutDown:
+            return
+
+    def _work_on(self, request: Request) -> None:
+        is_settled = False
+        try:
+            with bound(controller=self._name, request=request, reconcile=self._tally.begin()):
+                self._reconcile(request)
+            is_settled = True
+        finally:
+            if not is_settled:  # else a request whose worker failed would count as being processed forever
                 self._queue.done(request)
 
     def _reconcile(self, request: Request) -> None:

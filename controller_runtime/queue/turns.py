@@ -37,6 +37,14 @@ class TurnState(enum.Enum):
     PROCESSING = enum.auto()  # handed out by `get`, and not given back by `done` yet
 
 
+class Stage(enum.Enum):
+    """How far a queue has come."""
+
+    OPEN = enum.auto()
+    DRAINING = enum.auto()  # shut down, and a caller of `shut_down` waits until all work is done
+    SHUT = enum.auto()
+
+
 class Turn(Generic[T]):
     """One hand-out of one item.
 

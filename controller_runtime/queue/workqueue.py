@@ -8,7 +8,6 @@ until the earliest due time, and each call that looks at the queue first queues 
 from __future__ import annotations
 
 import copy
-import enum
 import itertools
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
@@ -19,32 +18,25 @@ from controller_runtime.queue.causes import Causes, PlainCause, PlainKey, with_c
 from controller_runtime.queue.counters import QueueCounters, QueueTally
 from controller_runtime.queue.fairness import FairBand, hashed
 from controller_runtime.queue.rate_limiters import ItemExponential, RateLimiter
-from controller_runtime.queue.turns import Bands, DelayedTurns, FifoBand, Turn, TurnState
+from controller_runtime.queue.turns import Bands, DelayedTurns, FifoBand, Stage, Turn, TurnState
 
 T = TypeVar("T", bound=Hashable)
-
-
-class _Stage(enum.Enum):
-    OPEN = enum.auto()
-    DRAINING = enum.auto()  # shut down, and a caller of `shut_down` waits until all work is done
-    SHUT = enum.auto()
 
 
 class WorkQueue(Generic[T]):
     """Items to process: de-duplicated, delayed, rate-limited, in two bands (priorities).
 
     An item that is added again before it is handed out is handed out once, at the sooner time and in the better
-    band. An item that is added while it is being processed is handed out again after `done`, not before.
-    Each band is first come, first served: what counts is when an item was added or fell due, even if it was being
-    processed then. While both bands have items, every eighth hand-out comes from the low one, so that none starves.
+    band. One that is added while it is being processed is handed out again after `done`, not before. Each band is
+    first come, first served by when an item was added or fell due, even if it was being processed then. While both
+    bands have items, every eighth hand-out comes from the low one, so that none starves.
 
     Args:
         host: Its clock and its condition.
         name: Label of its metrics.
         limiter: Delays of `add_rate_limited`, for this queue alone; `ItemExponential()` by default.
-        fair_by: Returns the group of an item, such as its namespace. Each band then hands out items by turns of their
-            groups, within the bounds that `fairness.py` states. It must be pure and quick, as it is called under the
-            queue's lock; if it raises, the item is not added. None: there are no groups.
+        fair_by: Returns the group of an item, such as its namespace. In each band groups then take turns, within the
+            bounds that `fairness.py` states. It must be pure and quick, and if it raises, the item is not added.
 
     Threads: any, for every method; only `get` and a draining `shut_down` wait.
     """
@@ -59,14 +51,13 @@ class WorkQueue(Generic[T]):
     ) -> None:
         self.name = name
         self._now = host.monotonic
-        # Guards everything below. The limiter and `fair_by`, which may be a user's, are called under it: an item's
-        # failures, its next turn and its group change together.
+        # Guards everything below. The limiter and `fair_by`, which may be a user's, are called under it.
         self._condition = host.condition(f"queue/{name}")
-        self._stage = _Stage.OPEN
+        self._stage = Stage.OPEN
         self._limiter: RateLimiter = limiter if limiter is not None else ItemExponential()
         self._fair_by = fair_by
-        # Items to process, each with its next turn: client-go's `dirty`, and the delayed items as well. Each turn is
-        # READY or BLOCKED and then in `_queue`, or DELAYED and then in `_delayed`.
+        # Items to process, each with its next turn: client-go's `dirty`, and the delayed items. Each turn is READY or
+        # BLOCKED and then in `_queue`, or DELAYED and then in `_delayed`.
         self._dirty: dict[T, Turn[T]] = {}
         # Items that were handed out and are not done, each with its PROCESSING turn. An item can be dirty as well;
         # exactly then its queued turn is BLOCKED rather than READY.
@@ -79,8 +70,7 @@ class WorkQueue(Generic[T]):
         self._ready = 0
         # The due time of the last retry of each item that has failed and was not forgotten since. It may have passed.
         self._retry_at: dict[T, float] = {}
-        # How many threads wait in `get`. While there are none, an addition need not notify.
-        self._sleepers = 0
+        self._sleepers = 0  # threads that wait in `get`; while there are none, an addition need not notify
         self._tally = QueueTally()
 
     def __len__(self) -> int:
@@ -103,7 +93,7 @@ class WorkQueue(Generic[T]):
             version: That object's resourceVersion.
         """
         with self._condition:
-            if self._stage is _Stage.OPEN:
+            if self._stage is Stage.OPEN:
                 now = self._now()
                 self._plan(item, now, now, low, (cause, key, version, 1))
 
@@ -119,7 +109,7 @@ class WorkQueue(Generic[T]):
             cause: As for `add`.
         """
         with self._condition:
-            if self._stage is _Stage.OPEN:
+            if self._stage is Stage.OPEN:
                 now = self._now()
                 self._plan_later(item, now, now + delay, cause)
 
@@ -135,7 +125,7 @@ class WorkQueue(Generic[T]):
             cause: As for `add`.
         """
         with self._condition:
-            if self._stage is not _Stage.OPEN:
+            if self._stage is not Stage.OPEN:
                 return
             now = self._now()
             due = self._retry_at.get(item)
@@ -151,19 +141,7 @@ class WorkQueue(Generic[T]):
             ShutDown: The queue is shut down, and nothing is left to hand out.
         """
         with self._condition:
-            while True:
-                now = self._now()
-                self._queue_due(now)
-                turn = self._queue.take()
-                if turn is not None:
-                    self._process(turn, now)
-                    return turn.item
-                if self._stage is not _Stage.OPEN:
-                    raise ShutDown
-                # No thread sleeps past the earliest due time: `_plan` wakes all of them when a sooner one comes.
-                self._sleepers += 1
-                self._condition.wait_until(self._delayed.first)
-                self._sleepers -= 1
+            return self._take()
 
     def done(self, item: T) -> None:
         """End the processing of an item. If it was added meanwhile, it can be handed out again from now on.
@@ -172,15 +150,13 @@ class WorkQueue(Generic[T]):
             ValueError: The item is not being processed.
         """
         with self._condition:
-            processed = self._processing.pop(item, None)
-            if processed is None:
-                raise ValueError(f"{item} is not being processed: done was called without get")
-            self._tally.work_duration.observe(self._now() - processed.at)
-            turn = self._dirty.get(item)
-            if turn is not None and turn.state is TurnState.BLOCKED:
-                self._make_ready(turn)
-            if self._stage is not _Stage.OPEN:
-                self._condition.notify_all()  # `get` may end now, and so may a draining `shut_down`
+            self._end(item)
+
+    def done_and_get(self, item: T) -> T:
+        """Call `done`, and return what `get` returns, with half of their locking; raise what they do."""
+        with self._condition:
+            self._end(item)
+            return self._take()
 
     def forget(self, item: T) -> None:
         """Forget the failures of `item`, because it succeeded or is not retried. A turn that is planned stays so."""
@@ -216,9 +192,9 @@ class WorkQueue(Generic[T]):
             self._queue_due(self._now())
             self._dirty = {item: turn for item, turn in self._dirty.items() if turn.state is not TurnState.DELAYED}
             self._delayed.clear()
-            self._stage = _Stage.DRAINING if drain else _Stage.SHUT
+            self._stage = Stage.DRAINING if drain else Stage.SHUT
             self._condition.notify_all()
-            while self._stage is _Stage.DRAINING and (self._dirty or self._processing):
+            while self._stage is Stage.DRAINING and (self._dirty or self._processing):
                 self._condition.wait_until(None)
 
     def counters(self) -> QueueCounters:
@@ -235,16 +211,41 @@ class WorkQueue(Generic[T]):
             others = itertools.islice(self._dirty.values(), limit)
             return [copy.copy(turn) for turn in (*self._processing.values(), *others)]
 
+    def turns_of(self, item: T) -> list[Turn[T]]:
+        """Return copies of the turns of one item: the one being processed, and the next one."""
+        with self._condition:
+            return [copy.copy(turns[item]) for turns in (self._processing, self._dirty) if item in turns]
+
+    def _take(self) -> T:
+        while True:
+            now = self._now()
+            self._queue_due(now)
+            turn = self._queue.take()
+            if turn is not None:
+                self._process(turn, now)
+                return turn.item
+            if self._stage is not Stage.OPEN:
+                raise ShutDown
+            # No thread sleeps past the earliest due time: `_plan` wakes all of them when a sooner one comes.
+            self._sleepers += 1
+            self._condition.wait_until(self._delayed.first)
+            self._sleepers -= 1
+
+    def _end(self, item: T) -> None:
+        processed = self._processing.pop(item, None)
+        if processed is None:
+            raise ValueError(f"{item} is not being processed: done was called without get")
+        self._tally.work_duration.observe(self._now() - processed.at)
+        turn = self._dirty.get(item)
+        if turn is not None and turn.state is TurnState.BLOCKED:
+            self._make_ready(turn)
+        if self._stage is not Stage.OPEN:
+            self._condition.notify_all()  # `get` may end now, and so may a draining `shut_down`
+
     def _plan_later(self, item: T, now: float, due: float, cause: str) -> None:
         processed = self._processing.get(item)
         self._tally.retries += due > now
         self._plan(item, now, due, processed is not None and processed.low, (cause, None, "", 1))
-
-    def turns_of(self, item: T) -> list[Turn[T]]:
-        """Return copies of the turns of one item: the one being processed, and the next one; for people to see."""
-        with self._condition:
-            found = (self._processing.get(item), self._dirty.get(item))
-            return [copy.copy(turn) for turn in found if turn is not None]
 
     def _plan(self, item: T, now: float, due: float, low: bool, cause: PlainCause) -> None:
         """Plan a turn of the item; if one is planned already, bring it forward to `due`, and up unless `low`."""

@@ -8,6 +8,7 @@ import weakref
 
 import pytest
 
+from controller_runtime.core.errors import ShutDown
 from controller_runtime.queue.causes import MAX_CAUSES, Cause
 from controller_runtime.queue.turns import LOW_SHARE, TurnState
 from controller_runtime.queue.workqueue import WorkQueue
@@ -337,6 +338,22 @@ def test_a_sleeping_consumer_wakes_for_a_new_item(sim: Simulation, host: Simulat
     sim.settle()
 
     assert got == ["foo"]
+
+
+def test_a_worker_gives_an_item_back_and_gets_the_next_in_one_call(queue: WorkQueue[str]) -> None:
+    for item in ("a", "b"):
+        queue.add(item)
+    assert queue.get() == "a"
+    queue.add("a")
+
+    assert queue.done_and_get("a") == "b"
+    assert queue.done_and_get("b") == "a"
+    with pytest.raises(ValueError, match="b is not being processed"):
+        queue.done_and_get("b")
+    queue.shut_down()
+    with pytest.raises(ShutDown):
+        queue.done_and_get("a")
+    assert queue.turns(9) == []
 
 
 def causes_of(queue: WorkQueue[str], item: str) -> list[Cause]:
