@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ssl
 from pathlib import Path
 
@@ -32,10 +33,8 @@ def pair(certificates: Certificates, tmp_path: Path) -> tuple[TLS, Server]:
     is_agreed = client.is_agreed()
     while not is_agreed:
         received.write(client.outgoing())
-        try:
+        with contextlib.suppress(ssl.SSLWantReadError):
             server.do_handshake()
-        except ssl.SSLWantReadError:
-            pass
         is_agreed = client.is_agreed(sent.read())
     received.write(client.outgoing())
     server.do_handshake()
