@@ -117,8 +117,7 @@ class Storage:
 
     def is_empty(self, collection: str) -> bool:
         """Return whether a collection has no objects; it takes no lock, since each write asks."""
-        found = self._collections.get(collection)
-        return found is None or not found.objects
+        return (found := self._collections.get(collection)) is None or not found.objects
 
     def provide(self, collection: str, make: Callable[[int], Iterable[Stored]]) -> None:
         """Have a collection contain the objects of `make` whose keys are free, from the beginning.
@@ -216,9 +215,9 @@ class Storage:
     def begin(self, collection: str) -> None:
         """Accept writes to a collection that is new, or had ended: it has no history, and no older watch is resumed."""
         with self._lock:
-            is_new = collection not in self._collections and collection not in self._provided
-            if is_new or self._collection(collection).ended:
-                self._collections[collection] = Collection(self._history, self._version, is_new=is_new)
+            known = {**self._collections, **self._provided}
+            if collection not in known or self._collection(collection).ended:
+                self._collections[collection] = Collection(self._history, self._version, is_new=collection not in known)
 
     def close(self) -> None:
         """End all cursors and close the journal. Idempotent."""
@@ -231,8 +230,7 @@ class Storage:
             notify()
 
     def _collection(self, name: str) -> Collection:
-        found = self._collections.get(name)
-        if found is None:
+        if (found := self._collections.get(name)) is None:
             found = self._collections[name] = Collection(self._history, self._first)
             if name in self._provided:
                 found.fill(self._provided.pop(name)(self._first))
