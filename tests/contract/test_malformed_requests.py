@@ -98,7 +98,8 @@ def is_recorded_fault(answer: HTTPResponse) -> bool:
     It does so for an apply of a configuration that does not fit its schema, for a patch with a directive that it does
     not know, and for a get or a watch at a resourceVersion that is no number.
     """
-    messages = (b"failed to create typed patch object", b"unknown patch type: ", b"resourceVersion: Invalid value: ")
+    applied = b"failed to create typed patch object", b"failed to convert new object"
+    messages = (*applied, b"unknown patch type: ", b"resourceVersion: Invalid value: ")
     return answer.status == 500 and any(b'"message":"' + message in answer.body for message in messages)
 
 

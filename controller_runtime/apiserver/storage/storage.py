@@ -214,9 +214,9 @@ class Storage:
     def begin(self, collection: str) -> None:
         """Accept writes to a collection that is new, or had ended: it has no history, and no older watch is resumed."""
         with self._lock:
-            is_new = collection not in self._collections and collection not in self._provided
-            if is_new or self._collection(collection).ended:
-                self._collections[collection] = Collection(self._history, self._version, is_new=is_new)
+            known = {**self._collections, **self._provided}
+            if collection not in known or self._collection(collection).ended:
+                self._collections[collection] = Collection(self._history, self._version, is_new=collection not in known)
 
     def close(self) -> None:
         """End all cursors and close the journal. Idempotent."""
@@ -229,8 +229,7 @@ class Storage:
             notify()
 
     def _collection(self, name: str) -> Collection:
-        found = self._collections.get(name)
-        if found is None:
+        if (found := self._collections.get(name)) is None:
             found = self._collections[name] = Collection(self._history, self._first)
             if name in self._provided:
                 found.fill(self._provided.pop(name)(self._first))
