@@ -30,6 +30,7 @@ _CLASSES: dict[Kind, type] = {
     Kind.BOOL: bool, Kind.BYTES: bytes, Kind.DOUBLE: float, Kind.INT: int, Kind.UINT: Uint, Kind.STRING: str,
     Kind.DURATION: Duration, Kind.TIMESTAMP: Timestamp, Kind.NULL: type(None), Kind.TYPE: Type,
 }  # fmt: skip
+_EXACT = frozenset(_CLASSES.values())
 _FOLDED = frozenset({"bool", "bytes", "double", "dyn", "duration", "int", "string", "timestamp", "uint"})
 _SCALAR = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.INT, Kind.UINT, Kind.DURATION, Kind.TIMESTAMP})
 _PLAIN = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.INT, Kind.UINT, Kind.STRING, Kind.DURATION, Kind.TIMESTAMP})
@@ -111,19 +112,27 @@ def _counted(overload: Overload, operands: list[Code]) -> Callable[[Frame], Valu
 
 
 def _dispatched(node: Call, operands: list[Code]) -> Code:
-    """Return a call that looks at its values for the overload to take."""
+    """Return a call that looks at its values for the overload to take; for scalars it is found once for their types."""
     reads = [operand.run for operand in operands]
     choices = [([_accepts(of) for of in overload.arguments], overload) for overload in node.overloads]
+    found: dict[tuple[type, ...], Overload] = {}
     name = node.function
+
+    def chosen(arguments: list[Value], kinds: tuple[type, ...]) -> Overload:
+        for accepts, overload in choices:
+            if all(accept(argument) for accept, argument in zip(accepts, arguments, strict=True)):
+                if _EXACT.issuperset(kinds):
+                    found[kinds] = overload
+                return overload
+        raise _unfit(name, arguments)
 
     def run(frame: Frame) -> Value:
         arguments = [read(frame) for read in reads]
-        for accepts, overload in choices:
-            if all(accept(argument) for accept, argument in zip(accepts, arguments, strict=True)):
-                result = overload.call(*arguments)
-                frame.charge(1 if overload.cost is None else overload.cost(arguments, result))
-                return result
-        raise _unfit(name, arguments)
+        kinds = tuple(map(type, arguments))
+        overload = found.get(kinds) or chosen(arguments, kinds)
+        result = overload.call(*arguments)
+        frame.charge(1 if overload.cost is None else overload.cost(arguments, result))
+        return result
 
     return Code(run, sum(operand.cost for operand in operands))
 
