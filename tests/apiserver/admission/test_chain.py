@@ -45,6 +45,16 @@ def _called(ask: Asking, kind: str) -> Any:
     return ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}})[0]
 
 
+def _judged(ask: Asking) -> Any:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+    constraints = {"resourceRules": [rule]}
+    spec = {"matchConstraints": constraints, "validations": [{"expression": "false"}]}
+    ask.ok("POST", f"{ROOT}/validatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
+    binding = {"policyName": "p", "validationActions": ["Deny"]}
+    ask.ok("POST", f"{ROOT}/validatingadmissionpolicybindings", {"metadata": {"name": "b"}, "spec": binding})
+    return ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}})[0]
+
+
 # What a step does, and what is seen without it.
 DOES: dict[str, tuple[Callable[[Asking], Any], Any, Any]] = {
     "NamespaceLifecycle": (lambda ask: ask("POST", PODS.replace("default", "nowhere"), pod("p"))[0], 404, 201),
@@ -60,6 +70,7 @@ DOES: dict[str, tuple[Callable[[Asking], Any], Any, Any]] = {
     ),
     "RuntimeClass": (lambda ask: ask("POST", PODS, pod("p", runtimeClassName="none"))[0], 403, 201),
     "MutatingAdmissionWebhook": (lambda ask: _called(ask, "Mutating"), 500, 201),
+    "ValidatingAdmissionPolicy": (_judged, 422, 201),
     "ValidatingAdmissionWebhook": (lambda ask: _called(ask, "Validating"), 500, 201),
     "ResourceQuota": (_counted, 403, 201),
 }
