@@ -80,7 +80,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
     ("guide", "tests"),
     [
         pytest.param(CONTROLLERS, 14, id="controllers"),
-        pytest.param(TESTING, 11, id="testing"),
+        pytest.param(TESTING, 12, id="testing"),
         pytest.param(INFORMERS, 13, id="informers"),
         pytest.param(PERTURBATION, 2, id="perturbation"),
         pytest.param(ASYNCIO, 2, id="asyncio"),
