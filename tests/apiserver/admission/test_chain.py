@@ -45,6 +45,15 @@ def _called(ask: Asking, kind: str) -> Any:
     return ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}})[0]
 
 
+def _judged(ask: Asking) -> Any:
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]
+    spec = {"matchConstraints": {"resourceRules": rules}, "validations": [{"expression": "false"}]}
+    ask.ok("POST", f"{ROOT}/validatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
+    bound = {"metadata": {"name": "p"}, "spec": {"policyName": "p", "validationActions": ["Deny"]}}
+    ask.ok("POST", f"{ROOT}/validatingadmissionpolicybindings", bound)
+    return ask("POST", PODS, pod("p"))[0]
+
+
 # What a step does, and what is seen without it.
 DOES: dict[str, tuple[Callable[[Asking], Any], Any, Any]] = {
     "NamespaceLifecycle": (lambda ask: ask("POST", PODS.replace("default", "nowhere"), pod("p"))[0], 404, 201),
@@ -60,6 +69,7 @@ DOES: dict[str, tuple[Callable[[Asking], Any], Any, Any]] = {
     ),
     "RuntimeClass": (lambda ask: ask("POST", PODS, pod("p", runtimeClassName="none"))[0], 403, 201),
     "MutatingAdmissionWebhook": (lambda ask: _called(ask, "Mutating"), 500, 201),
+    "ValidatingAdmissionPolicy": (_judged, 422, 201),
     "ValidatingAdmissionWebhook": (lambda ask: _called(ask, "Validating"), 500, 201),
     "ResourceQuota": (_counted, 403, 201),
 }
