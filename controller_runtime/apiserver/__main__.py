@@ -132,10 +132,8 @@ def serve(
         audit_log_path: The file for the audit log; None writes none.
         exit_with_parent: Stop when standard input ends.
         beside: Further work in the same process, such as garbage collection.
-        accept_loss: Serve the objects of a damaged data directory that can be read.
-        emulated_version: The release of Kubernetes as which the server answers; None for the newest.
-        enable_admission_plugins, disable_admission_plugins: The names of steps of admission to switch on and off.
-        webhook_service: Where services are whose webhooks are called, each `NAMESPACE/NAME=HOST:PORT`.
+        accept_loss, emulated_version, enable_admission_plugins, disable_admission_plugins, webhook_service: As the
+            options of the command.
 
     Raises:
         UsageError: What is asked for cannot be had, or the extra `server` is not installed.

@@ -252,8 +252,7 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks):
             signals: False leaves all signals alone, for notebooks and for programs with a loop of their own.
 
         Raises:
-            UsageError: The manager has run before.
-            UsageError: A declared class cannot read the objects of its definition.
+            UsageError: The manager has run before, or a declared class cannot read the objects of its definition.
             CacheSyncTimeout: The caches did not fill in time.
             LeadershipLost: The lease was lost; all work was cancelled at once.
             Exception: The first failure of a thread.

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from controller_runtime.api.selectors import FieldSelector
 from controller_runtime.apiserver.kinds.registry import Kind
 from controller_runtime.apiserver.list_options import parsed_selectors
-from controller_runtime.apiserver.rules.strategy import check_fields, fields_for_selector
+from controller_runtime.apiserver.rules.selector_fields import check_fields, fields_for_selector
 from controller_runtime.apiserver.storage.stored import Stored
 
 _NAME, _NAMESPACE = "metadata.name", "metadata.namespace"

@@ -52,6 +52,15 @@ class Applied(NamedTuple):
     entries: Sequence[Entry]
 
 
+_IDENTITY = ("name", "namespace", "uid", "resourceVersion")
+
+
+def status_applied(config: Object) -> dict[str, Any]:
+    """Return a configuration applied to the status of a custom object without the fields that it does not reach."""
+    metadata = {name: value for name, value in config["metadata"].items() if name in _IDENTITY}
+    return {**{name: value for name, value in config.items() if name != "spec"}, "metadata": metadata}
+
+
 def read(kind: Kind, body: bytes, field_validation: str) -> tuple[Object, list[str]]:
     """Return the configuration in a request's body, without kind and apiVersion, and the warnings.
 

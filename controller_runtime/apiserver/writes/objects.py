@@ -14,7 +14,6 @@ from controller_runtime.apiserver.kinds.registry import EVENT, SERVICE, Kind
 from controller_runtime.apiserver.list_options import version_number
 from controller_runtime.apiserver.options import WriteOptions
 from controller_runtime.apiserver.routes import Route
-from controller_runtime.apiserver.rules.definitions.custom_objects import status_applied
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.scale import check_custom_scale, scale_applied, scale_of, scaled
@@ -145,7 +144,7 @@ class Objects:
         if route.sent is SCALE:
             config = scale_applied(kind, config)
         elif kind.definition is not None and route.subresource == "status":
-            config = status_applied(config)
+            config = apply.status_applied(config)
         writer = Writer(options.field_manager, APPLY, route.subresource)
         asked = Asked(content.user, options, warnings, options.dry_run)
         with warned_of(warnings):

@@ -11,15 +11,13 @@ import pytest
 
 from controller_runtime.apiserver.kinds.registry import LEASE, NAMESPACE, NODE, POD, SERVICE, Kind
 from controller_runtime.apiserver.routes import Route
+from controller_runtime.apiserver.rules.selector_fields import check_fields, fields_for_selector, supported_fields
 from controller_runtime.apiserver.rules.strategy import (
-    check_fields,
     check_name,
     deletion_grace,
-    fields_for_selector,
     is_finished,
     prepare_create,
     prepare_update,
-    supported_fields,
 )
 from controller_runtime.apiserver.status import StatusError
 from controller_runtime.apiserver.writes.body import admit

@@ -31,7 +31,6 @@ _DEFINITIONS = 512  # the most to cache, so that definitions that come and go do
 _INT32_MAX = (1 << 31) - 1
 _MISSING: Any = object()
 _BLOCKING = tuple(f"FieldValue{word}" for word in ("NotSupported", "Required", "TooLong", "TooMany", "TypeInvalid"))
-_IDENTITY = ("name", "namespace", "uid", "resourceVersion")
 _UNCHECKED = (
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
     "validation"
@@ -223,12 +222,6 @@ class CustomRules(Rules):
 def conversion_result(conversion: Conversion, obj: Object, kind: Kind) -> Object:
     """Return an object of a kind in the version in which it is stored."""
     return conversion.converted([obj], kind.api_version, kind.stored_version)[0]
-
-
-def status_applied(config: Object) -> dict[str, Any]:
-    """Return a configuration applied to the status of a custom object without the fields that it does not reach."""
-    metadata = {name: value for name, value in config["metadata"].items() if name in _IDENTITY}
-    return {**{name: value for name, value in config.items() if name != "spec"}, "metadata": metadata}
 
 
 def _reached(obj: Object, path: tuple[str, ...]) -> tuple[Any, str]:
