@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +33,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=Path,
         help="where that server writes its audit log, for the tests that read it",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let SIGINT end the programs that tests start, also if a shell runs the tests in the background and ignores it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

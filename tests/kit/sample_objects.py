@@ -28,6 +28,8 @@ _SCHEMA = {
     },
 }
 
+_RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+
 # Fields that a kind needs though its schema does not require them.
 _TOLD: Mapping[str, Mapping[str, Any]] = {
     "persistentvolumeclaims": {
@@ -40,6 +42,12 @@ _TOLD: Mapping[str, Mapping[str, Any]] = {
     "podtemplates": {"template": _TEMPLATE},
     "replicationcontrollers": {"spec": {"selector": _LABELS, "template": _TEMPLATE}},
     "controllerrevisions.apps": {"data": {"a": 1}},
+    "validatingadmissionpolicies.admissionregistration.k8s.io": {
+        "spec": {"matchConstraints": {"resourceRules": [_RULE]}, "validations": [{"expression": "true"}]}
+    },
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io": {
+        "spec": {"policyName": "a", "validationActions": ["Deny"]}
+    },
     "pods": {"spec": {"nodeName": "a", "containers": [_CONTAINER]}},
     "services": {"spec": {"ports": [{"port": 80}]}},
     "daemonsets.apps": {"spec": _WORKLOAD},

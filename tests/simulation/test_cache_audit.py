@@ -32,6 +32,7 @@ class LosingStream:
     stream: Stream
     loses: Callable[[bytes], bool]
     linger: float = 0.0
+    is_bulk: bool = False
 
     @property
     def response(self) -> HTTPResponse:

@@ -220,6 +220,10 @@ func main() {
 		{"v1", "APIGroup", func() object { return &metav1.APIGroup{} }},
 		{"v1", "APIVersions", func() object { return &metav1.APIVersions{} }},
 		{"v1", "DeleteOptions", func() object { return &metav1.DeleteOptions{} }},
+		{"admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy", func() object { return &admissionregistrationv1.MutatingAdmissionPolicy{} }},
+		{"admissionregistration.k8s.io/v1", "MutatingAdmissionPolicyBinding", func() object { return &admissionregistrationv1.MutatingAdmissionPolicyBinding{} }},
+		{"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", func() object { return &admissionregistrationv1.ValidatingAdmissionPolicy{} }},
+		{"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", func() object { return &admissionregistrationv1.ValidatingAdmissionPolicyBinding{} }},
 		{"admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", func() object { return &admissionregistrationv1.MutatingWebhookConfiguration{} }},
 		{"admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", func() object { return &admissionregistrationv1.ValidatingWebhookConfiguration{} }},
 	}

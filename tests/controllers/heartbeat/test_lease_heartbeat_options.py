@@ -106,7 +106,7 @@ def test_the_older_name_of_the_lease_is_the_holders(sim: Simulation) -> None:
         pytest.param({"lease_namespace": "a.b"}, "'a.b' cannot be the name of a namespace", id="no label"),
         pytest.param({"lease_name": ""}, "'' cannot be the name of a lease", id="empty name"),
         pytest.param({"lease_name": "a/b"}, "'a/b' cannot be the name of a lease", id="a path"),
-        pytest.param({"lease_name": "x" * 254}, "no more than 253 bytes", id="long name"),
+        pytest.param({"lease_name": "x" * 254}, "no more than 253 characters", id="long name"),
         pytest.param(
             {"holder_identity": "Me_1", "lease_name": None},
             "'Me_1' cannot be the name of a lease",
