@@ -8,6 +8,12 @@ that fails could otherwise not be removed.
 from __future__ import annotations
 
 from controller_runtime.api.equality import same_json
+from controller_runtime.apiserver.admission.policies.expressions import (
+    MOST_OF_CONDITIONS,
+    Evaluation,
+    Failed,
+    seen_by_expressions,
+)
 from controller_runtime.apiserver.admission.step import EVERY_OPERATION, Attributes, Operation, Step, Surroundings
 from controller_runtime.apiserver.admission.webhooks.calling import call
 from controller_runtime.apiserver.admission.webhooks.hooks import Hook, Hooks
@@ -38,7 +44,17 @@ class _Webhooks(Step):
         return self._hooks.are_none()
 
     def _seen_as(self, hook: Hook, attributes: Attributes) -> Kind | None:
-        return called_as(self._storage, self._around.kinds(), hook, attributes)
+        """Return the kind in whose version a webhook sees a write; None if it is not called."""
+        seen_as = called_as(self._storage, self._around.kinds(), hook, attributes)
+        if seen_as is None or not hook.conditions:
+            return seen_as
+        bindings = seen_by_expressions(self._storage, attributes, seen_as, namespace=False)
+        try:
+            return seen_as if Evaluation(bindings, MOST_OF_CONDITIONS).are_met(hook.conditions) else None
+        except Failed as error:
+            if hook.ignores_failures:
+                return None
+            raise attributes.refused(str(error)) from error
 
 
 class MutatingAdmissionWebhook(_Webhooks):

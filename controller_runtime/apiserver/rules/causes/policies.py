@@ -17,6 +17,7 @@ from controller_runtime.apiserver.cel.admission import (
 from controller_runtime.apiserver.cel.declarations import Environment
 from controller_runtime.apiserver.cel.types import DYN, Type
 from controller_runtime.apiserver.rules.causes.basic import each, given_one_of
+from controller_runtime.apiserver.rules.causes.expressions import expression, match_conditions, not_compiled
 from controller_runtime.apiserver.rules.causes.hooks import rule_causes
 from controller_runtime.apiserver.rules.causes.selectors import label_selector
 from controller_runtime.apiserver.rules.rules import Object, part
@@ -26,7 +27,6 @@ from controller_runtime.apiserver.rules.validation import (
     invalid,
     not_supported,
     required,
-    too_many,
 )
 from controller_runtime.apiserver.status import Cause
 
@@ -37,7 +37,6 @@ _NO_LABEL = (
     "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
     "'[a-z]([-a-z0-9]*[a-z0-9])?')"
 )
-_MOST_CONDITIONS = 64
 _MOST_ANNOTATIONS = 20
 _IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*", re.ASCII)
 _RESERVED = frozenset(
@@ -65,7 +64,7 @@ def policy(obj: Object) -> Iterator[Cause]:
         yield from _variable(variable, f"spec.variables[{index}]", environment, known)
     if known:
         environment, told = (with_policy_variables(one, known) for one in (environment, told))
-    yield from _conditions(spec.get("matchConditions") or (), environment)
+    yield from match_conditions(spec.get("matchConditions") or (), "spec.matchConditions", environment)
     validations, annotations = spec.get("validations") or (), spec.get("auditAnnotations") or ()
     if not validations and not annotations:
         text = "validations or auditAnnotations must contain at least one item"
@@ -124,39 +123,7 @@ def _variable(variable: Object, place: str, environment: Environment, known: dic
         known[name] = compiled(text, with_policy_variables(environment, known)).type
     except NotCompiled as error:
         known[name] = DYN
-        yield _not_compiled(f"{place}.expression", text, error)
-
-
-def _not_compiled(place: str, text: str, error: NotCompiled) -> Cause:
-    if error.is_internal:
-        return Cause("InternalError", f"Internal error: {error}", place)
-    return invalid(place, text, str(error))
-
-
-def _expression(text: str, place: str, environment: Environment, *wanted: Type) -> Iterator[Cause]:
-    try:
-        compiled(text, environment, wanted)
-    except NotCompiled as error:
-        yield _not_compiled(place, text, error)
-
-
-def _conditions(conditions: Sequence[Object], environment: Environment) -> Iterator[Cause]:
-    if len(conditions) > _MOST_CONDITIONS:
-        yield too_many("spec.matchConditions", len(conditions), _MOST_CONDITIONS)
-    seen = set()
-    for index, condition in enumerate(conditions):
-        place, name, text = f"spec.matchConditions[{index}]", condition.get("name", ""), condition.get("expression", "")
-        if not text.strip():
-            yield required(f"{place}.expression")
-        else:
-            yield from _expression(text, f"{place}.expression", environment, types.BOOL)
-        if not name:
-            yield required(f"{place}.name")
-        elif name in seen:
-            yield duplicate(f"{place}.name", name)
-        else:
-            seen.add(name)
-            yield from each(qualified_name_problems, name, f"{place}.name")
+        yield not_compiled(f"{place}.expression", text, error)
 
 
 def _validation(validation: Object, place: str, environment: Environment, told: Environment) -> Iterator[Cause]:
@@ -164,11 +131,11 @@ def _validation(validation: Object, place: str, environment: Environment, told: 
     if not text.strip():
         yield required(f"{place}.expression", "expression is not specified")
     else:
-        yield from _expression(text, f"{place}.expression", environment, types.BOOL)
+        yield from expression(text, f"{place}.expression", environment, types.BOOL)
     if made and not made.strip():
         yield invalid(f"{place}.messageExpression", made, "must be non-empty if specified")
     elif made:
-        yield from _expression(made, f"{place}.messageExpression", told, types.STRING)
+        yield from expression(made, f"{place}.messageExpression", told, types.STRING)
     if message and not message.strip():
         yield invalid(f"{place}.message", message, "must be non-empty if specified")
     elif "\n" in message.strip():
@@ -190,7 +157,7 @@ def _annotations(name: str, annotations: Sequence[Object], environment: Environm
         if not text.strip():
             yield required(f"{place}.valueExpression", "valueExpression is not specified")
         else:
-            yield from _expression(text, f"{place}.valueExpression", environment, types.STRING, types.NULL)
+            yield from expression(text, f"{place}.valueExpression", environment, types.STRING, types.NULL)
         if key in seen:
             yield duplicate(f"{place}.key", key)
         seen.add(key)
