@@ -14,6 +14,7 @@ from controller_runtime.apiserver.admission.policies.expressions import (
     Failed,
     seen_by_expressions,
 )
+from controller_runtime.apiserver.admission.reinvocation import Reinvocations
 from controller_runtime.apiserver.admission.step import EVERY_OPERATION, Attributes, Operation, Step, Surroundings
 from controller_runtime.apiserver.admission.webhooks.calling import call
 from controller_runtime.apiserver.admission.webhooks.hooks import Hook, Hooks
@@ -60,7 +61,7 @@ class _Webhooks(Step):
 class MutatingAdmissionWebhook(_Webhooks):
     """Webhooks are called one after the other, each with the object as the one before has left it.
 
-    A webhook with `reinvocationPolicy: IfNeeded` is called a second time, if one that came after it changed the object.
+    A webhook with `reinvocationPolicy: IfNeeded` is called a second time, if the object changed after it was called.
     """
 
     name = "MutatingAdmissionWebhook"
@@ -70,10 +71,10 @@ class MutatingAdmissionWebhook(_Webhooks):
         rounds = attributes.rounds
         if attributes.kind.group == _EXEMPT or rounds is None:
             return attributes.obj
-        # The webhooks that may be called again and were called, and those of them after which the object has changed.
-        called, due = rounds.notes.setdefault(self.name, (set[str](), set[str]()))
+        again = Reinvocations.of(rounds, self.name)
+        again.begin(attributes.obj)
         for hook in self._hooks.present():
-            if rounds.is_second and hook.uid not in due:
+            if not again.is_due(hook.uid):
                 continue
             seen_as = self._seen_as(hook, attributes)
             if seen_as is None:
@@ -81,11 +82,10 @@ class MutatingAdmissionWebhook(_Webhooks):
             obj = self._changed(hook, attributes, seen_as)
             if obj is not attributes.obj:
                 attributes = attributes._replace(obj=obj)
-                due |= called
-                called.clear()
-                rounds.is_second_wanted = bool(due) or rounds.is_second_wanted
+                again.note_change()
             if hook.content.get("reinvocationPolicy") == "IfNeeded":
-                called.add(hook.uid)
+                again.note_call(hook.uid)
+        again.end(attributes.obj)
         return attributes.obj
 
     def _changed(self, hook: Hook, attributes: Attributes, seen_as: Kind) -> Object:

@@ -52,16 +52,16 @@ def policy(obj: Object) -> Iterator[Cause]:
     spec = part(obj, "spec")
     yield from given_one_of(spec.get("failurePolicy"), ("Fail", "Ignore"), "spec.failurePolicy")
     if (kind := spec.get("paramKind")) is not None:
-        yield from _param_kind(kind)
+        yield from param_kind(kind)
     if spec.get("matchConstraints") is None:
         yield required("spec.matchConstraints")
     else:
-        yield from _matches(spec["matchConstraints"], "spec.matchConstraints", needs_rules=True)
+        yield from matches(spec["matchConstraints"], "spec.matchConstraints", needs_rules=True)
     environment = admission_environment(has_params=kind is not None)
     told = admission_environment(has_params=kind is not None, has_authorizer=False)
     known: dict[str, Type] = {}
-    for index, variable in enumerate(spec.get("variables") or ()):
-        yield from _variable(variable, f"spec.variables[{index}]", environment, known)
+    for index, one in enumerate(spec.get("variables") or ()):
+        yield from variable(one, f"spec.variables[{index}]", environment, known)
     if known:
         environment, told = (with_policy_variables(one, known) for one in (environment, told))
     yield from match_conditions(spec.get("matchConditions") or (), "spec.matchConditions", environment)
@@ -81,7 +81,8 @@ def policy_change(old: Object, new: Object) -> Iterator[Cause]:
     return iter(()) if part(old, "spec") == part(new, "spec") else policy(new)
 
 
-def _param_kind(kind: Object) -> Iterator[Cause]:
+def param_kind(kind: Object) -> Iterator[Cause]:
+    """Return the faults of the kind of a policy's parameters."""
     place, version, name = "spec.paramKind", kind.get("apiVersion", ""), kind.get("kind", "")
     if not version:
         yield required(f"{place}.apiVersion")
@@ -93,7 +94,7 @@ def _param_kind(kind: Object) -> Iterator[Cause]:
         yield invalid(f"{place}.kind", name, f"may have mixed case, but should otherwise match: {_NO_LABEL}")
 
 
-def _matches(found: Object, place: str, *, needs_rules: bool) -> Iterator[Cause]:
+def matches(found: Object, place: str, *, needs_rules: bool) -> Iterator[Cause]:
     """Return the faults of what says which writes are matched."""
     yield from given_one_of(found.get("matchPolicy"), ("Equivalent", "Exact"), f"{place}.matchPolicy")
     for field in ("namespaceSelector", "objectSelector"):
@@ -109,9 +110,9 @@ def _matches(found: Object, place: str, *, needs_rules: bool) -> Iterator[Cause]
             yield from rule_causes(rule, here)
 
 
-def _variable(variable: Object, place: str, environment: Environment, known: dict[str, Type]) -> Iterator[Cause]:
+def variable(given: Object, place: str, environment: Environment, known: dict[str, Type]) -> Iterator[Cause]:
     """Return the faults of a variable, which may use those before it, and note its type in `known`."""
-    name, text = variable.get("name", ""), variable.get("expression", "")
+    name, text = given.get("name", ""), given.get("expression", "")
     if not name.strip():
         yield required(f"{place}.name", "name is not specified")
     elif not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
@@ -172,13 +173,14 @@ def binding(obj: Object) -> Iterator[Cause]:
     else:
         yield from each(subdomain_problems, name, "spec.policyName")
     if (ref := spec.get("paramRef")) is not None:
-        yield from _param_ref(ref)
+        yield from param_ref(ref)
     if spec.get("matchResources") is not None:
-        yield from _matches(spec["matchResources"], "spec.matchResources", needs_rules=False)
+        yield from matches(spec["matchResources"], "spec.matchResources", needs_rules=False)
     yield from _actions(spec.get("validationActions") or ())
 
 
-def _param_ref(ref: Object) -> Iterator[Cause]:
+def param_ref(ref: Object) -> Iterator[Cause]:
+    """Return the faults of a binding's reference to parameters."""
     place = "spec.paramRef"
     if ref.get("name") and ref.get("selector") is not None:
         yield forbidden(f"{place}.name", "name and selector are mutually exclusive")
