@@ -11,6 +11,7 @@ from collections.abc import Collection
 from controller_runtime.apiserver.admission.limit_ranger import LimitRanger
 from controller_runtime.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from controller_runtime.apiserver.admission.pods import DefaultTolerationSeconds, Priority
+from controller_runtime.apiserver.admission.policies.mutating import MutatingAdmissionPolicy
 from controller_runtime.apiserver.admission.policies.steps import ValidatingAdmissionPolicy
 from controller_runtime.apiserver.admission.resource_quota import ResourceQuota
 from controller_runtime.apiserver.admission.service_account import ServiceAccount
@@ -34,6 +35,7 @@ _STEPS: tuple[type[Step], ...] = (
     DefaultTolerationSeconds,
     StorageObjectInUseProtection,
     RuntimeClass,
+    MutatingAdmissionPolicy,
     MutatingAdmissionWebhook,
     ValidatingAdmissionPolicy,
     ValidatingAdmissionWebhook,

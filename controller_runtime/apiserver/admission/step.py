@@ -163,11 +163,15 @@ class Surroundings:
         caller: Calls webhooks.
         redecode: Reads an object again that a step has changed freely.
         patched: Applies the patch of a webhook.
+        patched_by_policy: Applies the JSON patch of a policy.
+        applied_by_policy: Applies the configuration of a policy.
     """
 
     host: Host
     redecode: Redecode
     patched: Patched
+    patched_by_policy: Patched
+    applied_by_policy: Callable[[Kind, Object, Object], Object]
     kinds: Callable[[], Kinds] = lambda: KINDS
     caller: Caller = attrs.field(factory=Nowhere)
 

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from controller_runtime.apiserver.cel import types
 from controller_runtime.apiserver.cel.declarations import Environment
 from controller_runtime.apiserver.cel.errors import CompileError, InstantiationError
+from controller_runtime.apiserver.cel.library import jsonpatch
 from controller_runtime.apiserver.cel.library.authorization import AUTHORIZER, RESOURCE
 from controller_runtime.apiserver.cel.library.libraries import LIBRARIES
 from controller_runtime.apiserver.cel.program import Program, compile_expression
@@ -82,19 +83,62 @@ NAMESPACE = _object(
 """The type of `namespaceObject`."""
 
 
+class _OpenFields(Mapping[str, Field]):
+    """The fields of an object that has one of each name.
+
+    Args:
+        known: The types of the fields that have one.
+        other: The type of all others.
+    """
+
+    def __init__(self, known: Mapping[str, Type], other: Type) -> None:
+        self._known, self._other = known, other
+
+    def __getitem__(self, name: str) -> Field:
+        return Field(self._known.get(name, self._other), name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+_ANY_FIELDS = _OpenFields({}, DYN)
+_PATCH_FIELDS = _OpenFields({"op": STRING, "path": STRING, "from": STRING, "value": DYN}, types.opaque(""))
+CONFIGURATION = types.object_of("Object", _ANY_FIELDS)
+"""The type of the configuration that a policy applies."""
+JSON_PATCH = types.object_of("JSONPatch", _PATCH_FIELDS)
+"""The type of one operation of a policy's JSON patch."""
+
+
+def _made_by_patches(name: str) -> Type | None:
+    """Return a type whose values the expressions of mutations can make; see `Environment.structures`."""
+    if name == CONFIGURATION.name:
+        return CONFIGURATION
+    if name == JSON_PATCH.name:
+        return JSON_PATCH
+    return types.object_of(name, _ANY_FIELDS) if name.startswith("Object.") else None
+
+
 @cache
-def admission_environment(*, has_params: bool = False, has_authorizer: bool = True) -> Environment:
+def admission_environment(
+    *, has_params: bool = False, has_authorizer: bool = True, has_patches: bool = False
+) -> Environment:
     """Return the environment of expressions about writes.
 
     Args:
         has_params: Whether there is a variable `params`.
         has_authorizer: Whether there are `authorizer` and `authorizer.requestResource`; messages have none.
+        has_patches: Whether it can make the configurations and patches of mutations.
     """
     variables = {"object": DYN, "oldObject": DYN, "namespaceObject": NAMESPACE, "request": REQUEST}
     if has_params:
         variables["params"] = DYN
     if has_authorizer:
         variables |= {"authorizer": AUTHORIZER, "authorizer.requestResource": RESOURCE}
+    if has_patches:
+        return Environment(variables, (*LIBRARIES, jsonpatch.JSON_PATCH), _made_by_patches)
     return Environment(variables, LIBRARIES)
 
 

@@ -280,6 +280,8 @@ class _Parser(Cursor):
         while self.accept("."):
             name += f".{self.take().text}"
         place = self.take().offset
+        if self.next.kind == END:
+            self.unexpected("{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}")
         return StructureLiteral(place, name, self._arguments("}", self._field, trailing=True))
 
     def _field(self) -> StructureField:

@@ -268,6 +268,8 @@ _hooks = partial(
 )
 MUTATING_HOOKS = _hooks(kind="MutatingWebhookConfiguration", plural="mutatingwebhookconfigurations")
 VALIDATING_HOOKS = _hooks(kind="ValidatingWebhookConfiguration", plural="validatingwebhookconfigurations")
+MUTATING_POLICY = _hooks(kind="MutatingAdmissionPolicy", plural="mutatingadmissionpolicies")
+MUTATING_POLICY_BINDING = _hooks(kind="MutatingAdmissionPolicyBinding", plural="mutatingadmissionpolicybindings")
 VALIDATING_POLICY = _hooks(kind="ValidatingAdmissionPolicy", plural="validatingadmissionpolicies", subresources=_STATUS)
 VALIDATING_POLICY_BINDING = _hooks(kind="ValidatingAdmissionPolicyBinding", plural="validatingadmissionpolicybindings")
 
@@ -286,11 +288,10 @@ KINDS = Kinds(
         *_APPS,
         NEW_EVENT,
         *_REVIEWS,
-        *(CRON_JOB, JOB),
-        INGRESS,
-        DISRUPTION_BUDGET,
+        *(CRON_JOB, JOB, INGRESS, DISRUPTION_BUDGET),
         *_RBAC,
-        *(MUTATING_HOOKS, VALIDATING_POLICY, VALIDATING_POLICY_BINDING, VALIDATING_HOOKS),
+        *(MUTATING_POLICY, MUTATING_POLICY_BINDING, MUTATING_HOOKS),
+        *(VALIDATING_POLICY, VALIDATING_POLICY_BINDING, VALIDATING_HOOKS),
         DEFINITION,
         LEASE,
         LEASE_CANDIDATE,

@@ -49,6 +49,8 @@ _RULES: Mapping[Kind, Rules] = {
     kinds.ROLE: rbac.RoleRules(namespaced=True),
     kinds.MUTATING_HOOKS: HookRules(),
     kinds.VALIDATING_HOOKS: HookRules(),
+    kinds.MUTATING_POLICY: PolicyBindingRules(),
+    kinds.MUTATING_POLICY_BINDING: PolicyBindingRules(),
     kinds.VALIDATING_POLICY: workload_rules.SpecRules(),
     kinds.VALIDATING_POLICY_BINDING: PolicyBindingRules(),
     kinds.DEFINITION: DefinitionRules(),

@@ -70,6 +70,9 @@ _UNSHOWN: Mapping[str, StoredForm] = {
     f"{_HOOKS}ValidatingAdmissionPolicySpec": StoredForm(
         {"failurePolicy": "Fail"}, dict.fromkeys(("validations", "auditAnnotations", "matchConditions", "variables"))
     ),
+    f"{_HOOKS}MutatingAdmissionPolicySpec": StoredForm(
+        {"failurePolicy": "Fail"}, dict.fromkeys(("mutations", "matchConditions", "variables"))
+    ),
     f"{_HOOKS}ValidatingAdmissionPolicyBindingSpec": StoredForm({}, {"validationActions": None}),
     f"{_HOOKS}MatchResources": StoredForm(
         {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}},

@@ -21,6 +21,7 @@ from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.webhooks.caller import Caller
 from controller_runtime.apiserver.writes.addresses import Addresses
 from controller_runtime.apiserver.writes.body import admit
+from controller_runtime.apiserver.writes.policy_patches import applied_by_policy, patched_by_policy
 from controller_runtime.apiserver.writes.quota_counts import QuotaCounts
 from controller_runtime.apiserver.writes.webhook_patches import patched_by_webhook
 from controller_runtime.core.host import Host
@@ -60,7 +61,7 @@ class Admitting:
         kinds: Callable[[], Kinds] = lambda: KINDS,
     ) -> None:
         self._addresses = Addresses(host, storage)
-        around = Surroundings(host, _redecoded, patched_by_webhook, kinds)
+        around = Surroundings(host, _redecoded, patched_by_webhook, patched_by_policy, applied_by_policy, kinds)
         if caller is None:
             disabled = {*disabled, *WEBHOOKS}
             enabled = {*enabled} - {*WEBHOOKS}

@@ -127,6 +127,15 @@ def reread(kind: Kind, obj: Mapping[str, Any], old: Mapping[str, Any]) -> dict[s
     return _shaped(kind, obj, old)[0]
 
 
+def strictly_reread(kind: Kind, obj: Mapping[str, Any], old: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return an object that a policy has changed, as `reread` does, and the fields that its kind does not have.
+
+    Raises:
+        Misshapen: A value has the wrong type.
+    """
+    return _shaped(kind, obj, old)
+
+
 def configuration(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Place]]:
     """Return the fields that a client applies, in stored form, and the paths of those that the kind does not have.
 

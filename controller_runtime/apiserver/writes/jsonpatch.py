@@ -39,6 +39,10 @@ class Missing(Inapplicable):
     """The place at which the operation is to be applied is not there."""
 
 
+class MissingKey(Missing):
+    """The container is there, and the member is not that is to be removed."""
+
+
 class Operation(msgspec.Struct, gc=False):
     """One operation of a patch.
 
@@ -164,7 +168,7 @@ class Patched:
         container, step = self._container(pointer)
         if type(container) is dict:
             if step not in container:
-                raise Missing(f"there is no {step!r}")
+                raise MissingKey(f"there is no {step!r}")
             del container[step]
             return
         _child(container, step)

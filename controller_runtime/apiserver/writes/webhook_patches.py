@@ -12,9 +12,16 @@ from controller_runtime.apiserver.bounds import MOST_VALUES, values_in
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.shape import Misshapen
-from controller_runtime.apiserver.status import StatusError, internal
+from controller_runtime.apiserver.status import internal
 from controller_runtime.apiserver.writes.body import reread
-from controller_runtime.apiserver.writes.jsonpatch import MAX_OPERATIONS, Inapplicable, Missing, Operation, Patched
+from controller_runtime.apiserver.writes.jsonpatch import (
+    MAX_OPERATIONS,
+    Inapplicable,
+    Missing,
+    MissingKey,
+    Operation,
+    Patched,
+)
 from controller_runtime.apiserver.writes.jsonpatch import operations_in as read
 
 _KNOWN = ("add", "replace", "remove", "copy", "move", "test")
@@ -37,7 +44,7 @@ def patched_by_webhook(kind: Kind, shown: Object, operations: Sequence[Any]) -> 
         try:
             patched.apply(step)
         except Inapplicable as error:
-            raise _refused(step, error) from error
+            raise internal(words_for(step, error)) from error
     if type(patched.root) is not dict:
         raise internal("couldn't get version/kind; json parse error: the patch leaves no object")
     if values_in(msgspec.json.encode(patched.root)) > MOST_VALUES:
@@ -48,15 +55,17 @@ def patched_by_webhook(kind: Kind, shown: Object, operations: Sequence[Any]) -> 
         raise internal(str(error)) from error
 
 
-def _refused(step: Operation, error: Inapplicable) -> StatusError:
+def words_for(step: Operation, error: Inapplicable) -> str:
+    """Return why an operation cannot be applied."""
     op, path = step.op or "", step.path or ""
     if op not in _KNOWN:
-        return internal(f"Unexpected kind: {op or 'unknown'}")
+        return f"Unexpected kind: {'unknown' if step.op is None else op}"
     if op == "test":
-        return internal(f"testing value {path} failed: test failed")
-    if op == "remove" and isinstance(error, Missing):
+        return f"testing value {path} failed: test failed"
+    if isinstance(error, MissingKey):
         key = path.rpartition("/")[2]
-        return internal(f"error in remove for path: '{path}': Unable to remove nonexistent key: {key}: missing value")
+        return f"error in remove for path: '{path}': Unable to remove nonexistent key: {key}: missing value"
     if isinstance(error, Missing):
-        return internal(f'{op} operation does not apply: doc is missing path: "{path}": missing value')
-    return internal(f"{op} operation does not apply: {error}")
+        shown = path if op == "replace" else f'"{path}"'
+        return f"{op} operation does not apply: doc is missing path: {shown}: missing value"
+    return f"{op} operation does not apply: {error}"

@@ -55,6 +55,15 @@ def _judged(ask: Asking) -> Any:
     return ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}})[0]
 
 
+def _mutated(ask: Asking) -> Any:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+    mutation = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{data: {'a': 'b'}}"}}
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "reinvocationPolicy": "Never", "mutations": [mutation]}
+    ask.ok("POST", f"{ROOT}/mutatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
+    ask.ok("POST", f"{ROOT}/mutatingadmissionpolicybindings", {"metadata": {"name": "b"}, "spec": {"policyName": "p"}})
+    return ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}})[1].get("data")
+
+
 # What a step does, and what is seen without it.
 DOES: dict[str, tuple[Callable[[Asking], Any], Any, Any]] = {
     "NamespaceLifecycle": (lambda ask: ask("POST", PODS.replace("default", "nowhere"), pod("p"))[0], 404, 201),
@@ -69,6 +78,7 @@ DOES: dict[str, tuple[Callable[[Asking], Any], Any, Any]] = {
         None,
     ),
     "RuntimeClass": (lambda ask: ask("POST", PODS, pod("p", runtimeClassName="none"))[0], 403, 201),
+    "MutatingAdmissionPolicy": (_mutated, {"a": "b"}, None),
     "MutatingAdmissionWebhook": (lambda ask: _called(ask, "Mutating"), 500, 201),
     "ValidatingAdmissionPolicy": (_judged, 422, 201),
     "ValidatingAdmissionWebhook": (lambda ask: _called(ask, "Validating"), 500, 201),

@@ -14,9 +14,15 @@ from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
 
 ROOT = "/apis/admissionregistration.k8s.io/v1"
-ANSWERS = Path(__file__).resolve().parents[2] / "data" / "policies" / "writes-1.36.jsonl"
-RECORDED = [json.loads(line) for line in ANSWERS.read_text(encoding="utf-8").splitlines()]
+ANSWERS = Path(__file__).resolve().parents[2] / "data" / "policies"
+RECORDED = [
+    json.loads(line)
+    for name in ("writes-1.36.jsonl", "mutating-writes-1.36.jsonl")
+    for line in (ANSWERS / name).read_text(encoding="utf-8").splitlines()
+]
 PLURALS = {
+    "MutatingAdmissionPolicy": "mutatingadmissionpolicies",
+    "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
 }

@@ -12,13 +12,15 @@ from controller_runtime.api.selectors import LabelSelector
 from controller_runtime.apiserver.admission.webhooks.hooks import Hook
 from controller_runtime.apiserver.cel import types
 from controller_runtime.apiserver.cel.admission import (
+    CONFIGURATION,
+    JSON_PATCH,
     NotCompiled,
     admission_environment,
     compiled,
     with_policy_variables,
 )
 from controller_runtime.apiserver.cel.program import Program
-from controller_runtime.apiserver.kinds.registry import VALIDATING_POLICY, VALIDATING_POLICY_BINDING
+from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored
@@ -46,6 +48,14 @@ class Validation:
 
 
 @attrs.frozen
+class Mutation:
+    """One mutation of a policy: its expression, and whether it makes a JSON patch, or else a configuration."""
+
+    program: Program
+    is_patch: bool
+
+
+@attrs.frozen
 class Binding:
     """A binding of a policy."""
 
@@ -66,6 +76,7 @@ class Policy:
         variables: Its variables.
         conditions: Its match conditions.
         validations: Its validations.
+        mutations: Its mutations.
         annotations: Its audit annotations: keys and expressions.
         problem: Why it cannot be evaluated; empty if it can.
     """
@@ -77,6 +88,7 @@ class Policy:
     variables: Mapping[str, Program] = attrs.field(factory=dict)
     conditions: Sequence[Program] = ()
     validations: Sequence[Validation] = ()
+    mutations: Sequence[Mutation] = ()
     annotations: Sequence[tuple[str, Program]] = ()
     problem: str = ""
 
@@ -87,38 +99,39 @@ class Policy:
 
 
 class Policies:
-    """Reads policies and bindings; again only when one of them was written.
+    """Reads policies of one kind and their bindings; again only when one of them was written.
 
     Args:
         host: Provides a lock.
         storage: The policies and bindings.
+        kind: The kind of the policies.
+        binding_kind: The kind of their bindings.
 
     Threads: any.
     """
 
-    def __init__(self, host: Host, storage: Storage) -> None:
+    def __init__(self, host: Host, storage: Storage, kind: Kind, binding_kind: Kind) -> None:
         self._storage = storage
+        self._resource, self._binding_resource = kind.resource, binding_kind.resource
         # Guards the field below: the versions of the last writes of policies and bindings, and the policies as of then.
         self._lock = host.lock("apiserver/policies")
         self._known: tuple[tuple[int, ...], Sequence[Policy]] = ((), ())
 
     def are_none(self) -> bool:
         """Return whether no policy can be bound, as there are no policies or no bindings."""
-        return self._storage.is_empty(VALIDATING_POLICY.resource) or self._storage.is_empty(
-            VALIDATING_POLICY_BINDING.resource
-        )
+        return self._storage.is_empty(self._resource) or self._storage.is_empty(self._binding_resource)
 
     def present(self) -> Sequence[Policy]:
         """Return the policies that have bindings, by name."""
-        changed = self._storage.last_changes((VALIDATING_POLICY.resource, VALIDATING_POLICY_BINDING.resource))
+        changed = self._storage.last_changes((self._resource, self._binding_resource))
         with self._lock:
             if self._known[0] == changed:
                 return self._known[1]
         bindings: dict[str, list[Binding]] = {}
-        for item in self._storage.read(VALIDATING_POLICY_BINDING.resource).items:
+        for item in self._storage.read(self._binding_resource).items:
             spec = item.decode()["spec"]
             bindings.setdefault(spec["policyName"], []).append(_binding(item.name, spec))
-        items = self._storage.read(VALIDATING_POLICY.resource).items
+        items = self._storage.read(self._resource).items
         policies = [policy_of(item, bindings[item.name]) for item in items if item.name in bindings]
         with self._lock:
             self._known = changed, policies
@@ -179,8 +192,18 @@ def _compiled(policy: Policy) -> Policy:
             for condition in spec.get("matchConditions") or ()
         ],
         validations=validations,
+        mutations=[_mutation(one, has_params, variables) for one in spec.get("mutations") or ()],
         annotations=[
             (one["key"], compiled(one["valueExpression"], told, (types.STRING, types.NULL)))
             for one in spec.get("auditAnnotations") or ()
         ],
     )
+
+
+def _mutation(content: Mapping[str, Any], has_params: bool, variables: Mapping[str, Program]) -> Mutation:
+    known = {name: program.type for name, program in variables.items()}
+    environment = with_policy_variables(admission_environment(has_params=has_params, has_patches=True), known)
+    is_patch = content["patchType"] == "JSONPatch"
+    text = content["jsonPatch" if is_patch else "applyConfiguration"]["expression"]
+    result = types.list_of(JSON_PATCH) if is_patch else CONFIGURATION
+    return Mutation(compiled(text, environment, (result,)), is_patch)

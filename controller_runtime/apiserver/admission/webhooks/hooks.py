@@ -11,6 +11,9 @@ from typing import Any
 import attrs
 
 from controller_runtime.api.selectors import LabelSelector
+from controller_runtime.apiserver.cel import types
+from controller_runtime.apiserver.cel.admission import admission_environment, compiled
+from controller_runtime.apiserver.cel.program import Program
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored
@@ -32,6 +35,7 @@ class Hook:
         namespaces: Selects the namespaces of objects.
         objects: Selects objects.
         target: Where it is; None if its certificates cannot be read.
+        conditions: The conditions under which it is called.
     """
 
     uid: str
@@ -40,6 +44,7 @@ class Hook:
     namespaces: LabelSelector
     objects: LabelSelector
     target: Target | None
+    conditions: Sequence[Program] = ()
 
     @property
     def ignores_failures(self) -> bool:
@@ -102,6 +107,10 @@ def _hooks_in(item: Stored) -> list[Hook]:
                 _selector(content.get("namespaceSelector")),
                 _selector(content.get("objectSelector")),
                 _target(content["clientConfig"]),
+                [
+                    compiled(condition["expression"], admission_environment(), (types.BOOL,))
+                    for condition in content.get("matchConditions") or ()
+                ],
             )
         )
     return found

@@ -8,6 +8,13 @@ that fails could otherwise not be removed.
 from __future__ import annotations
 
 from controller_runtime.api.equality import same_json
+from controller_runtime.apiserver.admission.policies.expressions import (
+    MOST_OF_CONDITIONS,
+    Evaluation,
+    Failed,
+    seen_by_expressions,
+)
+from controller_runtime.apiserver.admission.reinvocation import Reinvocations
 from controller_runtime.apiserver.admission.step import EVERY_OPERATION, Attributes, Operation, Step, Surroundings
 from controller_runtime.apiserver.admission.webhooks.calling import call
 from controller_runtime.apiserver.admission.webhooks.hooks import Hook, Hooks
@@ -38,13 +45,23 @@ class _Webhooks(Step):
         return self._hooks.are_none()
 
     def _seen_as(self, hook: Hook, attributes: Attributes) -> Kind | None:
-        return called_as(self._storage, self._around.kinds(), hook, attributes)
+        """Return the kind in whose version a webhook sees a write; None if it is not called."""
+        seen_as = called_as(self._storage, self._around.kinds(), hook, attributes)
+        if seen_as is None or not hook.conditions:
+            return seen_as
+        bindings = seen_by_expressions(self._storage, attributes, seen_as, namespace=False)
+        try:
+            return seen_as if Evaluation(bindings, MOST_OF_CONDITIONS).are_met(hook.conditions) else None
+        except Failed as error:
+            if hook.ignores_failures:
+                return None
+            raise attributes.refused(str(error)) from error
 
 
 class MutatingAdmissionWebhook(_Webhooks):
     """Webhooks are called one after the other, each with the object as the one before has left it.
 
-    A webhook with `reinvocationPolicy: IfNeeded` is called a second time, if one that came after it changed the object.
+    A webhook with `reinvocationPolicy: IfNeeded` is called a second time, if the object changed after it was called.
     """
 
     name = "MutatingAdmissionWebhook"
@@ -54,10 +71,10 @@ class MutatingAdmissionWebhook(_Webhooks):
         rounds = attributes.rounds
         if attributes.kind.group == _EXEMPT or rounds is None:
             return attributes.obj
-        # The webhooks that may be called again and were called, and those of them after which the object has changed.
-        called, due = rounds.notes.setdefault(self.name, (set[str](), set[str]()))
+        again = Reinvocations.of(rounds, self.name)
+        again.begin(attributes.obj)
         for hook in self._hooks.present():
-            if rounds.is_second and hook.uid not in due:
+            if not again.is_due(hook.uid):
                 continue
             seen_as = self._seen_as(hook, attributes)
             if seen_as is None:
@@ -65,11 +82,10 @@ class MutatingAdmissionWebhook(_Webhooks):
             obj = self._changed(hook, attributes, seen_as)
             if obj is not attributes.obj:
                 attributes = attributes._replace(obj=obj)
-                due |= called
-                called.clear()
-                rounds.is_second_wanted = bool(due) or rounds.is_second_wanted
+                again.note_change()
             if hook.content.get("reinvocationPolicy") == "IfNeeded":
-                called.add(hook.uid)
+                again.note_call(hook.uid)
+        again.end(attributes.obj)
         return attributes.obj
 
     def _changed(self, hook: Hook, attributes: Attributes, seen_as: Kind) -> Object:

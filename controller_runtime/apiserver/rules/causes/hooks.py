@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from controller_runtime.api.names import qualified_name_problems, service_name_problems, subdomain_problems
+from controller_runtime.api.names import service_name_problems, subdomain_problems
+from controller_runtime.apiserver.cel.admission import admission_environment
 from controller_runtime.apiserver.rules.causes.basic import each, given_one_of
 from controller_runtime.apiserver.rules.causes.client_configs import client_config
+from controller_runtime.apiserver.rules.causes.expressions import match_conditions
 from controller_runtime.apiserver.rules.causes.selectors import label_selector
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.validation import (
@@ -16,14 +18,12 @@ from controller_runtime.apiserver.rules.validation import (
     invalid,
     not_supported,
     required,
-    too_many,
 )
 from controller_runtime.apiserver.status import Cause
 
 _HARMLESS = ("None", "NoneOnDryRun")
 _REVIEWS = ("v1", "v1beta1")
 _LONGEST = 30  # seconds
-_MOST_CONDITIONS = 64
 _SEGMENTS = 3
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "failurePolicy": ("Fail", "Ignore"),
@@ -65,7 +65,8 @@ def _hook(hook: Hook, place: str) -> Iterator[Cause]:
         yield from label_selector(hook.get(field), f"{place}.{field}")
     yield from _word(hook, "reinvocationPolicy", ("IfNeeded", "Never"), place)
     yield from client_config(hook.get("clientConfig") or {}, f"{place}.clientConfig")
-    yield from _conditions(hook.get("matchConditions") or (), f"{place}.matchConditions")
+    conditions = hook.get("matchConditions") or ()
+    yield from match_conditions(conditions, f"{place}.matchConditions", admission_environment())
 
 
 def _word(hook: Hook, field: str, words: tuple[str, ...], place: str) -> Iterator[Cause]:
@@ -143,20 +144,3 @@ def _resources(resources: Sequence[str], place: str) -> Iterator[Cause]:
     if "*" in resources and is_alone:
         text = "if '*' is present, must not specify other resources without subresources"
         yield invalid(place, list(resources), text)
-
-
-def _conditions(conditions: Sequence[Object], place: str) -> Iterator[Cause]:
-    if len(conditions) > _MOST_CONDITIONS:
-        yield too_many(place, len(conditions), _MOST_CONDITIONS)
-    seen = set()
-    for index, condition in enumerate(conditions):
-        field, name = f"{place}[{index}]", condition.get("name", "")
-        if not condition.get("expression", "").strip():
-            yield required(f"{field}.expression")
-        if not name:
-            yield required(f"{field}.name")
-        elif name in seen:
-            yield duplicate(f"{field}.name", name)
-        else:
-            seen.add(name)
-            yield from each(qualified_name_problems, name, f"{field}.name")

@@ -17,6 +17,7 @@ from controller_runtime.apiserver.cel.admission import (
 from controller_runtime.apiserver.cel.declarations import Environment
 from controller_runtime.apiserver.cel.types import DYN, Type
 from controller_runtime.apiserver.rules.causes.basic import each, given_one_of
+from controller_runtime.apiserver.rules.causes.expressions import expression, match_conditions, not_compiled
 from controller_runtime.apiserver.rules.causes.hooks import rule_causes
 from controller_runtime.apiserver.rules.causes.selectors import label_selector
 from controller_runtime.apiserver.rules.rules import Object, part
@@ -26,7 +27,6 @@ from controller_runtime.apiserver.rules.validation import (
     invalid,
     not_supported,
     required,
-    too_many,
 )
 from controller_runtime.apiserver.status import Cause
 
@@ -37,7 +37,6 @@ _NO_LABEL = (
     "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
     "'[a-z]([-a-z0-9]*[a-z0-9])?')"
 )
-_MOST_CONDITIONS = 64
 _MOST_ANNOTATIONS = 20
 _IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*", re.ASCII)
 _RESERVED = frozenset(
@@ -53,19 +52,19 @@ def policy(obj: Object) -> Iterator[Cause]:
     spec = part(obj, "spec")
     yield from given_one_of(spec.get("failurePolicy"), ("Fail", "Ignore"), "spec.failurePolicy")
     if (kind := spec.get("paramKind")) is not None:
-        yield from _param_kind(kind)
+        yield from param_kind(kind)
     if spec.get("matchConstraints") is None:
         yield required("spec.matchConstraints")
     else:
-        yield from _matches(spec["matchConstraints"], "spec.matchConstraints", needs_rules=True)
+        yield from matches(spec["matchConstraints"], "spec.matchConstraints", needs_rules=True)
     environment = admission_environment(has_params=kind is not None)
     told = admission_environment(has_params=kind is not None, has_authorizer=False)
     known: dict[str, Type] = {}
-    for index, variable in enumerate(spec.get("variables") or ()):
-        yield from _variable(variable, f"spec.variables[{index}]", environment, known)
+    for index, one in enumerate(spec.get("variables") or ()):
+        yield from variable(one, f"spec.variables[{index}]", environment, known)
     if known:
         environment, told = (with_policy_variables(one, known) for one in (environment, told))
-    yield from _conditions(spec.get("matchConditions") or (), environment)
+    yield from match_conditions(spec.get("matchConditions") or (), "spec.matchConditions", environment)
     validations, annotations = spec.get("validations") or (), spec.get("auditAnnotations") or ()
     if not validations and not annotations:
         text = "validations or auditAnnotations must contain at least one item"
@@ -82,7 +81,8 @@ def policy_change(old: Object, new: Object) -> Iterator[Cause]:
     return iter(()) if part(old, "spec") == part(new, "spec") else policy(new)
 
 
-def _param_kind(kind: Object) -> Iterator[Cause]:
+def param_kind(kind: Object) -> Iterator[Cause]:
+    """Return the faults of the kind of a policy's parameters."""
     place, version, name = "spec.paramKind", kind.get("apiVersion", ""), kind.get("kind", "")
     if not version:
         yield required(f"{place}.apiVersion")
@@ -94,7 +94,7 @@ def _param_kind(kind: Object) -> Iterator[Cause]:
         yield invalid(f"{place}.kind", name, f"may have mixed case, but should otherwise match: {_NO_LABEL}")
 
 
-def _matches(found: Object, place: str, *, needs_rules: bool) -> Iterator[Cause]:
+def matches(found: Object, place: str, *, needs_rules: bool) -> Iterator[Cause]:
     """Return the faults of what says which writes are matched."""
     yield from given_one_of(found.get("matchPolicy"), ("Equivalent", "Exact"), f"{place}.matchPolicy")
     for field in ("namespaceSelector", "objectSelector"):
@@ -110,9 +110,9 @@ def _matches(found: Object, place: str, *, needs_rules: bool) -> Iterator[Cause]
             yield from rule_causes(rule, here)
 
 
-def _variable(variable: Object, place: str, environment: Environment, known: dict[str, Type]) -> Iterator[Cause]:
+def variable(given: Object, place: str, environment: Environment, known: dict[str, Type]) -> Iterator[Cause]:
     """Return the faults of a variable, which may use those before it, and note its type in `known`."""
-    name, text = variable.get("name", ""), variable.get("expression", "")
+    name, text = given.get("name", ""), given.get("expression", "")
     if not name.strip():
         yield required(f"{place}.name", "name is not specified")
     elif not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
@@ -124,39 +124,7 @@ def _variable(variable: Object, place: str, environment: Environment, known: dic
         known[name] = compiled(text, with_policy_variables(environment, known)).type
     except NotCompiled as error:
         known[name] = DYN
-        yield _not_compiled(f"{place}.expression", text, error)
-
-
-def _not_compiled(place: str, text: str, error: NotCompiled) -> Cause:
-    if error.is_internal:
-        return Cause("InternalError", f"Internal error: {error}", place)
-    return invalid(place, text, str(error))
-
-
-def _expression(text: str, place: str, environment: Environment, *wanted: Type) -> Iterator[Cause]:
-    try:
-        compiled(text, environment, wanted)
-    except NotCompiled as error:
-        yield _not_compiled(place, text, error)
-
-
-def _conditions(conditions: Sequence[Object], environment: Environment) -> Iterator[Cause]:
-    if len(conditions) > _MOST_CONDITIONS:
-        yield too_many("spec.matchConditions", len(conditions), _MOST_CONDITIONS)
-    seen = set()
-    for index, condition in enumerate(conditions):
-        place, name, text = f"spec.matchConditions[{index}]", condition.get("name", ""), condition.get("expression", "")
-        if not text.strip():
-            yield required(f"{place}.expression")
-        else:
-            yield from _expression(text, f"{place}.expression", environment, types.BOOL)
-        if not name:
-            yield required(f"{place}.name")
-        elif name in seen:
-            yield duplicate(f"{place}.name", name)
-        else:
-            seen.add(name)
-            yield from each(qualified_name_problems, name, f"{place}.name")
+        yield not_compiled(f"{place}.expression", text, error)
 
 
 def _validation(validation: Object, place: str, environment: Environment, told: Environment) -> Iterator[Cause]:
@@ -164,11 +132,11 @@ def _validation(validation: Object, place: str, environment: Environment, told: 
     if not text.strip():
         yield required(f"{place}.expression", "expression is not specified")
     else:
-        yield from _expression(text, f"{place}.expression", environment, types.BOOL)
+        yield from expression(text, f"{place}.expression", environment, types.BOOL)
     if made and not made.strip():
         yield invalid(f"{place}.messageExpression", made, "must be non-empty if specified")
     elif made:
-        yield from _expression(made, f"{place}.messageExpression", told, types.STRING)
+        yield from expression(made, f"{place}.messageExpression", told, types.STRING)
     if message and not message.strip():
         yield invalid(f"{place}.message", message, "must be non-empty if specified")
     elif "\n" in message.strip():
@@ -190,7 +158,7 @@ def _annotations(name: str, annotations: Sequence[Object], environment: Environm
         if not text.strip():
             yield required(f"{place}.valueExpression", "valueExpression is not specified")
         else:
-            yield from _expression(text, f"{place}.valueExpression", environment, types.STRING, types.NULL)
+            yield from expression(text, f"{place}.valueExpression", environment, types.STRING, types.NULL)
         if key in seen:
             yield duplicate(f"{place}.key", key)
         seen.add(key)
@@ -205,13 +173,14 @@ def binding(obj: Object) -> Iterator[Cause]:
     else:
         yield from each(subdomain_problems, name, "spec.policyName")
     if (ref := spec.get("paramRef")) is not None:
-        yield from _param_ref(ref)
+        yield from param_ref(ref)
     if spec.get("matchResources") is not None:
-        yield from _matches(spec["matchResources"], "spec.matchResources", needs_rules=False)
+        yield from matches(spec["matchResources"], "spec.matchResources", needs_rules=False)
     yield from _actions(spec.get("validationActions") or ())
 
 
-def _param_ref(ref: Object) -> Iterator[Cause]:
+def param_ref(ref: Object) -> Iterator[Cause]:
+    """Return the faults of a binding's reference to parameters."""
     place = "spec.paramRef"
     if ref.get("name") and ref.get("selector") is not None:
         yield forbidden(f"{place}.name", "name and selector are mutually exclusive")
