@@ -110,7 +110,7 @@ def test_only_versions_of_one_kind_are_converted() -> None:
 
 
 def _keeps_the_rules(obj: Any) -> bool:
-    """Return whether an object keeps the rules in CEL of its class and those of its scale, which the strategy does not."""
+    """Return whether an object keeps the rules of its class, in CEL and of a scale, which the strategy does not see."""
     if isinstance(obj, Cabin):
         return obj.spec.heating != "gas" or obj.spec.beds < 5
     are_replicas = obj.spec.replicas >= 0  # the scale has no others

@@ -42,6 +42,14 @@ _TOLD: Mapping[str, Mapping[str, Any]] = {
     "podtemplates": {"template": _TEMPLATE},
     "replicationcontrollers": {"spec": {"selector": _LABELS, "template": _TEMPLATE}},
     "controllerrevisions.apps": {"data": {"a": 1}},
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": {
+        "spec": {
+            "matchConstraints": {"resourceRules": [_RULE]},
+            "reinvocationPolicy": "Never",
+            "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{}"}}],
+        }
+    },
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": {"spec": {"policyName": "a"}},
     "validatingadmissionpolicies.admissionregistration.k8s.io": {
         "spec": {"matchConstraints": {"resourceRules": [_RULE]}, "validations": [{"expression": "true"}]}
     },
