@@ -31,6 +31,8 @@ _SCHEMA = {
 _RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
 
 # Fields that a kind needs though its schema does not require them.
+_RULE = {"apiGroups": ["none.example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["as"]}
+_MATCHED: Mapping[str, Any] = {"matchConstraints": {"resourceRules": [_RULE]}}
 _TOLD: Mapping[str, Mapping[str, Any]] = {
     "persistentvolumeclaims": {
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
@@ -81,6 +83,20 @@ _TOLD: Mapping[str, Mapping[str, Any]] = {
     "selfsubjectaccessreviews.authorization.k8s.io": {"spec": {"resourceAttributes": {}}},
     "selfsubjectrulesreviews.authorization.k8s.io": {"spec": {"namespace": "default"}},
     "subjectaccessreviews.authorization.k8s.io": {"spec": {"user": "a", "resourceAttributes": {}}},
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": {
+        "spec": {
+            **_MATCHED,
+            "reinvocationPolicy": "Never",
+            "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{}"}}],
+        }
+    },
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": {"spec": {"policyName": "a"}},
+    "validatingadmissionpolicies.admissionregistration.k8s.io": {
+        "spec": {**_MATCHED, "validations": [{"expression": "true"}]}
+    },
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io": {
+        "spec": {"policyName": "a", "validationActions": ["Deny"]}
+    },
     "leasecandidates.coordination.k8s.io": {
         "spec": {"leaseName": "a", "binaryVersion": "1.0.0", "emulationVersion": "1.0.0", "strategy": "example.com/a"}
     },

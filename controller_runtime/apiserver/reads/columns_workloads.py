@@ -32,6 +32,7 @@ from controller_runtime.apiserver.reads.columns import (
 from controller_runtime.apiserver.reads.columns_custom import custom_columns
 from controller_runtime.apiserver.reads.columns_nodes import EVENTS, LEASE_CANDIDATES, LEASES, NAMESPACES, NODES
 from controller_runtime.apiserver.reads.columns_pods import PODS, pod_conditions
+from controller_runtime.apiserver.reads.columns_policies import POLICIES, POLICY_BINDINGS
 from controller_runtime.apiserver.reads.columns_storage import CLAIMS, QUOTAS, VOLUMES
 from controller_runtime.apiserver.rules.rules import Object, part
 
@@ -245,6 +246,10 @@ _CELLS: Mapping[Kind, Cells] = {
     SCALE: {**_NAMED, "Desired": at("spec.replicas", 0), "Available": at("status.replicas", 0)},
     kinds.MUTATING_HOOKS: _HOOKS,
     kinds.VALIDATING_HOOKS: _HOOKS,
+    kinds.MUTATING_POLICY: POLICIES,
+    kinds.MUTATING_POLICY_BINDING: POLICY_BINDINGS,
+    kinds.VALIDATING_POLICY: POLICIES,
+    kinds.VALIDATING_POLICY_BINDING: POLICY_BINDINGS,
     kinds.ROLE_BINDING: _BINDING,
     kinds.CLUSTER_ROLE_BINDING: _BINDING,
 }

@@ -91,7 +91,7 @@ def patched_by_policy(kind: Kind, shown: Object, operations: Sequence[Any]) -> O
         made, unknown = strictly_reread(kind, patched.root, shown)
     except Misshapen as error:
         raise internal(str(error)) from error
-    if unknown:
+    if unknown and kind.definition is None:
         raise internal(f"strict decoding error: {', '.join(unknown)}")
     return made
 

@@ -23,6 +23,7 @@ from controller_runtime.apiserver.protobuf.wire import varint
 from controller_runtime.apiserver.protobuf.writer import encode
 
 RECORDING = Path(__file__).parents[2] / "data" / "recordings" / "protobuf-objects-1.36.2.jsonl.gz"
+POLICIES = RECORDING.with_name("protobuf-policies-1.36.2.jsonl")
 CORE, BATCH, LEASES = "io.k8s.api.core.v1.", "io.k8s.api.batch.v1.", "io.k8s.api.coordination.v1."
 DEFINITION = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 SENT = [*KINDS, BINDING, EVICTION, SCALE]
@@ -32,7 +33,8 @@ DEPTH = 2  # levels of generated messages; the messages of deeper levels are gen
 
 def recorded() -> list[Any]:
     """Return the recorded objects as parameters: an empty one of each kind, a whole one, and one in parts."""
-    contents = [json.loads(line) for line in gzip.decompress(RECORDING.read_bytes()).splitlines()]
+    lines = [*gzip.decompress(RECORDING.read_bytes()).splitlines(), *POLICIES.read_bytes().splitlines()]
+    contents = [json.loads(line) for line in lines]
     forms = ("empty", "whole", "in parts")
     return [
         pytest.param(content, id=f"{content['apiVersion']} {content['kind']} {forms[number % 3]}")
