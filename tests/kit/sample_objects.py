@@ -28,8 +28,6 @@ _SCHEMA = {
     },
 }
 
-_RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
-
 # Fields that a kind needs though its schema does not require them.
 _RULE = {"apiGroups": ["none.example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["as"]}
 _MATCHED: Mapping[str, Any] = {"matchConstraints": {"resourceRules": [_RULE]}}
@@ -44,20 +42,6 @@ _TOLD: Mapping[str, Mapping[str, Any]] = {
     "podtemplates": {"template": _TEMPLATE},
     "replicationcontrollers": {"spec": {"selector": _LABELS, "template": _TEMPLATE}},
     "controllerrevisions.apps": {"data": {"a": 1}},
-    "mutatingadmissionpolicies.admissionregistration.k8s.io": {
-        "spec": {
-            "matchConstraints": {"resourceRules": [_RULE]},
-            "reinvocationPolicy": "Never",
-            "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{}"}}],
-        }
-    },
-    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": {"spec": {"policyName": "a"}},
-    "validatingadmissionpolicies.admissionregistration.k8s.io": {
-        "spec": {"matchConstraints": {"resourceRules": [_RULE]}, "validations": [{"expression": "true"}]}
-    },
-    "validatingadmissionpolicybindings.admissionregistration.k8s.io": {
-        "spec": {"policyName": "a", "validationActions": ["Deny"]}
-    },
     "pods": {"spec": {"nodeName": "a", "containers": [_CONTAINER]}},
     "services": {"spec": {"ports": [{"port": 80}]}},
     "daemonsets.apps": {"spec": _WORKLOAD},
