@@ -68,7 +68,7 @@ def of_pod(spec: Object, place: str) -> list[str]:
             if container.get("resources"):
                 found += _of_resources(container["resources"], f"{place}.{group}[{index}]")
             variables = container.get("env") or ()
-            if len(variables) > 1 and len({one["name"] for one in variables}) < len(variables):
+            if len(variables) > 1 and len({one.get("name") for one in variables}) < len(variables):
                 found += _of_variables(variables, f"{place}.{group}[{index}]")
     found += _of_ports(_ports_of(spec, place))
     if spec.get("terminationGracePeriodSeconds", 0) < 0:
@@ -148,7 +148,7 @@ def _of_ports(ports: Sequence[tuple[Object, str]]) -> Iterator[str]:
             shown = f"Name:{port.get('name', '')} HostPort:0 ContainerPort:{port.get('containerPort', 0)}"
             shown = f"{{{shown} Protocol:{port.get('protocol', '')} HostIP:{address}}}"
             yield f"{place}: hostIP set without hostPort: {shown}"
-        others = before.setdefault((port["containerPort"], port["protocol"]), [])
+        others = before.setdefault((port.get("containerPort", 0), port.get("protocol", "TCP")), [])
         for other, where in others:
             if how := _overlap(address, of_host, other.get("hostIP", ""), other.get("hostPort", 0)):
                 yield f"{place}: {how} port definition with {where}"
