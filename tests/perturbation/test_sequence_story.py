@@ -125,6 +125,14 @@ def test_an_object_has_the_states_that_its_writes_declare(told: tuple[EmbeddedCl
     assert [request.path for request in primary.others] == ["/api/v1/namespaces"]
 
 
+def test_an_object_that_a_cluster_writes_itself_has_no_declared_states(told: tuple[EmbeddedCluster, Session]) -> None:
+    cluster, session = told
+
+    found = primaries(cluster.server.kinds, session.run.story, {"configmaps", "namespaces"})
+
+    assert [str(primary.target) for primary in found] == ["configmaps here/a"]
+
+
 def test_a_plan_tells_its_states_as_patches_and_survives_a_file(told: tuple[EmbeddedCluster, Session]) -> None:
     (primary,) = found_in(told)
     walk = [{"data": {"copied": "2"}}, None, {"data": {}}]

@@ -24,6 +24,14 @@ Content = dict[str, Any]
 """A declared state: the object without `apiVersion`, `kind`, `metadata` and `status`."""
 
 _NOT_DECLARED = ("apiVersion", "kind", "metadata", "status")
+# Kinds whose objects the parts of a cluster write, to say what is so: kubelets, the scheduler, leaders. Nobody declares
+# a state of them that a controller has to bring about, and a pod that is deleted waits for its kubelet.
+_REPORTED = frozenset(
+    {
+        *("nodes", "pods", "events", "events.events.k8s.io", "endpoints", "namespaces"),
+        *("leases.coordination.k8s.io", "leasecandidates.coordination.k8s.io"),
+    }
+)
 
 
 @attrs.frozen(eq=False)
@@ -96,7 +104,9 @@ def primaries(kinds: Kinds, story: Sequence[Told], own: Collection[str]) -> list
     declared: dict[tuple[str, str, str], tuple[Route, Mapping[str, Any], list[Content]]] = {}
     for request, route in writes:
         body = _body_of(request)
-        if body is None or route.subresource or request.method == "DELETE" or route.kind.resource not in own:
+        if body is None or route.subresource or request.method == "DELETE":
+            continue
+        if route.kind.resource not in own or route.kind.resource in _REPORTED:
             continue
         name = route.name or body.get("metadata", {}).get("name", "")
         if not name:
