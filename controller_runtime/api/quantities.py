@@ -71,7 +71,9 @@ def canonical_quantity(text: str, finest: int = _NANO) -> str:
         if is_short and power >= finest and power % 3 == 0 and not digits.endswith("000") and digits[0] != "0":
             return text
     has_exponent = suffix not in _DECIMAL and not is_binary
-    return ("-" if is_negative and mantissa else "") + _spelled(mantissa, power, finest, is_binary, has_exponent)
+    spelled = ("-" if is_negative and mantissa else "") + _spelled(mantissa, power, finest, is_binary, has_exponent)
+    # A server reads what it has written once more, and then as a decimal number if no binary suffix is left.
+    return canonical_quantity(spelled, finest) if is_binary and spelled[-1].isdigit() else spelled
 
 
 def _spelled(mantissa: int, power: int, finest: int, is_binary: bool, has_exponent: bool) -> str:
