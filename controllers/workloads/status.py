@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing the status of a workload: only if it changes, and only of the object that was judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from controller_runtime.api.objects import ObjectKey, ObjectMeta
+from controller_runtime.api.resources import Resource
+from controller_runtime.client.client import Client
+from controller_runtime.core.errors import NotFound
+
+Status = dict[str, Any]
+"""A status as the API has it. Fields whose values are zero or None are left out, as Go does for `omitempty`."""
+
+
+def filled(**fields: Any) -> Status:
+    """Return a status of the fields that are not empty."""
+    return {name: value for name, value in fields.items() if value not in (None, 0, [], {}, "")}
+
+
+def write_status(
+    client: Client, resource: Resource[Any], metadata: ObjectMeta, before: Mapping[str, Any], status: Status
+) -> bool:
+    """Write a status unless it is as before, and tell whether it was written.
+
+    The patch names the uid, so that a later object of the same name is left alone.
+    """
+    if before == status:
+        return False
+    patch = {**{name: None for name in before if name not in status}, **status}
+    key = ObjectKey(metadata.name, metadata.namespace)
+    try:
+        client.patch(resource, key, {"metadata": {"uid": metadata.uid}, "status": patch}, subresource="status")
+    except NotFound:
+        return False
+    return True
