@@ -166,9 +166,9 @@ class Children(Generic[C]):
         return self._decode(made.raw)
 
     def delete(self, owner: Owner, child: C) -> bool:
-        """Delete a child, and tell whether it was still there."""
+        """Delete a child and what it owns, and tell whether it was still there."""
         try:
-            self._client.delete(self._resource, key_of(child), uid=child.metadata.uid)
+            self._client.delete(self._resource, key_of(child), uid=child.metadata.uid, propagation_policy="Background")
         except NotFound:
             return False
         with self._lock:

@@ -13,6 +13,7 @@ import msgspec
 
 from controller_runtime.api.builtin_resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STATEFUL_SETS
 from controller_runtime.api.objects import ObjectKey, ObjectMeta
+from controller_runtime.api.references import set_controller
 from controller_runtime.api.resources import PODS
 from controller_runtime.cache.lister import Lister
 from controller_runtime.client.client import Client
@@ -122,23 +123,15 @@ class Claims:
 
 
 def _owners(stateful_set: StatefulSet, condemned: Pod | None) -> list[dict[str, Any]]:
+    """Return the owner of a claim: the pod that goes, or the StatefulSet, if the claim is to go with it."""
     policy = stateful_set.spec.persistent_volume_claim_retention_policy
+    body: dict[str, Any] = {"metadata": {"namespace": stateful_set.metadata.namespace}}
     if condemned is not None and policy.when_scaled != _RETAIN:
-        reference = {"apiVersion": "v1", "kind": PODS.kind, "name": condemned.name, "uid": condemned.metadata.uid}
-        return [reference]
-    if policy.when_deleted != _RETAIN:
-        metadata = stateful_set.metadata
-        controller = {"controller": True} if policy.when_deleted != _RETAIN else {}
-        return [
-            {
-                "apiVersion": STATEFUL_SETS.api_version,
-                "kind": STATEFUL_SETS.kind,
-                "name": metadata.name,
-                "uid": metadata.uid,
-                **controller,
-            }
-        ]
-    return []
+        set_controller(body, condemned, PODS)
+    elif policy.when_deleted != _RETAIN:
+        set_controller(body, stateful_set, STATEFUL_SETS)
+    owners: list[dict[str, Any]] = body["metadata"].get("ownerReferences", [])
+    return owners
 
 
 @attrs.frozen

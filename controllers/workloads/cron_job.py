@@ -22,7 +22,7 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import AlreadyExists
 from controller_runtime.core.host import Clock
-from controller_runtime.events.recorder import EventRecorder
+from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.manager.manager import Manager
 from controllers.workloads.children import Children
 from controllers.workloads.job_views import COMPLETE, FAILED, Job
@@ -220,5 +220,5 @@ def cron_job_controller(manager: Manager, *, workers: int = 5) -> Controller:
         return ()
 
     jobs: Children[Job] = Children(manager, CRON_JOBS, JOBS, Job, selectors)
-    reconciler = CronJobs(manager, cron_jobs, jobs, manager.recorder(NAME), manager.host)
+    reconciler = CronJobs(manager, cron_jobs, jobs, manager.recorder(NAME, api=EventAPI.CORE), manager.host)
     return Controller(NAME, reconciler, workers=workers).watch(CRON_JOBS).watch(JOBS, map=jobs.requests)

@@ -17,7 +17,7 @@ from controller_runtime.cache.store import Delta
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.host import Clock
-from controller_runtime.events.recorder import EventRecorder
+from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.manager.manager import Manager
 from controllers.workloads.children import Children
 from controllers.workloads.daemon_set_plan import DaemonSet, node_of, plan, pod_for, status_of
@@ -55,7 +55,15 @@ class DaemonSets(Reconciler):
         if pods is None or present is None or daemon_set.metadata.deletion_timestamp is not None:
             return Result()
         collisions = int(daemon_set.status.get("collisionCount", 0))
-        history = history_of(self.revisions, daemon_set, daemon_set.spec.template, present, collisions)
+        history = history_of(
+            self.revisions,
+            daemon_set,
+            daemon_set.spec.template,
+            present,
+            collisions,
+            label=REVISION_HASH,
+            annotations=daemon_set.metadata.annotations,
+        )
         now, found = self.clock.now(), history.update.hash
         by_node, nodes = self._by_node(pods), self.nodes.list()
         planned = plan(daemon_set, nodes, by_node, found, now)
@@ -99,7 +107,7 @@ def daemon_set_controller(manager: Manager, *, workers: int = 2) -> Controller:
     pods: Children[Pod] = Children(manager, DAEMON_SETS, PODS, Pod, selectors)
     revisions: Children[ControllerRevision] = Children(manager, DAEMON_SETS, REVISIONS, ControllerRevision, selectors)
     nodes = manager.lister(NODES, Node)
-    recorder = manager.recorder(NAME)
+    recorder = manager.recorder(NAME, api=EventAPI.CORE)
     reconciler = DaemonSets(manager, daemon_sets, nodes, pods, revisions, recorder, manager.host)
     controller = Controller(NAME, reconciler, workers=workers).watch(DAEMON_SETS).watch(NODES, map=all_of)
     return controller.watch(PODS, map=pods.requests).watch(REVISIONS, map=revisions.requests)

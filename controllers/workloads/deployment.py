@@ -19,7 +19,7 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import AlreadyExists
 from controller_runtime.core.host import Clock
-from controller_runtime.events.recorder import EventRecorder
+from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.manager.manager import Manager
 from controllers.workloads.children import INDEX, Children, add_owner_index
 from controllers.workloads.deployment_plan import (
@@ -245,7 +245,9 @@ def deployment_controller(manager: Manager, *, workers: int = 5) -> Controller:
     replica_sets: Children[ReplicaSet] = Children(manager, DEPLOYMENTS, REPLICA_SETS, ReplicaSet, selectors)
     add_owner_index(manager, PODS)
     pods = manager.lister(PODS, Pod)
-    reconciler = Deployments(manager, deployments, replica_sets, pods, manager.recorder(NAME), manager.host)
+    reconciler = Deployments(
+        manager, deployments, replica_sets, pods, manager.recorder(NAME, api=EventAPI.CORE), manager.host
+    )
     all_sets = manager.lister(REPLICA_SETS, ReplicaSet)
 
     def of_deleted(delta: Delta) -> Iterable[Request]:

@@ -20,7 +20,7 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import NotFound
 from controller_runtime.core.host import Clock
-from controller_runtime.events.recorder import EventRecorder
+from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.manager.manager import Manager
 from controllers.workloads.children import Children
 from controllers.workloads.job_plan import JobPlan, plan
@@ -153,7 +153,9 @@ def job_controller(manager: Manager, *, workers: int = 5) -> Controller:
             yield ObjectKey(each.metadata.name, namespace), LabelSelector.from_object(each.spec.selector)
 
     pods: Children[Pod] = Children(manager, JOBS, PODS, Pod, selectors)
-    reconciler = Jobs(manager, jobs, pods, manager.lister(PODS, Pod), manager.recorder(NAME), manager.host)
+    reconciler = Jobs(
+        manager, jobs, pods, manager.lister(PODS, Pod), manager.recorder(NAME, api=EventAPI.CORE), manager.host
+    )
     return Controller(NAME, reconciler, workers=workers).watch(JOBS).watch(PODS, map=pods.requests)
 
 

@@ -19,7 +19,7 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import APIError, ControllerRuntimeError
 from controller_runtime.core.host import Clock
-from controller_runtime.events.recorder import EventRecorder
+from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.manager.manager import Manager
 from controllers.workloads.children import INDEX, Children, add_owner_index
 from controllers.workloads.pods import Pod
@@ -117,6 +117,6 @@ def replica_set_controller(manager: Manager, *, workers: int = 5) -> Controller:
     pods: Children[Pod] = Children(manager, REPLICA_SETS, PODS, Pod, selectors)
     add_owner_index(manager, REPLICA_SETS)
     all_pods = manager.lister(PODS, Pod)
-    recorder = manager.recorder(NAME)
+    recorder = manager.recorder(NAME, api=EventAPI.CORE)
     reconciler = ReplicaSets(manager, replica_sets, all_pods, pods, recorder, manager.host)
     return Controller(NAME, reconciler, workers=workers).watch(REPLICA_SETS).watch(PODS, map=pods.requests)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -44,7 +44,8 @@ class ControllerRevision(msgspec.Struct, gc=False):
     @property
     def hash(self) -> str:
         """The hash of the template."""
-        return (self.metadata.labels or {}).get(HASH, "")
+        labels = self.metadata.labels or {}
+        return labels.get(HASH) or labels.get(REVISION_HASH, "")
 
 
 @attrs.frozen
@@ -72,6 +73,9 @@ def history_of(
     template: Template,
     present: Sequence[ControllerRevision],
     collisions: int,
+    *,
+    label: str = HASH,
+    annotations: Mapping[str, str] | None = None,
 ) -> History:
     """Return the revisions, after the present template has become the newest of them.
 
@@ -83,6 +87,8 @@ def history_of(
         template: Its present template.
         present: The revisions there are.
         collisions: How often a name was taken so far.
+        label: The label of a revision with the hash of its template.
+        annotations: The annotations of a new revision.
     """
     ordered = sorted(present, key=lambda each: (each.revision, str(each.metadata.creation_timestamp), each.name))
     number = ordered[-1].revision + 1 if ordered else 1
@@ -94,7 +100,9 @@ def history_of(
         rest = [each for each in ordered if each.name != made.name]
         return History(made, [*rest, made], collisions)
     while True:
-        body = _body(owner, template, number, collisions)
+        body = _body(owner, template, number, collisions, label)
+        if annotations:
+            body["metadata"]["annotations"] = dict(annotations)
         try:
             made = children.read(children.create(owner, body))
         except AlreadyExists:
@@ -103,9 +111,9 @@ def history_of(
         return History(made, [*ordered, made], collisions)
 
 
-def _body(owner: Owner, template: Template, number: int, collisions: int) -> dict[str, Any]:
+def _body(owner: Owner, template: Template, number: int, collisions: int, label: str) -> dict[str, Any]:
     found = hash_of(template, collisions)
-    labels = {**((template.get("metadata") or {}).get("labels") or {}), HASH: found}
+    labels = {**((template.get("metadata") or {}).get("labels") or {}), label: found}
     return {
         "metadata": {"name": f"{owner.metadata.name}-{found}", "labels": labels},
         "data": {"spec": {"template": {**template, "$patch": "replace"}}},

@@ -14,6 +14,7 @@ from controller_runtime.client.patches import PatchType
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import Conflict, NotFound
+from controller_runtime.events.recorder import EventAPI
 from controller_runtime.manager.manager import Manager
 from controllers.workloads.scheduler_plan import SCHEDULER, Choice, Node, WaitingPod, choose
 
@@ -34,7 +35,7 @@ class Scheduler(Reconciler):
         self._clock = manager.host
         self._pods = manager.lister(PODS, WaitingPod)
         self._nodes = manager.lister(NODES, Node)
-        self._recorder = manager.recorder(NAME)
+        self._recorder = manager.recorder(NAME, api=EventAPI.CORE)
         # The node of each pod, by its uid, that was bound here and that the cache may not show as bound yet. Used by
         # the one worker alone.
         self._bound: dict[str, str] = {}

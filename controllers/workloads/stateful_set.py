@@ -17,7 +17,7 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import AlreadyExists, APIError
 from controller_runtime.core.host import Clock
-from controller_runtime.events.recorder import EventRecorder
+from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.manager.manager import Manager
 from controllers.workloads.children import Children
 from controllers.workloads.claims import Claims, volumes_for
@@ -83,14 +83,14 @@ class StatefulSets(Reconciler):
         except AlreadyExists:  # a pod of the same name that is not ours: nothing can be done until it goes
             raise
         except APIError as error:
-            text = f"create Pod {name} in StatefulSet {owner} failed error: {error}"
+            text = f"Create Pod {name} in StatefulSet {owner} failed error: {error}"
             self._tell(stateful_set, "Warning", "FailedCreate", text)
             raise
-        self._tell(stateful_set, "Normal", "SuccessfulCreate", f"create Pod {name} in StatefulSet {owner} successful")
+        self._tell(stateful_set, "Normal", "SuccessfulCreate", f"Create Pod {name} in StatefulSet {owner} successful")
 
     def _delete(self, stateful_set: StatefulSet, pod: Pod) -> None:
         if self.pods.delete(stateful_set, pod):
-            text = f"delete Pod {pod.name} in StatefulSet {stateful_set.metadata.name} successful"
+            text = f"Delete Pod {pod.name} in StatefulSet {stateful_set.metadata.name} successful"
             self._tell(stateful_set, "Normal", "SuccessfulDelete", text)
 
     def _prune(
@@ -131,7 +131,7 @@ def stateful_set_controller(manager: Manager, *, workers: int = 5) -> Controller
     pods: Children[Pod] = Children(manager, STATEFUL_SETS, PODS, Pod, selectors)
     revisions: Children[ControllerRevision] = Children(manager, STATEFUL_SETS, REVISIONS, ControllerRevision, selectors)
     claims = Claims(manager)
-    recorder = manager.recorder(NAME)
+    recorder = manager.recorder(NAME, api=EventAPI.CORE)
     reconciler = StatefulSets(manager, stateful_sets, pods, revisions, claims, recorder, manager.host)
     controller = Controller(NAME, reconciler, workers=workers).watch(STATEFUL_SETS)
     return controller.watch(PODS, map=pods.requests).watch(REVISIONS, map=revisions.requests)

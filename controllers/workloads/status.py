@@ -29,10 +29,19 @@ def write_status(
     """
     if before == status:
         return False
-    patch = {**{name: None for name in before if name not in status}, **status}
+    patch = _patch(before, status)
     key = ObjectKey(metadata.name, metadata.namespace)
     try:
         client.patch(resource, key, {"metadata": {"uid": metadata.uid}, "status": patch}, subresource="status")
     except NotFound:
         return False
     return True
+
+
+def _patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a merge patch from one state to another: null removes what is there no more."""
+    made: dict[str, Any] = {name: None for name in before if name not in after}
+    for name, value in after.items():
+        present = before.get(name)
+        made[name] = _patch(present, value) if isinstance(value, dict) and isinstance(present, dict) else value
+    return made

@@ -11,8 +11,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from kit.workload_stories import Step
-
 from controller_runtime.api.builtin_resources import (
     CRON_JOBS,
     DAEMON_SETS,
@@ -25,6 +23,7 @@ from controller_runtime.api.builtin_resources import (
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import PODS, Resource
 from controller_runtime.client.client import Client
+from kit.workload_stories import Step
 
 EVENT: Resource[Any] = Resource("", "v1", "Event", "events", True)
 REVISIONS: Resource[Any] = Resource("apps", "v1", "ControllerRevision", "controllerrevisions", True)
@@ -42,6 +41,8 @@ KINDS = (
 _HASHES = ("pod-template-hash", "controller-revision-hash", "controller.kubernetes.io/hash")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _DROPPED = {"uid", "resourceVersion", "managedFields", "creationTimestamp", "generateName", "selfLink"}
+# The scheduler is ours in the recordings too.
+_OF_THE_SCHEDULER = {"Scheduled", "FailedScheduling"}
 Json = Any
 
 
@@ -104,8 +105,17 @@ def events_of(client: Client, namespace: str) -> list[str]:
     told = {
         (each["type"], each["reason"], each.get("message") or each.get("note") or "", each["involvedObject"]["kind"])
         for each in client.list(EVENT, namespace, view=dict)
+        if each["reason"] not in _OF_THE_SCHEDULER
     }
-    return sorted({" ".join(_text(part, words) for part in each) for each in told})
+    return sorted({_told(" ".join(_text(part, words) for part in each)) for each in told})
+
+
+def _told(text: str) -> str:
+    """Return the text of an event without the names of ReplicaSets that are gone, and without the size of a step."""
+    text = re.sub(r"\(combined from similar events\): ", "", text)
+    text = re.sub(r"\bweb-(<hash \d+>|[bcdfghjklmnpqrstvwxz2456789]{6,10})\b", "web-<hash>", text)
+    text = re.sub(r"(web-<hash>)-[bcdfghjklmnpqrstvwxz2456789]{5}\b", r"\1-<random>", text)
+    return re.sub(r" from \d+ to \d+", "", text)
 
 
 def _words(found: dict[str, list[Json]]) -> list[tuple[str, str]]:
@@ -134,6 +144,7 @@ def _trimmed(kind: str, obj: Json) -> Json:
     for name in ("kind", "apiVersion"):
         kept.pop(name, None)
     if kind == "Pod":
+        metadata.get("labels", {}).pop("topology.kubernetes.io/zone", None)
         spec, status = kept["spec"], kept["status"]
         chosen = ("hostname", "subdomain", "restartPolicy", "affinity", "volumes", "tolerations", "containers")
         kept["spec"] = {name: spec[name] for name in chosen if name in spec}
@@ -146,6 +157,9 @@ def _trimmed(kind: str, obj: Json) -> Json:
         }
         for container in kept["spec"]["containers"]:
             container.pop("volumeMounts", None)
+    if kind == "ReplicaSet":  # how often it was scaled depends on when its pods were seen to be available
+        metadata.pop("generation", None)
+        kept["status"].pop("observedGeneration", None)
     if kind == "PersistentVolumeClaim":
         kept.pop("status", None)
         for name in ("volumeName", "volumeMode"):

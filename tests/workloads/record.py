@@ -66,7 +66,8 @@ def main() -> None:
                 time.sleep(0.2)
 
         found[name] = play(client, namespace, story, rest)
-        print(name, flush=True)
+        sys.stdout.write(f"{name}\n")
+        sys.stdout.flush()
     stop.set()
     RECORDINGS.write_bytes(gzip.compress(json.dumps(found, indent=0).encode(), mtime=0))
 

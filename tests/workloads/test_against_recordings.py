@@ -16,7 +16,6 @@ from kit.workload_stories import STORIES
 from controller_runtime.api.resources import NAMESPACES
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
-from controllers.workloads.workloads import add_workloads
 
 RECORDINGS = Path(__file__).resolve().parent / "data" / "recordings.json.gz"
 REST = 3.0
@@ -30,8 +29,8 @@ def recorded() -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", STORIES)
 def test_a_story_goes_as_it_was_recorded(sim: Simulation, name: str) -> None:
-    with EmbeddedCluster(sim.host("manager"), garbage_collection=True) as cluster:
-        cluster.run(add_workloads)
+    with EmbeddedCluster(sim.host("manager"), workloads=True) as cluster:
+        cluster.start()
         cluster.user.create(NAMESPACES, {"metadata": {"name": "story"}})
         sim.advance(1.0)
 
