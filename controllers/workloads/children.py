@@ -184,6 +184,10 @@ class Children(Generic[C]):
         self._wrote(owner, made)
         return made
 
+    def wait_for(self, owner: Owner, lister: Lister[Any], made: Cached) -> None:
+        """Let `claim` return None until `lister` shows a write to the workload itself."""
+        self._own_writes.wrote(key_of(owner), owner.metadata.uid, lister, made.resource_version)
+
     def _reference(self, owner: Owner) -> dict[str, Any]:
         body: dict[str, Any] = {"metadata": {"namespace": owner.metadata.namespace}}
         set_controller(body, owner, self._owner)

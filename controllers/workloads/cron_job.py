@@ -142,7 +142,9 @@ class CronJobs(Reconciler):
                 self._tell(cron_job, "Normal", "SuccessfulDelete", f"Deleted job {job.metadata.name}")
         if wanted.now is not None:
             status = self._start(cron_job, wanted.now, jobs, status)
-        write_status(self.manager.client, CRON_JOBS, cron_job.metadata, cron_job.status, status)
+        written = write_status(self.manager.client, CRON_JOBS, cron_job.metadata, cron_job.status, status)
+        if written is not None:  # the status says for which times there were Jobs: never judge by an old one
+            self.jobs.wait_for(cron_job, self.cron_jobs, written)
         wait = (wanted.following - now).total_seconds() if wanted.following else None
         return Result(requeue_after=wait)
 

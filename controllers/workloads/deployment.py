@@ -228,7 +228,8 @@ class Deployments(Reconciler):
             metadata["annotations"] = changed
         key = ObjectKey(deployment.metadata.name, deployment.metadata.namespace)
         patch = {"metadata": metadata, "status": {**removed, **status}}
-        self.manager.client.patch(DEPLOYMENTS, key, patch, subresource="status")
+        written = self.manager.client.patch(DEPLOYMENTS, key, patch, subresource="status")
+        self.replica_sets.wait_for(deployment, self.deployments, written)  # never judge by conditions from before
 
     def _pods_of(self, replica_set: ReplicaSet) -> list[Pod]:
         return self.pods.by_index(INDEX, replica_set.metadata.uid)

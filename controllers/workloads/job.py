@@ -56,10 +56,9 @@ class Jobs(Reconciler):
         planned = None if pods is None else plan(job, pods, self.clock.now())
         if planned is None:
             return Result()
-        if not write_status(self.manager.client, JOBS, job.metadata, job.status, planned.status):
-            self._act(job, planned)
-            return Result(requeue_after=planned.wait)
-        # What follows is carried out when the status is seen: a Job that was replaced meanwhile is left alone.
+        written = write_status(self.manager.client, JOBS, job.metadata, job.status, planned.status)
+        if written is not None:  # a pod without its finalizer is counted by the status alone: never judge by an old one
+            self.pods.wait_for(job, self.jobs, written)
         self._act(job, planned)
         for kind, reason, message in planned.events:
             self.recorder.event(job, kind, reason, message, resource=JOBS)

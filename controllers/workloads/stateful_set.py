@@ -67,7 +67,9 @@ class StatefulSets(Reconciler):
             for pod in planned.delete:
                 self._delete(stateful_set, pod)
         status = status_of(stateful_set, pods, before.name, history.update.name, history.collisions, now)
-        write_status(self.manager.client, STATEFUL_SETS, stateful_set.metadata, stateful_set.status, status)
+        written = write_status(self.manager.client, STATEFUL_SETS, stateful_set.metadata, stateful_set.status, status)
+        if written is not None:  # it says which revision is the current one
+            self.pods.wait_for(stateful_set, self.stateful_sets, written)
         self._prune(stateful_set, history, pods, before)
         return Result(requeue_after=planned.wait)
 
@@ -76,7 +78,7 @@ class StatefulSets(Reconciler):
         name = f"{stateful_set.metadata.name}-{ordinal}"
         owner = stateful_set.metadata.name
         for claim in self.claims.create_missing(stateful_set, ordinal):
-            text = f"create Claim {claim} Pod {name} in StatefulSet {owner} success"
+            text = f"Create Claim {claim} Pod {name} in StatefulSet {owner} success"
             self._tell(stateful_set, "Normal", "SuccessfulCreate", text)
         try:
             self.pods.create(stateful_set, _pod(stateful_set, ordinal, revision))

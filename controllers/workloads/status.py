@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controller_runtime.api.objects import ObjectKey, ObjectMeta
+from controller_runtime.api.objects import Cached, ObjectKey, ObjectMeta
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.client import Client
 from controller_runtime.core.errors import NotFound
@@ -22,20 +22,19 @@ def filled(**fields: Any) -> Status:
 
 def write_status(
     client: Client, resource: Resource[Any], metadata: ObjectMeta, before: Mapping[str, Any], status: Status
-) -> bool:
-    """Write a status unless it is as before, and tell whether it was written.
+) -> Cached | None:
+    """Write a status unless it is as before, and return the object as it was written.
 
     The patch names the uid, so that a later object of the same name is left alone.
     """
     if before == status:
-        return False
+        return None
     patch = _patch(before, status)
     key = ObjectKey(metadata.name, metadata.namespace)
     try:
-        client.patch(resource, key, {"metadata": {"uid": metadata.uid}, "status": patch}, subresource="status")
+        return client.patch(resource, key, {"metadata": {"uid": metadata.uid}, "status": patch}, subresource="status")
     except NotFound:
-        return False
-    return True
+        return None
 
 
 def _patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from controller_runtime.manager.manager import Manager
 from controllers.workloads.claims import claim_binder
 from controllers.workloads.cron_job import cron_job_controller
@@ -31,20 +29,20 @@ _CONTROLLERS = (
 )
 
 
-def add_workloads(
-    manager: Manager, *, nodes: int = NODES_BY_DEFAULT, is_running: Callable[[str], bool] | None = None
-) -> None:
-    """Add the controllers of workloads to a manager, and the kubelets that let their pods run.
+def add_workloads(manager: Manager, *, nodes: int = NODES_BY_DEFAULT) -> None:
+    """Add the controllers of workloads to a manager, and nodes on which their pods run.
 
     Args:
         manager: The manager.
-        nodes: The number of nodes to register, each with 8 cores, 32 GiB and room for 110 pods.
-        is_running: Tells whether pods run on the node of that name; with it no nodes are registered.
+        nodes: The number of nodes to register, each with 8 cores, 32 GiB and room for 110 pods; they need no leases.
     """
-    if is_running is None:
-        fixed = FixedNodes(manager, nodes)
-        manager.add(fixed)
-        is_running = fixed.is_running
-    manager.add(LivingPods(manager, is_running))
+    fixed = FixedNodes(manager, nodes)
+    manager.add(fixed)
+    manager.add(LivingPods(manager, fixed.is_running))
+    add_workload_controllers(manager)
+
+
+def add_workload_controllers(manager: Manager) -> None:
+    """Add the controllers of workloads alone, for a cluster that has nodes whose kubelets are `LivingPods`."""
     for controller in _CONTROLLERS:
         manager.add(controller(manager))

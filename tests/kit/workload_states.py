@@ -83,9 +83,7 @@ def _first(client: Client, namespace: str, owner: str) -> str:
         for pod in pods
         if ([each["name"] for each in pod["metadata"].get("ownerReferences", [])] or ["orphan"])[0].startswith(owner)
     ]
-    return str(
-        min(found, key=lambda pod: (pod["metadata"]["creationTimestamp"], pod["metadata"]["name"]))["metadata"]["name"]
-    )
+    return str(min(found, key=lambda pod: pod["spec"]["nodeName"])["metadata"]["name"])
 
 
 def state_of(client: Client, namespace: str) -> dict[str, list[Json]]:
@@ -113,7 +111,7 @@ def events_of(client: Client, namespace: str) -> list[str]:
 def _told(text: str) -> str:
     """Return the text of an event without the names of ReplicaSets that are gone, and without the size of a step."""
     text = re.sub(r"\(combined from similar events\): ", "", text)
-    text = re.sub(r"\bweb-(<hash \d+>|[bcdfghjklmnpqrstvwxz2456789]{6,10})\b", "web-<hash>", text)
+    text = re.sub(r"\bweb-(<hash \d+>|[bcdfghjklmnpqrstvwxz2456789]{6,10}\b)", "web-<hash>", text)
     text = re.sub(r"(web-<hash>)-[bcdfghjklmnpqrstvwxz2456789]{5}\b", r"\1-<random>", text)
     return re.sub(r" from \d+ to \d+", "", text)
 
