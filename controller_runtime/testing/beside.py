@@ -34,7 +34,7 @@ class Beside:
     Threads: one.
     """
 
-    def __init__(self, host: Host, server: APIServer, *, garbage_collection: bool, workloads: bool) -> None:
+    def __init__(self, host: Host, server: APIServer, garbage_collection: bool, workloads: bool) -> None:
         self._host = host
         self._stop = Stop(host, "stop of what runs beside the server")
         self._tasks: dict[str, Callable[[Stop], None]] = {}

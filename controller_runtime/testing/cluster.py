@@ -129,12 +129,10 @@ class EmbeddedCluster(CheckedCluster):
             self.user = Client(server_host, self._perturbed.story(to_server))
         self.options = {"leader_election": leader_election, "namespace": namespace, "role": role, **of_server}
         self.acts_as = None if role is None else acting(role).create(self._admin)
-        self._given_transport = transport
-        self._faults = numbered(faults) if faults is not None else None
+        self._given_transport, self._faults = transport, numbered(faults) if faults is not None else None
         self._leader_election, self._namespace = leader_election, namespace
         self._allow_panics, self._panics = allow_panics, Panics()
-        beside = {"garbage_collection": garbage_collection, "workloads": workloads}
-        self._beside = Beside(server_host, self.server, **beside)
+        self._beside = Beside(server_host, self.server, garbage_collection, workloads)
         self._setup: Setup | None = None
         self._requests: list[HTTPRequest] = []
         self._make_manager()

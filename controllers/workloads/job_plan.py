@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Job needs next: pods to count, to create and to delete, and its status.
-
-Each pod is counted once, although a program may end at any point: the status names the pods that have ended and still
-have their finalizer, then the finalizers are removed, and then the pods without one become numbers.
-"""
+"""What a Job needs next: pods to count, to create and to delete, and its status."""
 
 from __future__ import annotations
 
@@ -14,17 +10,16 @@ from typing import Any
 import attrs
 
 from controller_runtime.api.objects import timestamp
+from controllers.workloads.job_count import Count, count_pods
 from controllers.workloads.job_views import (
     COMPLETE,
     CRITERIA_MET,
     FAILED,
     FAILURE_TARGET,
     SUSPENDED,
-    TRACKING,
     Job,
     index_of,
     indexes_text,
-    parse_indexes,
 )
 from controllers.workloads.pods import Pod
 from controllers.workloads.status import Status, filled
@@ -57,18 +52,6 @@ class JobPlan:
     events: Sequence[tuple[str, str, str]] = ()
 
 
-@attrs.define
-class _Count:
-    """The pods of a Job, counted."""
-
-    succeeded: int
-    failed: int
-    indexes: set[int]
-    uncounted_succeeded: list[str]
-    uncounted_failed: list[str]
-    release: list[Pod]
-
-
 def plan(job: Job, pods: Sequence[Pod], now: datetime) -> JobPlan | None:
     """Return the next step of a Job; None if it is finished.
 
@@ -79,8 +62,7 @@ def plan(job: Job, pods: Sequence[Pod], now: datetime) -> JobPlan | None:
     """
     if job.is_finished:
         return None
-    is_ending = _target(job) is not None
-    count = _count(job, pods, everything=is_ending and job.condition(FAILURE_TARGET) is not None)
+    count = count_pods(job, pods)
     active = [pod for pod in pods if pod.is_active]
     start = job.status.get("startTime") or (None if job.spec.suspend else timestamp(now))
     target = _target(job) or _why_failed(job, pods, count, start, now)
@@ -118,51 +100,8 @@ def _target(job: Job) -> tuple[str, str, str] | None:
     return None if found is None else (found["type"], found["reason"], found.get("message", ""))
 
 
-def _count(job: Job, pods: Sequence[Pod], *, everything: bool) -> _Count:
-    """Count the pods; with `everything`, those that are deleted before they ended count as failed too."""
-    uncounted = job.status.get("uncountedTerminatedPods") or {}
-    tracked = {pod.metadata.uid for pod in pods if TRACKING in (pod.metadata.finalizers or ())}
-    before = [*uncounted.get("succeeded", [])], [*uncounted.get("failed", [])]
-    kept = [[uid for uid in uids if uid in tracked] for uids in before]
-    count = _Count(
-        succeeded=int(job.status.get("succeeded", 0)) + len(before[0]) - len(kept[0]),
-        failed=int(job.status.get("failed", 0)) + len(before[1]) - len(kept[1]),
-        indexes=parse_indexes(job.status.get("completedIndexes", "")),
-        uncounted_succeeded=kept[0],
-        uncounted_failed=kept[1],
-        release=[],
-    )
-    for pod in pods:
-        uid = pod.metadata.uid
-        if uid not in tracked:
-            continue
-        succeeded, failed = pod.status.phase == "Succeeded", _has_failed(job, pod)
-        if not succeeded and not failed and not job.metadata.deletion_timestamp:
-            continue
-        count.release.append(pod)
-        index = index_of(pod) if job.is_indexed else None
-        if succeeded and job.is_indexed:
-            if index is not None and index < (job.spec.completions or 0):
-                count.indexes.add(index)
-        elif succeeded and uid not in count.uncounted_succeeded:
-            count.uncounted_succeeded.append(uid)
-        elif failed and not succeeded and uid not in count.uncounted_failed:
-            count.uncounted_failed.append(uid)
-    if job.is_indexed:
-        count.succeeded = len(count.indexes)
-    return count
-
-
-def _has_failed(job: Job, pod: Pod) -> bool:
-    """Tell whether a pod counts as failed: also one that is deleted, unless only failed pods are replaced."""
-    if pod.status.phase == "Failed":
-        return True
-    only_failed = job.spec.pod_replacement_policy == "Failed"
-    return pod.is_terminating and not pod.has_ended and not only_failed
-
-
 def _why_failed(
-    job: Job, pods: Sequence[Pod], count: _Count, start: str | None, now: datetime
+    job: Job, pods: Sequence[Pod], count: Count, start: str | None, now: datetime
 ) -> tuple[str, str, str] | None:
     failed = count.failed + len(count.uncounted_failed)
     if failed > job.spec.backoff_limit or _restarts_exceed(job, pods):
@@ -185,7 +124,7 @@ def _deadline(job: Job, start: str | None, now: datetime) -> float | None:
     return (end - now).total_seconds()
 
 
-def _is_met(job: Job, count: _Count, active: Sequence[Pod]) -> bool:
+def _is_met(job: Job, count: Count, active: Sequence[Pod]) -> bool:
     if active:
         return False
     succeeded = count.succeeded + len(count.uncounted_succeeded)
@@ -193,7 +132,7 @@ def _is_met(job: Job, count: _Count, active: Sequence[Pod]) -> bool:
 
 
 def _scale(
-    job: Job, pods: Sequence[Pod], active: Sequence[Pod], count: _Count, now: datetime
+    job: Job, pods: Sequence[Pod], active: Sequence[Pod], count: Count, now: datetime
 ) -> tuple[Sequence[Pod], Sequence[int | None], float | None]:
     """Return the pods to delete, those to create, and the seconds until one that failed is replaced."""
     if job.metadata.deletion_timestamp is not None:
@@ -221,7 +160,7 @@ def _scale(
     return (), [each for each in range(job.spec.completions or 0) if each not in taken][:missing], None
 
 
-def _surplus(job: Job, active: Sequence[Pod], wanted: int, count: _Count) -> list[Pod]:
+def _surplus(job: Job, active: Sequence[Pod], wanted: int, count: Count) -> list[Pod]:
     """Return active pods to delete: of indexed ones first those of an index that is done or taken twice."""
     ordered = sorted(active, key=lambda pod: (pod.is_ready, pod.created, pod.name), reverse=False)
     found: list[Pod] = []
@@ -288,7 +227,7 @@ def _condition(kind: str, reason: str, message: str, now: datetime) -> dict[str,
 
 
 def _status(
-    job: Job, count: _Count, active: Sequence[Pod], terminating: int, conditions: list[Any], start: str | None
+    job: Job, count: Count, active: Sequence[Pod], terminating: int, conditions: list[Any], start: str | None
 ) -> Status:
     status = filled(
         conditions=conditions,

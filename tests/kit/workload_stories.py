@@ -25,7 +25,7 @@ class Step(NamedTuple):
     Attributes:
         verb: `create`, `patch`, `delete`, or `wait` to do nothing.
         resource: The collection.
-        name: The name of the object; that of a pod may be `first OWNER`, of this owner's pods the one on the first node.
+        name: The name of the object; that of a pod may be `first OWNER`, the owner's pod on the first node.
         body: The object, or a merge patch.
         seconds: The time that it takes, beyond which nothing happens for a while.
     """

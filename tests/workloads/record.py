@@ -11,7 +11,6 @@ import argparse
 import gzip
 import json
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,8 @@ from controllers.workloads.fixed_nodes import FixedNodes
 from controllers.workloads.kubelet import LivingPods
 from controllers.workloads.scheduler import scheduler
 
+QUIET = 2.5
+"""Seconds without a change after which everything is at rest."""
 RECORDINGS = Path(__file__).resolve().parent / "data" / "recordings.json.gz"
 
 
@@ -53,17 +54,17 @@ def main() -> None:
     for number, (name, story) in enumerate(STORIES.items()):
         if chosen.only not in name:
             continue
-        namespace = f"story-{number}-{int(time.time())}"
+        namespace = f"story-{number}-{int(host.now().timestamp())}"
         client.create(NAMESPACES, {"metadata": {"name": namespace}})
 
         def rest(seconds: float, namespace: str = namespace) -> None:
-            time.sleep(seconds)
-            before, since = "", time.monotonic()
-            while time.monotonic() - since < 2.5:
+            stop.wait(seconds)
+            before, since = "", host.monotonic()
+            while host.monotonic() - since < QUIET:
                 now = json.dumps(state_of(client, namespace))
                 if now != before:
-                    before, since = now, time.monotonic()
-                time.sleep(0.2)
+                    before, since = now, host.monotonic()
+                stop.wait(0.2)
 
         found[name] = play(client, namespace, story, rest)
         sys.stdout.write(f"{name}\n")
