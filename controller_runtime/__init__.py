@@ -152,6 +152,7 @@ if TYPE_CHECKING:
     from controller_runtime.manager.endpoints import Endpoints
     from controller_runtime.manager.lifecycle import Runnable
     from controller_runtime.manager.manager import Manager, Setup
+    from controller_runtime.manager.page.tables import StatusRow, StatusTable
     from controller_runtime.manager.rights import Right
     from controller_runtime.program.command import run
     from controller_runtime.queue.rate_limiters import (
@@ -288,6 +289,8 @@ __all__ = [
     "Setup",
     "ShutDown",
     "StaleCache",
+    "StatusRow",
+    "StatusTable",
     "Stop",
     "Stream",
     "StreamIdle",
@@ -458,6 +461,7 @@ _HOMES = {
     "Endpoints": "manager.endpoints",
     "Runnable": "manager.lifecycle",
     **dict.fromkeys(("Manager", "Setup"), "manager.manager"),
+    **dict.fromkeys(("StatusRow", "StatusTable"), "manager.page.tables"),
     "Right": "manager.rights",
     "run": "program.command",
     **dict.fromkeys(

@@ -187,6 +187,7 @@ class _Process:
         self.source = SnapshotSource(
             manager, self.program.panels(manager), kinds=embedded or self.options.live, events=embedded
         )
+        manager.show_status(self.source.tables)
         self.endpoints.serve(manager)
         self.signals.report = lambda: report(manager)
         names = ",".join(controller.name for controller in manager.controllers)

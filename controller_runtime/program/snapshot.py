@@ -19,6 +19,7 @@ from controller_runtime.cache.store import Delta
 from controller_runtime.controller.controller import Controller
 from controller_runtime.core.errors import UNREADABLE
 from controller_runtime.manager.manager import Manager
+from controller_runtime.manager.page.tables import StatusRow, StatusTable
 from controller_runtime.program.kinds import KindCounter, KindCounts
 
 if TYPE_CHECKING:  # an extra, which the live view alone needs
@@ -137,7 +138,7 @@ class SnapshotSource:
         events: Watch the events of the cluster. Only for the embedded server: on other clusters the credentials of a
             program need not allow it to list them.
 
-    Threads: `take` from one at a time.
+    Threads: `take` from one at a time; `tables` from any.
     """
 
     def __init__(self, manager: Manager, panels: Sequence[Panel] = (), *, kinds: bool, events: bool) -> None:
@@ -166,6 +167,16 @@ class SnapshotSource:
             tuple(self._events.lines()),
             self._panels,
         )
+
+    def tables(self) -> list[StatusTable]:
+        """Return the kinds and the last events as tables of the status page."""
+        kinds = [StatusRow((one.name, one.objects, one.text())) for one in (each.count() for each in self._counters())]
+        events = [StatusRow((line,)) for line in reversed(self._events.lines())]
+        found = [StatusTable("Objects", ("kind", "objects", "conditions"), kinds)] if kinds else []
+        return found + ([StatusTable("Last events of the cluster", ("event",), events)] if events else [])
+
+    def _counters(self) -> list[KindCounter]:
+        return [*self._kinds.values()]
 
     def _leader(self) -> str:
         elector = self._manager.elector

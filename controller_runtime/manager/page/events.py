@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from controller_runtime.manager.page.links import story_link
@@ -28,7 +29,7 @@ def event_of(picture: Picture, run: str, number: int) -> bytes:
 def number_after(last_id: str, run: str) -> int:
     """Return how many pictures a reader has been sent that says its last id; zero if another run sent that."""
     known, _, number = last_id.rpartition("-")
-    return int(number) if known == run and number.isdecimal() and len(number) < 16 else 0
+    return int(number) if known == run and re.fullmatch("[0-9]{1,15}", number) else 0
 
 
 def _values(picture: Picture) -> dict[str, Any]:

@@ -16,7 +16,7 @@ LONGEST_CELL = 500
 """Characters of a cell that a picture has."""
 
 Cell: TypeAlias = "str | int | float"
-"""A value of a table: text, or a number, which is set to the right."""
+"""A value of a table: text, or a number, whose digits have one width."""
 
 
 @attrs.frozen
