@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import click
 
 from controller_runtime import LEASE_CANDIDATES, LEASES, Client, Host, NotFound, ObjectKey, Stop, SystemHost
+from controller_runtime.program.timeline_svg import drawn
 from controller_runtime.testing import APIServerProcess
 
 LEASE = ObjectKey("controllers", "kube-system")
@@ -122,7 +124,17 @@ def terms(folder: Path) -> list[tuple[datetime, datetime, str]]:
     return sorted(found)
 
 
-def play(versions: list[str], upgraded: str) -> list[str]:
+def picture(led: list[tuple[datetime, datetime, str]]) -> str:
+    """Return a timeline of leaderships, as SVG."""
+    first, last = led[0][0], max(ended for _, ended, _ in led)
+    lanes: list[tuple[str, bool, list[tuple[float, object]]]] = [
+        (who, False, [((began - first).total_seconds(), "leads"), ((ended - first).total_seconds(), None)])
+        for began, ended, who in led
+    ]
+    return drawn("Three versions, upgraded one by one", lanes, [], (last - first).total_seconds())
+
+
+def play(versions: list[str], upgraded: str, plot: Path | None = None) -> list[str]:
     """Run a replica of each version, then upgrade them, oldest first; return those that led, in order."""
     host = SystemHost()
     with APIServerProcess(host, program=SERVER) as server, tempfile.TemporaryDirectory() as folder:
@@ -147,10 +159,19 @@ def play(versions: list[str], upgraded: str) -> list[str]:
         led = terms(Path(folder))
     for began, ended, who in led:
         print(f"{began:%H:%M:%S.%f} to {ended:%H:%M:%S.%f}  {who} led")
+    if plot is not None and led:
+        plot.write_text(picture(led), encoding="utf-8")
     overlaps = [f"{a[2]} and {b[2]}" for a, b in pairwise(led) if b[0] < a[1]]
     print(f"two at a time: {', '.join(overlaps) or 'never'}")
     return [*(who for _, _, who in led), *(f"overlap: {pair}" for pair in overlaps)]
 
 
+@click.command()
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw who led when, to this file.")
+def main(plot: Path | None) -> None:
+    """Run the example."""
+    play(["1.36.0", "1.34.0", "1.35.0"], "1.37.0", plot)
+
+
 if __name__ == "__main__":
-    play(["1.36.0", "1.34.0", "1.35.0"], "1.37.0")
+    main()

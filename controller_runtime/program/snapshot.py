@@ -112,6 +112,7 @@ class Snapshot:
         leader: The identity of the replica that leads, as far as this one knows; empty without an election.
         events: The last events as lines, oldest first; none where events are not watched.
         panels: The parts that the program adds.
+        rings: The rings in which this replica takes part, each with the number of slots that it owns.
     """
 
     taken_at: float
@@ -120,6 +121,7 @@ class Snapshot:
     leader: str = ""
     events: tuple[str, ...] = ()
     panels: tuple[Panel, ...] = ()
+    rings: tuple[tuple[str, int], ...] = ()
 
 
 def errors_of(controller: Controller) -> int:
@@ -166,6 +168,7 @@ class SnapshotSource:
             self._leader(),
             tuple(self._events.lines()),
             self._panels,
+            tuple((ring.name, ring.ownership.owned.bit_count()) for ring in manager.rings),
         )
 
     def tables(self) -> list[StatusTable]:

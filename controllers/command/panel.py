@@ -101,6 +101,10 @@ def status_tables(snapshot: ClusterSnapshot) -> list[StatusTable]:
 
 
 def disrupted_zones(nodes: NodeCounts) -> dict[str, ZoneState]:
-    """Return the state of each zone that is not normal, by the default thresholds of the node lifecycle controller."""
-    states = {zone: ZonePolicy().state(ready, not_ready) for zone, (ready, not_ready) in nodes.zones.items()}
-    return {zone: state for zone, state in states.items() if state is not ZoneState.NORMAL}
+    """Return the state of each zone that is not normal; see `zone_states`."""
+    return {zone: state for zone, state in zone_states(nodes).items() if state is not ZoneState.NORMAL}
+
+
+def zone_states(nodes: NodeCounts) -> dict[str, ZoneState]:
+    """Return the state of each zone, by the default thresholds of the node lifecycle controller."""
+    return {zone: ZonePolicy().state(ready, not_ready) for zone, (ready, not_ready) in nodes.zones.items()}

@@ -228,6 +228,14 @@ def test_the_end_of_the_endpoints_ends_the_streams() -> None:
         reader.close()
 
 
+def test_a_name_that_cannot_be_encoded_does_not_take_the_page_away(bench: Bench) -> None:
+    bench.manager.show_status(lambda: [StatusTable("Odd", ("name",), [StatusRow(("a\udc80b\x00",))])])
+    page = StatusPage(bench.manager)
+
+    assert b"a?b" in page.html(HTTPRequest("GET", "/debug")).body
+    assert b"a\\udc80b" in event_of(page.picture(Wish()), "run", 1)
+
+
 @pytest.fixture
 def told(bench: Bench) -> Bench:
     """A manager of which a page tells, with a controller that reads, writes and fails."""

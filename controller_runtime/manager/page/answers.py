@@ -55,7 +55,7 @@ class StatusPage:
     def html(self, request: HTTPRequest) -> HTTPResponse:
         """Return the page, which is readable as it is; with scripts it follows the stream."""
         wish = Wish.of(request.query)
-        return HTTPResponse(200, headers(), page_of(self.picture(wish), wish, self._run).encode())
+        return HTTPResponse(200, headers(), page_of(self.picture(wish), wish, self._run).encode("utf-8", "replace"))
 
     def stream(self, request: HTTPRequest) -> HTTPResponse | PictureStream:
         """Return the stream of a page; a page of another site gets none, so that it cannot use up the streams."""
