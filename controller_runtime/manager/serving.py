@@ -52,14 +52,17 @@ MOST_STREAMS = 8
 """Streams at a time; one more is refused, because dropping the oldest would have two readers push each other out."""
 
 STREAM_PERIOD = 1.0
-"""Seconds between two parts of a stream."""
+"""Seconds between two parts of a stream, at least."""
+
+STREAM_SHARE = 0.02
+"""The part of the time that the parts of one stream may take: one of a large program comes less often."""
 
 
 class Stream(Protocol):
     """An answer without an end: server-sent events."""
 
     def next(self) -> bytes:
-        """Return the next part without waiting; called once per `STREAM_PERIOD`, on the server's thread."""
+        """Return the next part without waiting; called at most once per `STREAM_PERIOD`, on the server's thread."""
 
 
 Answer = Callable[[HTTPRequest, bool], HTTPResponse | Stream]
@@ -209,10 +212,12 @@ class Server:
         try:
             writer.write(stream_head())
             while not any(end.done() for end in ends):
+                began = self._host.monotonic()
                 writer.write(self._part_of(stream))
+                pause = max(STREAM_PERIOD, (self._host.monotonic() - began) / STREAM_SHARE)
                 async with asyncio.timeout(PATIENCE):
                     await writer.drain()
-                await asyncio.wait(ends, timeout=STREAM_PERIOD, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(ends, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._streams -= 1
             for end in ends:

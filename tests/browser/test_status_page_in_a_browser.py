@@ -38,6 +38,15 @@ def seen() -> Iterator[Seen]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def calm() -> Iterator[Seen]:
+    """The same program without a hostile name, for the pictures."""
+    with seen_program(guest="heidi") as running:
+        for number in range(2, 7):
+            running.cluster.user.create(NODES, a_node(f"cabin-{number}7"))
+        yield running
+
+
 @contextmanager
 def opened(chromium: Browser, seen: Seen, query: str = "", *, width: int = 1280, dark: bool = False) -> Iterator[Page]:
     page = chromium.page(f"{seen.address}{query}", width=width, dark=dark)
@@ -155,9 +164,9 @@ def test_it_is_readable_without_scripts(chromium: Browser, seen: Seen) -> None:
     ("status-page-360", "", 360, False),
 ])  # fmt: skip
 def test_pictures_for_the_documents(
-    chromium: Browser, seen: Seen, tmp_path: Path, name: str, query: str, width: int, dark: bool
+    chromium: Browser, calm: Seen, tmp_path: Path, name: str, query: str, width: int, dark: bool
 ) -> None:
-    with opened(chromium, seen, query, width=width, dark=dark) as page:
+    with opened(chromium, calm, query, width=width, dark=dark) as page:
         path = (Path(PICTURES) if PICTURES else tmp_path) / f"{name}.png"
         page.picture(path)
 

@@ -56,18 +56,23 @@ class Seen:
 
 
 @contextmanager
-def seen_program(port: int = 0) -> Iterator[Seen]:
-    """Run the program inside the block, once it has reconciled its first objects."""
+def seen_program(port: int = 0, *, guest: str = HOSTILE) -> Iterator[Seen]:
+    """Run the program inside the block, once it has reconciled its first objects.
+
+    Args:
+        port: The port of the page; zero is any.
+        guest: A name that is reconciled, and shown in a table.
+    """
     host = SystemHost("seen")
     with EmbeddedCluster(host) as cluster, Endpoints(metrics=f"127.0.0.1:{port}") as endpoints:
         manager, channel = cluster.manager, Channel(host, capacity=10)
         guests = Guests(cluster, manager.lister(NODES, dict), Stop(host))
         manager.add(Controller("guests", guests, workers=2).watch(NODES).receive(channel))
-        manager.show_status(lambda: [StatusTable("Guests", ("room", "guest"), [StatusRow((1, HOSTILE))])])
+        manager.show_status(lambda: [StatusTable("Guests", ("room", "guest"), [StatusRow((1, guest))])])
         endpoints.serve(manager)
         cluster.start()
         for name in ("node-1", "node-7", "broken-1"):
             cluster.user.create(NODES, a_node(name))
-        channel.push(ObjectKey(HOSTILE))
+        channel.push(ObjectKey(guest))
         assert guests.has_failed.wait(10.0)
         yield Seen(cluster, endpoints, endpoints.ports[0])

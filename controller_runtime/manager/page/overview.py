@@ -15,7 +15,7 @@ from controller_runtime.manager.page.tables import StatusRow, StatusTable, secon
 from controller_runtime.queue.causes import Causes
 from controller_runtime.queue.turns import Turn, TurnState
 
-MOST_TURNS = 1000
+MOST_TURNS = 200
 """Waiting requests of each queue that are looked at."""
 
 SLOWEST = 10
