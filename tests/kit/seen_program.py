@@ -67,7 +67,7 @@ def seen_program(port: int = 0, *, guest: str = HOSTILE) -> Iterator[Seen]:
     with EmbeddedCluster(host) as cluster, Endpoints(metrics=f"127.0.0.1:{port}") as endpoints:
         manager, channel = cluster.manager, Channel(host, capacity=10)
         guests = Guests(cluster, manager.lister(NODES, dict), Stop(host))
-        manager.add(Controller("guests", guests, workers=2).watch(NODES).receive(channel))
+        manager.add(Controller("guests", guests).watch(NODES).receive(channel))
         manager.show_status(lambda: [StatusTable("Guests", ("room", "guest"), [StatusRow((1, guest))])])
         endpoints.serve(manager)
         cluster.start()
