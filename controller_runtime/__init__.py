@@ -155,6 +155,7 @@ if TYPE_CHECKING:
     from controller_runtime.manager.page.tables import StatusRow, StatusTable
     from controller_runtime.manager.rights import Right
     from controller_runtime.program.command import run
+    from controller_runtime.program.timeline import Timeline
     from controller_runtime.queue.rate_limiters import (
         Bucket,
         ItemExponential,
@@ -299,6 +300,7 @@ __all__ = [
     "SystemHost",
     "TerminalError",
     "Thread",
+    "Timeline",
     "TooManyRequests",
     "Transport",
     "TransportWrapper",
@@ -464,6 +466,7 @@ _HOMES = {
     **dict.fromkeys(("StatusRow", "StatusTable"), "manager.page.tables"),
     "Right": "manager.rights",
     "run": "program.command",
+    "Timeline": "program.timeline",
     **dict.fromkeys(
         ("Bucket", "ItemExponential", "ItemFastSlow", "MaxOf", "MaxWait", "RateLimiter"), "queue.rate_limiters"
     ),

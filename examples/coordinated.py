@@ -22,7 +22,7 @@ import attrs
 import click
 
 from controller_runtime import LEASE_CANDIDATES, LEASES, Client, Host, NotFound, ObjectKey, Stop, SystemHost
-from controller_runtime.program.timeline_svg import drawn
+from controller_runtime import Timeline as Drawn
 from controller_runtime.testing import APIServerProcess
 
 LEASE = ObjectKey("controllers", "kube-system")
@@ -71,11 +71,13 @@ class Timeline:
     client: Client
     replicas: list[Replica]
     began: float
+    drawn: Drawn
     holder: str = ""
 
     def print(self, what: str) -> None:
         """Print one line, with the seconds since the beginning."""
         print(f"{self.host.monotonic() - self.began:6.1f} s  {what}", flush=True)
+        self.drawn.mark(what)
 
     def wait_for(self, version: str) -> None:
         """Watch the lease until a replica of `version` holds it."""
@@ -92,6 +94,7 @@ class Timeline:
         holder, version = _holder(self.client)
         if holder != self.holder and (version or not holder):
             self.holder = holder
+            self.drawn.note({"leader": version or None})
             self.print(f"{version} leads" if version else "the lease is free")
         return version
 
@@ -124,23 +127,13 @@ def terms(folder: Path) -> list[tuple[datetime, datetime, str]]:
     return sorted(found)
 
 
-def picture(led: list[tuple[datetime, datetime, str]]) -> str:
-    """Return a timeline of leaderships, as SVG."""
-    first, last = led[0][0], max(ended for _, ended, _ in led)
-    lanes: list[tuple[str, bool, list[tuple[float, object]]]] = [
-        (who, False, [((began - first).total_seconds(), "leads"), ((ended - first).total_seconds(), None)])
-        for began, ended, who in led
-    ]
-    return drawn("Three versions, upgraded one by one", lanes, [], (last - first).total_seconds())
-
-
 def play(versions: list[str], upgraded: str, plot: Path | None = None) -> list[str]:
     """Run a replica of each version, then upgrade them, oldest first; return those that led, in order."""
     host = SystemHost()
     with APIServerProcess(host, program=SERVER) as server, tempfile.TemporaryDirectory() as folder:
         client = Client.from_kubeconfig(server.kubeconfig)
         replicas = [Replica(f"replica-{i}", Path(folder), server.kubeconfig) for i in range(len(versions))]
-        timeline = Timeline(host, client, replicas, host.monotonic())
+        timeline = Timeline(host, client, replicas, host.monotonic(), Drawn(host))
         try:
             for replica, version in zip(replicas, versions, strict=True):
                 timeline.print(f"{replica.name} starts in version {version}")
@@ -159,8 +152,8 @@ def play(versions: list[str], upgraded: str, plot: Path | None = None) -> list[s
         led = terms(Path(folder))
     for began, ended, who in led:
         print(f"{began:%H:%M:%S.%f} to {ended:%H:%M:%S.%f}  {who} led")
-    if plot is not None and led:
-        plot.write_text(picture(led), encoding="utf-8")
+    if plot is not None:
+        timeline.drawn.write(plot, "Three versions, upgraded one by one")
     overlaps = [f"{a[2]} and {b[2]}" for a, b in pairwise(led) if b[0] < a[1]]
     print(f"two at a time: {', '.join(overlaps) or 'never'}")
     return [*(who for _, _, who in led), *(f"overlap: {pair}" for pair in overlaps)]

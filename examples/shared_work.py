@@ -13,8 +13,19 @@ from pathlib import Path
 import attrs
 import click
 
-from controller_runtime import NODES, Controller, Host, Reconciler, Request, Result, Ring, RingBy, Stop, SystemHost
-from controller_runtime.program.timeline import Timeline
+from controller_runtime import (
+    NODES,
+    Controller,
+    Host,
+    Reconciler,
+    Request,
+    Result,
+    Ring,
+    RingBy,
+    Stop,
+    SystemHost,
+    Timeline,
+)
 from controller_runtime.testing import EmbeddedCluster
 
 SLOTS = 256

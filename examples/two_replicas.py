@@ -24,7 +24,7 @@ from controller_runtime import (
     Stop,
     SystemHost,
 )
-from controller_runtime.program.timeline import Timeline as Drawn
+from controller_runtime import Timeline as Drawn
 from controller_runtime.testing import EmbeddedCluster
 
 ELECTION = LeaderElectionConfig(

@@ -14,8 +14,7 @@ from pathlib import Path
 import attrs
 import click
 
-from controller_runtime import NODES, Host, Stop, SystemHost
-from controller_runtime.program.timeline import Timeline
+from controller_runtime import NODES, Host, Stop, SystemHost, Timeline
 from controller_runtime.testing import EmbeddedCluster
 from controllers.command.panel import disrupted_zones, zone_states
 from controllers.command.snapshot import ClusterSnapshot, ClusterSource
