@@ -210,7 +210,7 @@ class AsyncWorkers:
         task: asyncio.Task[None] | None = asyncio.current_task()
         assert task is not None, "coroutines run in tasks"
         try:
-            with bound(controller=self._name, request=request, reconcile=self._tally.begin()):
+            with bound(controller=self._name, request=request, reconcile=self._settlement.begin()):
                 running = _Reconcile(request, task, contextvars.copy_context(), self._host.monotonic())
                 self._running[task] = running
                 await self._reconcile(running)

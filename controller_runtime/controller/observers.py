@@ -9,6 +9,7 @@ import attrs
 
 from controller_runtime.api.unreadable import UnreadableObject
 from controller_runtime.controller.panics import OnPanic, ignore_panic
+from controller_runtime.controller.stories import Stories
 
 
 def ignore_unreadable(controller: str, error: UnreadableObject) -> None:
@@ -22,10 +23,12 @@ class Observers:
     Attributes:
         on_panic: Gets each unexpected error of a reconcile.
         on_unreadable: Gets the name of the controller and the error of each object that cannot be read.
+        stories: Keeps the stories of the reconciles.
     """
 
     on_panic: OnPanic = ignore_panic
     on_unreadable: Callable[[str, UnreadableObject], None] = ignore_unreadable
+    stories: Stories = attrs.field(factory=Stories)
 
 
 NOBODY = Observers()

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from controller_runtime.controller.counters import Outcome, ReconcileTally
+from controller_runtime.controller.observers import NOBODY, Observers
 from controller_runtime.controller.outcome import is_late, settle
-from controller_runtime.controller.panics import OnPanic, Panic, ignore_panic
+from controller_runtime.controller.panics import Panic
 from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.controller.unreadable import UnreadableObjects
 from controller_runtime.core.host import Host
+from controller_runtime.core.story import begin_steps, end_steps
 from controller_runtime.queue.workqueue import WorkQueue
 
 
@@ -20,7 +22,7 @@ class Settlement:
         name: The controller's name.
         queue: The queue that the requests come from.
         timeout: Seconds that one reconcile may take; None is any time. A longer one counts as failed.
-        on_panic: Called with each unexpected error of a reconcile.
+        observers: Are told of each unexpected error of a reconcile, and keep its story.
         unreadable: Decides which unreadable objects end the retries of a request; None: none of them does.
 
     Attributes:
@@ -37,7 +39,7 @@ class Settlement:
         queue: WorkQueue[Request],
         *,
         timeout: float | None = None,
-        on_panic: OnPanic = ignore_panic,
+        observers: Observers = NOBODY,
         unreadable: UnreadableObjects | None = None,
     ) -> None:
         self.timeout = timeout
@@ -45,8 +47,15 @@ class Settlement:
         self._host = host
         self._name = name
         self._queue = queue
-        self._on_panic = on_panic
+        self._on_panic = observers.on_panic
+        self._stories = observers.stories
         self._unreadable = unreadable
+
+    def begin(self) -> int:
+        """Count a reconcile that begins in this context, and return its number: 1 for the first of the controller."""
+        if self._stories.is_recording:
+            begin_steps()
+        return self.tally.begin()
 
     def settle(self, request: Request, end: Result | BaseException, took: float) -> None:
         """Settle a request; see `outcome.settle` about where to call this.
@@ -69,5 +78,7 @@ class Settlement:
         )
         ended = (request, self._host.monotonic(), causes)
         self.tally.end(outcome, took, ended, is_late=is_late(took, timeout))
+        if self._stories.is_recording:
+            self._stories.add(self._name, ended, took, outcome, end, end_steps())
         if outcome is Outcome.PANIC and isinstance(end, BaseException):
             self._on_panic(Panic(self._name, request, end))

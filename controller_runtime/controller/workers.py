@@ -88,7 +88,7 @@ class Workers:
     def _work_on(self, request: Request) -> None:
         is_settled = False
         try:
-            with bound(controller=self._name, request=request, reconcile=self._tally.begin()):
+            with bound(controller=self._name, request=request, reconcile=self._settlement.begin()):
                 self._reconcile(request)
             is_settled = True
         finally:

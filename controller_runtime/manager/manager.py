@@ -8,11 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-import attrs
-
 from controller_runtime.api.resources import Kind
-from controller_runtime.cache.audit import CacheAudit
-from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.patience import Patience
@@ -20,17 +16,19 @@ from controller_runtime.cache.transforms import Transform
 from controller_runtime.client.client import Client
 from controller_runtime.client.counting import CountingTransport
 from controller_runtime.client.deadlines import DeadlineTransport, reconcile_limit
-from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.client.request_threads import RequestThreads
+from controller_runtime.client.stories import StoryTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.observers import Observers
 from controller_runtime.controller.panics import OnPanic, ignore_panic
+from controller_runtime.controller.stories import Stories
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stage, Stop
 from controller_runtime.core.system import SystemHost
 from controller_runtime.election.config import LeaderElectionConfig
+from controller_runtime.election.history import LeaderHistory
 from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.manager.caches import ManagedCaches
 from controller_runtime.manager.definitions import Definitions
@@ -38,6 +36,7 @@ from controller_runtime.manager.failure import failure_of
 from controller_runtime.manager.lifecycle import CANCEL_GRACE, Lifecycle, Runnable
 from controller_runtime.manager.members import Members
 from controller_runtime.manager.options import ManagerOptions
+from controller_runtime.manager.page.shown import ShownTables
 from controller_runtime.manager.rights import Right, observed
 from controller_runtime.manager.rings import ManagedRings
 from controller_runtime.manager.unhandled_signals import stop_on_unhandled_signals
@@ -50,7 +49,7 @@ if TYPE_CHECKING:  # a program without coroutines or leader election should not 
     from controller_runtime.election.elector import LeaderElector
 
 
-class Manager(ManagedCaches, ManagedRings, ManagedWebhooks):
+class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
     """Runs controllers and runnables on one API server, and stops them in order.
 
     Controllers and listers that use the same collection share one cache. A manager runs once.
@@ -80,6 +79,8 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks):
         client: Reads and writes at the server, past the caches. It sends nothing after the deadline of the leadership,
             and in a reconcile nothing after that reconcile's deadline.
         elector: Competes for the lease; None without leader election.
+        leaders: The leaders that the elector has seen.
+        stories: The last reconciles; kept once `Endpoints.serve` serves the status page.
         informers: The caches.
         definitions: The definitions that are installed when the manager starts; see `install`.
         stopping: Set when the manager begins to stop, and cancelled when its grace has run out; for reconcilers that
@@ -113,8 +114,10 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks):
         options = CacheOptions(patience=patience or Patience(), reachable=self.transport.reachable)
         self.informers = Informers(host, self.transport, options, transforms=transforms, namespace=namespace)
         self.stopping = Stop(host, "manager")
+        self.stories = Stories()
         self._members = Members(host, self.stopping)
         limited: Transport = self.transport
+        self.leaders = LeaderHistory(host)
         self.elector: LeaderElector | None = None
         if leader_election is not None:
             from controller_runtime.election.fenced import elector_and_fence
@@ -122,15 +125,18 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks):
             self.elector, limited = elector_and_fence(
                 *(host, self.transport, self.informers, leader_election),
                 on_leading=self._members.wake,
+                on_new_leader=self.leaders.note,
                 on_yielding=self.stopping.fail,
             )
-        self.client = Client(host, RingTransport(DeadlineTransport(limited, reconcile_limit(host))))
+        fenced = RingTransport(DeadlineTransport(limited, reconcile_limit(host)))
+        self.client = Client(host, StoryTransport(fenced))
         self._request_threads = RequestThreads(host)
         # Its client is not bound to a leadership: definitions are needed before there can be one.
         self.definitions = Definitions(host, Client(host, self.transport), self.with_conversion)
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
-        observers = Observers(on_panic, UnreadableEvents(lambda: self.recorders, self.recorder).report)
+        report = UnreadableEvents(lambda: self.recorders, self.recorder).report
+        observers = Observers(on_panic, report, self.stories)
         self._lifecycle = Lifecycle(host, self.informers, self.stopping, self.elector, self.transport.close, observers)
         if self.elector is not None and self.elector.candidate is not None:
             self.add(self.elector.candidate)
@@ -210,29 +216,6 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks):
                 raise UsageError(f"controller {thing.name} would never reconcile anything: {text}")
             self.definitions.see(*(collection.resource for collection in thing.collections))
         self._members.add(thing)
-
-    def audit_caches(self, *, every: float = 60.0, most_objects: int | None = 50_000) -> None:
-        """Compare the caches with the server while the manager runs, slowly, and list again one that lost a change.
-
-        A watch that loses a change, by a fault of the server or of a proxy, leaves a wrong object in the cache until
-        the next list. Each turn asks for one page: the metadata of up to 500 objects at the resourceVersion that the
-        cache has reached. With the defaults 10,000 objects take 20 minutes. What is found is logged, counted and
-        mended.
-
-        Args:
-            every: Seconds between two pages, of all caches together.
-            most_objects: Caches with more objects are not audited; None: all are.
-
-        Raises:
-            UsageError: The caches are audited already, or the manager is stopping or has stopped.
-            ValueError: `every` is not positive.
-        """
-
-        def source_of(informer: Informer) -> ListWatch:
-            collection = attrs.evolve(informer.collection, resource=informer.resource.only_metadata())
-            return ListWatch(self.host, self.transport, collection)
-
-        self.add(CacheAudit(self.host, self.informers, source_of, every=every, most_objects=most_objects))
 
     def declare(self, *rights: Right) -> None:
         """Say which names and namespaces are the program's own, for a record of its rights; nothing else reads it."""

@@ -122,7 +122,11 @@ def run(options: RunOptions) -> None:
             compose(manager, options, todo, stack)
 
         def panels(manager: Manager) -> Sequence[Panel]:
-            return [NodePanel(ClusterSource(manager).take)] if todo.cluster.embedded else []
+            if not todo.cluster.embedded:
+                return []
+            panel = NodePanel(ClusterSource(manager).take)
+            manager.show_status(panel.tables)
+            return [panel]
 
         program = Program(
             name=NAME,
