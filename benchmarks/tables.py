@@ -2,7 +2,7 @@
 """The tables of README.md and benchmarks/README.md, made from the rows of one run.
 
 A document holds each table between `<!-- figures: NAME -->` and `<!-- end of figures -->`. A figure that was not
-measured is shown as a dash.
+measured is shown as a dash, and a table without any figure is left as it is.
 """
 
 from __future__ import annotations
@@ -52,11 +52,17 @@ class About:
 
 
 class Measured:
-    """The rows of a run, by work and peer."""
+    """The rows of a run, by work and peer.
+
+    Attributes:
+        about: How they were obtained.
+        is_any: Whether there are any.
+    """
 
     def __init__(self, about: About, rows: Iterable[Row]) -> None:
         self.about = about
         self._rows = {(row.work, row.who): row for row in rows}
+        self.is_any = bool(self._rows)
 
     def number(self, work: str, who: str, figure: str) -> float | None:
         """Return a figure; None if it was not measured."""
@@ -89,6 +95,8 @@ def grid(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 def about(run: Measured) -> str:
     """Return the sentences that say how the figures were obtained."""
     it = run.about
+    if not run.is_any:
+        return ""
     server = f" The server of your own is {it.server}, on the same machine." if it.server else ""
     text = (
         f"One run of `{it.command}` on {it.when}, commit {it.commit}: Python {it.python}, {it.packages}; {it.machine}, "
@@ -215,5 +223,18 @@ TABLES: Mapping[str, Callable[[Measured], str]] = {
 
 
 def rewritten(document: str, run: Measured) -> str:
-    """Return a document with its tables made anew."""
-    return _PLACE.sub(lambda found: f"{found[1]}\n{TABLES[found[2]](run)}\n{found[3]}", document)
+    """Return a document with those tables made anew of which the run has figures, each with its origin below it."""
+
+    def made(found: re.Match[str]) -> str:
+        make = TABLES[found[2]]
+        table = make(run)
+        if table == make(Measured(run.about, ())):
+            return found[0]
+        return f"{found[1]}\n{table}{origin(run.about) if make is not about else ''}\n{found[3]}"
+
+    return _PLACE.sub(made, document)
+
+
+def origin(it: About) -> str:
+    """Return the line below a table that says which run it is from."""
+    return f"\nCommit {it.commit} on {it.when}, with a load of {it.load[0]:.0f} to {it.load[1]:.0f}.\n"

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 SWITCH_INTERVAL = 0.0005
 """Seconds after which a thread that computes lets another one run; Python's default is ten times as long.
 
-An event passes several threads on its way to a reconcile, and each of them waits for this time while one thread computes
-without a pause. By `benchmarks manager` on a busy machine, the median from a write to its reconcile was 7.9 ms with
-Python's default and 0.7 ms with this; reconciles that do nothing are as many a second with both.
+An event passes several threads on its way to a reconcile, and each of them waits for this time while another one
+computes without a pause. By `benchmarks manager` on a busy machine, the median from a write to its reconcile was 7.9 ms
+with Python's default and 0.7 ms with this; reconciles that do nothing are as many a second with both.
 """
 
 
