@@ -153,8 +153,8 @@ def cache(run: Measured) -> str:
 def control(run: Measured) -> str:
     """Return the table of the control path and the controllers."""
     figures = (
-        ("reconciles that do nothing, a second: one worker", "no-op reconciles, 1 worker", "per_s"),
-        ("reconciles that do nothing, a second: four workers", "no-op reconciles, 4 workers", "per_s"),
+        ("reconciles that do nothing, a second of CPU: one worker", "no-op reconciles, 1 worker", "per_cpu_s"),
+        ("reconciles that do nothing, a second of CPU: four workers", "no-op reconciles, 4 workers", "per_cpu_s"),
         ("from a write to its reconcile, ms: median", "write to reconcile, in process", "median_ms"),
         ("from a write to its reconcile, ms: 99th percentile", "write to reconcile, in process", "p99_ms"),
         ("the same beside a thread that never waits: median", "write to reconcile, one busy thread", "median_ms"),
