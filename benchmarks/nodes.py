@@ -19,6 +19,8 @@ from controller_runtime.testing.server_process import APIServerProcess
 from controllers.hollow.node import hollow_node, node_name
 from controllers.hollow.pods import hollow_pod
 
+FRAMED = ("benchmarks.peers.framed_server",)
+"""The program of an embedded server whose watches send as those of a real one."""
 FILLERS = 8
 """Threads that create nodes at the same time."""
 
@@ -48,7 +50,7 @@ def big_pod(index: int, nodes: int, size: int = 2000) -> dict[str, Any]:
 
 def fill(host: Host, client: Client, count: int, size: int = 7000) -> None:
     """Create `count` nodes of about `size` bytes, over several connections."""
-    _fill(host, count, lambda index: client.create(NODES, big_node(index, size)))
+    spread(host, count, lambda index: client.create(NODES, big_node(index, size)))
 
 
 def change(host: Host, client: Client, count: int, rounds: int) -> None:
@@ -58,15 +60,16 @@ def change(host: Host, client: Client, count: int, rounds: int) -> None:
         patch = {"metadata": {"annotations": {"example.com/change": str(index)}}}
         client.patch(NODES, ObjectKey(node_name(index % count)), patch)
 
-    _fill(host, count * rounds, one)
+    spread(host, count * rounds, one)
 
 
-def _fill(host: Host, count: int, create: Callable[[int], object]) -> None:
+def spread(host: Host, count: int, one: Callable[[int], object]) -> None:
+    """Call `one` with each number below `count`, over several threads and so over several connections."""
     stop = Stop(host, "fill")
 
     def some(first: int) -> None:
         for index in range(first, count, FILLERS):
-            create(index)
+            one(index)
 
     threads = [spawn(host, stop, f"fill-{first}", lambda first=first: some(first)) for first in range(FILLERS)]  # type: ignore[misc]
     for thread in threads:
@@ -77,7 +80,10 @@ def _fill(host: Host, count: int, create: Callable[[int], object]) -> None:
 
 @contextmanager
 def filled_server(host: Host, count: int, size: int = 7000) -> Iterator[APIServerProcess]:
-    """Run an embedded API server in a process of its own, with `count` nodes of about `size` bytes."""
-    with APIServerProcess(host) as server:
+    """Run an embedded API server in a process of its own, with `count` nodes of about `size` bytes.
+
+    Its watches send as those of a real server.
+    """
+    with APIServerProcess(host, program=FRAMED) as server:
         fill(host, Manager.from_kubeconfig(server.kubeconfig).client, count, size)
         yield server

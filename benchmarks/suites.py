@@ -19,7 +19,7 @@ from benchmarks import (
     webhook_suite,
 )
 from benchmarks.harness import PeerFailed, Row, budgeted, cpu_seconds_of, ratio, repeated, run_peer
-from benchmarks.nodes import filled_server
+from benchmarks.nodes import FRAMED, filled_server
 from controller_runtime.core.host import Host
 from controller_runtime.testing.server_process import APIServerProcess
 
@@ -174,7 +174,7 @@ def cache(host: Host, sizes: Sizes) -> list[Row]:
 
 def events(host: Host, sizes: Sizes) -> list[Row]:
     """Measure watch events of large nodes over TLS, by all peers."""
-    with APIServerProcess(host) as server:
+    with APIServerProcess(host, program=FRAMED) as server:
         return _rows(event_suite.WORK, event_suite.measures(host, server))
 
 

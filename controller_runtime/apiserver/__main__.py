@@ -17,6 +17,7 @@ from controller_runtime.api.http import Handler
 from controller_runtime.apiserver.admission.chain import NAMES, OFF_BY_DEFAULT
 from controller_runtime.apiserver.audit import AuditedHandler
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.shell.quick_import import without_authorities
 from controller_runtime.apiserver.upkeep.identity_lease import IdentityLease
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.extras import needed_by
@@ -140,7 +141,7 @@ def serve(
     """
     configure(level=logging.WARNING)
     host = SystemHost()
-    with needed_by("the embedded server"):
+    with needed_by("the embedded server"), without_authorities():
         from controller_runtime.apiserver.shell import identity as identities
         from controller_runtime.apiserver.shell import process, webhook_calls
     options = process.ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)

@@ -28,6 +28,7 @@ from controller_runtime.program.reload import POLL, Sources
 from controller_runtime.program.session import GRACE, reach
 from controller_runtime.program.signals import Signals, handled_signals
 from controller_runtime.program.snapshot import Panel, Snapshot, SnapshotSource
+from controller_runtime.program.switching import short_switches
 from controller_runtime.program.timeline import Timeline
 from controller_runtime.program.view import PlainView, SpokenView, View, captured_log
 from controller_runtime.program.webhooks import choose_webhooks, webhook_serving
@@ -85,6 +86,7 @@ def execute(program: Program, options: ProgramOptions) -> None:
     host = SystemHost()
     stop = Stop(host)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(short_switches())
         # Bound first, so that an address that is in use is an error before anything is started.
         endpoints = stack.enter_context(
             Endpoints(metrics=options.metrics_bind_address, probes=options.health_probe_bind_address)

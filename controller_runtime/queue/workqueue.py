@@ -71,6 +71,9 @@ class WorkQueue(Generic[T]):
         # The due time of the last retry of each item that has failed and was not forgotten since. It may have passed.
         self._retry_at: dict[T, float] = {}
         self._sleepers = 0  # threads that wait in `get`; while there are none, an addition need not notify
+        # One of them was notified and has not run since. It notifies the next if it leaves items; others that were
+        # notified before would often find that a thread at work had taken the items.
+        self._is_waking = False
         self._tally = QueueTally()
 
     def __len__(self) -> int:
@@ -94,8 +97,7 @@ class WorkQueue(Generic[T]):
         """
         with self._condition:
             if self._stage is Stage.OPEN:
-                now = self._now()
-                self._plan(item, now, now, low, (cause, key, version, 1))
+                self._plan(item, now := self._now(), now, low, (cause, key, version, 1))
 
     def add_after(self, item: T, delay: float, *, cause: str = "") -> None:
         """Hand out `item` once `delay` has passed. Ignored once the queue is shut down.
@@ -110,8 +112,7 @@ class WorkQueue(Generic[T]):
         """
         with self._condition:
             if self._stage is Stage.OPEN:
-                now = self._now()
-                self._plan_later(item, now, now + delay, cause)
+                self._plan_later(item, now := self._now(), now + delay, cause)
 
     def add_rate_limited(self, item: T, *, at_least: float = 0.0, cause: str = "") -> None:
         """Hand out `item` again after the delay that the limiter decides. Ignored once the queue is shut down.
@@ -162,11 +163,10 @@ class WorkQueue(Generic[T]):
         """Forget the failures of `item`, because it succeeded or is not retried. A turn that is planned stays so."""
         # Without the lock, because most items have never failed. A failure that is added at the same moment could as
         # well come after this call.
-        if item not in self._retry_at:
-            return
-        with self._condition:
-            self._limiter.forget(item)
-            self._retry_at.pop(item, None)
+        if item in self._retry_at:
+            with self._condition:
+                self._limiter.forget(item)
+                self._retry_at.pop(item, None)
 
     def num_requeues(self, item: T) -> int:
         """Return how many failures of `item` the limiter counts."""
@@ -176,8 +176,7 @@ class WorkQueue(Generic[T]):
     def causes(self, item: T) -> Causes:
         """Return the first few causes for which `item` is being processed; empty if it is not."""
         # Without the lock: a look-up in a dict is whole, and a turn that was handed out gets no further causes.
-        turn = self._processing.get(item)
-        return Causes(turn.causes) if turn is not None else Causes()
+        return Causes(turn.causes) if (turn := self._processing.get(item)) is not None else Causes()
 
     def shut_down(self, drain: bool = False) -> None:
         """Ignore further additions, and drop the items that are delayed.
@@ -200,16 +199,14 @@ class WorkQueue(Generic[T]):
     def counters(self) -> QueueCounters:
         """Return the metrics of this instant."""
         with self._condition:
-            now = self._now()
-            self._queue_due(now)
+            self._queue_due(now := self._now())
             processed_for = [now - turn.at for turn in self._processing.values()]
             return self._tally.snapshot(self._queue.depth, self._queue.low_depth, processed_for)
 
     def turns(self, limit: int) -> list[Turn[T]]:
         """Return copies of the turns of all items being processed and of up to `limit` others, for people to see."""
         with self._condition:
-            others = itertools.islice(self._dirty.values(), limit)
-            return [copy.copy(turn) for turn in (*self._processing.values(), *others)]
+            return [*map(copy.copy, (*self._processing.values(), *itertools.islice(self._dirty.values(), limit)))]
 
     def turns_of(self, item: T) -> list[Turn[T]]:
         """Return copies of the turns of one item: the one being processed, and the next one."""
@@ -218,11 +215,11 @@ class WorkQueue(Generic[T]):
 
     def _take(self) -> T:
         while True:
-            now = self._now()
-            self._queue_due(now)
-            turn = self._queue.take()
-            if turn is not None:
+            self._queue_due(now := self._now())
+            if (turn := self._queue.take()) is not None:
                 self._process(turn, now)
+                if self._ready:
+                    self._wake()
                 return turn.item
             if self._stage is not Stage.OPEN:
                 raise ShutDown
@@ -230,14 +227,13 @@ class WorkQueue(Generic[T]):
             self._sleepers += 1
             self._condition.wait_until(self._delayed.first)
             self._sleepers -= 1
+            self._is_waking = False
 
     def _end(self, item: T) -> None:
-        processed = self._processing.pop(item, None)
-        if processed is None:
+        if (processed := self._processing.pop(item, None)) is None:
             raise ValueError(f"{item} is not being processed: done was called without get")
         self._tally.work_duration.observe(self._now() - processed.at)
-        turn = self._dirty.get(item)
-        if turn is not None and turn.state is TurnState.BLOCKED:
+        if (turn := self._dirty.get(item)) is not None and turn.state is TurnState.BLOCKED:
             self._make_ready(turn)
         if self._stage is not Stage.OPEN:
             self._condition.notify_all()  # `get` may end now, and so may a draining `shut_down`
@@ -253,8 +249,7 @@ class WorkQueue(Generic[T]):
             self._queue_due(now)
         turn = self._dirty.get(item)
         if turn is None:
-            group = None if self._fair_by is None else hashed(self._fair_by(item))
-            turn = self._dirty[item] = Turn(item, low, group)
+            turn = self._dirty[item] = Turn(item, low, None if self._fair_by is None else hashed(self._fair_by(item)))
         if cause[0]:
             turn.causes = with_cause(turn.causes, cause) if turn.causes else (cause,)
         if turn.low and not low:
@@ -287,7 +282,12 @@ class WorkQueue(Generic[T]):
     def _make_ready(self, turn: Turn[T]) -> None:
         turn.state = TurnState.READY
         self._ready += 1
-        if self._sleepers:
+        self._wake()
+
+    def _wake(self) -> None:
+        """Notify one sleeping thread, unless one is on its way already."""
+        if self._sleepers and not self._is_waking:
+            self._is_waking = True
             self._condition.notify()
 
     def _process(self, turn: Turn[T], now: float) -> None:

@@ -63,6 +63,25 @@ class Returning(Hands):
             self.queue.add(item)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_items_that_come_together_are_processed_by_as_many_waiting_threads(seed: int) -> None:
+    """One thread is notified of the first item; it must wake the next, although it is busy with its own item then."""
+    with Simulation(seed) as sim:
+        host = sim.host("r0")
+        queue: WorkQueue[int] = WorkQueue(host)
+        hands = Hands(host, queue, work=60.0)
+        hands.start(4)
+        sim.advance(1.0)
+
+        for item in range(4):
+            queue.add(item)
+        sim.advance(1.0)
+
+        assert sorted(hands.counts) == [0, 1, 2, 3]
+        queue.shut_down()
+        sim.advance(120.0)
+
+
 @pytest.mark.scenario("WQ-01")
 @BOTH
 def test_nothing_added_after_the_shutdown_is_ever_handed_out(sim: Simulation, drain: bool) -> None:

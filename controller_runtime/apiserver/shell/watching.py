@@ -114,16 +114,20 @@ def _chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-class _Connection(Protocol):
+class Connection(Protocol):
     """The part of `asyncio.Transport` that a watch uses."""
 
-    def write(self, data: bytes) -> None: ...
+    def write(self, data: bytes) -> None:
+        """Send data, or buffer it if the client does not read."""
 
-    def get_write_buffer_size(self) -> int: ...
+    def get_write_buffer_size(self) -> int:
+        """Return how many bytes are buffered."""
 
-    def is_closing(self) -> bool: ...
+    def is_closing(self) -> bool:
+        """Return whether further writes would be lost."""
 
-    def abort(self) -> None: ...
+    def abort(self) -> None:
+        """Close at once, without what is buffered."""
 
 
 class Watcher:
@@ -132,7 +136,7 @@ class Watcher:
     def __init__(self, watches: Watches) -> None:
         self._watches = watches
         self._watch: Watch | None = None  # None before the watch begins and after it ends: then `pump` does nothing
-        self._connection: _Connection | None = None
+        self._connection: Connection | None = None
         self._chunked = True
         self._limit = 1
         self._timer: asyncio.TimerHandle | None = None
@@ -203,7 +207,7 @@ class Watcher:
                 return written
             limit = self._limit
             lines, over = self._watch.take(limit)
-            size = self._write(self._connection, lines) if lines else 0
+            size = self.write(self._connection, lines) if lines else 0
             written += size
             # Lines can be long, and a take cannot be split. So a take has at most twice the lines of the last one, and
             # one line after a take of many bytes.
@@ -220,7 +224,7 @@ class Watcher:
         self._watches.mark_due(self)
         return written
 
-    async def _take_apart(self, watch: Watch, connection: _Connection) -> None:
+    async def _take_apart(self, watch: Watch, connection: Connection) -> None:
         """Send events that are taken on another thread, because they may have to be converted by a webhook first."""
         try:
             while self._is_due and self._watch is watch and not self._turn.done():
@@ -230,7 +234,7 @@ class Watcher:
                     return
                 lines, over = await self._watches.takers.do(partial(watch.take, _LINES))
                 if lines and not connection.is_closing():
-                    self._write(connection, lines)
+                    self.write(connection, lines)
                 if over:
                     self._end_turn(True)
                 elif len(lines) == _LINES:
@@ -242,7 +246,8 @@ class Watcher:
         finally:
             self._taking = None
 
-    def _write(self, connection: _Connection, lines: list[bytes]) -> int:
+    def write(self, connection: Connection, lines: list[bytes]) -> int:
+        """Write events to the connection, and return the number of bytes."""
         chunk = self._watches.chunk(lines) if self._chunked else b"".join(lines)
         connection.write(chunk)
         return len(chunk)

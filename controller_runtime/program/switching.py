@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How often a program's threads take turns in the interpreter."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+SWITCH_INTERVAL = 0.0005
+"""Seconds after which a thread that computes lets another one run; Python's default is ten times as long.
+
+An event passes several threads on its way to a reconcile, and each of them waits for this time while another one
+computes without a pause. By `benchmarks manager` on a busy machine, the median from a write to its reconcile was 7.9 ms
+with Python's default and 0.7 ms with this; reconciles that do nothing are as many a second with both.
+"""
+
+
+@contextlib.contextmanager
+def short_switches() -> Iterator[None]:
+    """Let threads take turns after `SWITCH_INTERVAL` inside the block, or more often if the process has them so.
+
+    The interval belongs to the process, so a program sets it, and a manager in a process of someone else's does not.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(before, SWITCH_INTERVAL))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
