@@ -86,7 +86,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
         pytest.param(ASYNCIO, 2, id="asyncio"),
         pytest.param(CUSTOM_RESOURCES, 7, id="custom resources"),
         pytest.param(DEPENDENTS, 5, id="dependents"),
-        pytest.param(WEBHOOKS, 2, id="webhooks"),
+        pytest.param(WEBHOOKS, 3, id="webhooks"),
         pytest.param(RING, 1, id="ring"),
     ],
 )
