@@ -183,7 +183,7 @@ CATCHES_EVERYTHING = {
     "controller_runtime/client/request_threads.py: run": "a job ends here: raised where it is awaited",
     "controller_runtime/controller/finalizers.py: _call": "a finalizer's function ends here: raised after the others",
     "controller_runtime/webhooks/handler.py: _shown": "a request ends here: status 500, and its error is in the log",
-    "controller_runtime/webhooks/handler.py: handle": "a review ends here: status 500, and its error is in the log",
+    "controller_runtime/webhooks/handler.py: _answered": "a review ends here: status 500, and its error is in the log",
     "controller_runtime/manager/serving.py: _answer": "a request to the manager's endpoints ends here: status 500",
     "controller_runtime/apiserver/server.py: handle": "a request to the embedded server ends here: status 500",
     "controller_runtime/apiserver/shell/workers.py: run": "a worker's task ends here: raised where it is awaited",

@@ -23,7 +23,8 @@ from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.crd.definitions import DEFINITIONS
 from controller_runtime.webhooks.configurations import Place, configurations, conversion_of
-from controller_runtime.webhooks.converting import KindConversion
+from controller_runtime.webhooks.converting import CONVERT_PATH, KindConversion
+from controller_runtime.webhooks.counters import WebhookCounters, WebhookTally
 from controller_runtime.webhooks.handler import Handler, Page
 from controller_runtime.webhooks.hooks import Hook
 from controller_runtime.webhooks.injecting import MUTATING, VALIDATING, Target
@@ -85,7 +86,8 @@ class Webhooks:
         self._hooks: dict[str, Hook[Any]] = {}
         self._kinds: dict[tuple[str, str], KindConversion] = {}
         self._pages: dict[str, Page] = {}
-        self._handler = Handler(host, self._hooks, (), self._pages)
+        self._tally = WebhookTally(host)
+        self._handler = Handler(host, self._hooks, (), self._tally, self._pages)
         self._serving: WebhookServing | None = None
         self._place = Place(name=NAME, namespace=NAMESPACE)
         self._is_serving = False
@@ -109,7 +111,9 @@ class Webhooks:
                     )
             elif self._hooks.setdefault(thing.path, thing) is not thing:
                 raise UsageError(f"the webhook {thing.name} is there already: give the other one a name of its own")
-        self._handler = Handler(self._host, self._hooks, tuple(self._kinds.values()), self._pages)
+        self._handler = Handler(self._host, self._hooks, tuple(self._kinds.values()), self._tally, self._pages)
+        for path in [*self._hooks, *([CONVERT_PATH] if self._kinds else [])]:
+            self._tally.add(path)
 
     def serve(self, serving: WebhookServing) -> None:
         """Serve over TLS, from the manager's start to its end; without this they are called in process alone, by tests.
@@ -151,6 +155,10 @@ class Webhooks:
     def converted(self) -> frozenset[str]:
         """The names of the definitions whose versions are converted here."""
         return frozenset(kind.definition for kind in self._kinds.values())
+
+    def counters(self) -> dict[str, WebhookCounters]:
+        """Return the counters of each webhook, by its path; those of all conversions at `/convert`. Threads: any."""
+        return self._tally.counters()
 
     @property
     def port(self) -> int:
