@@ -104,7 +104,7 @@ def test_an_operator_that_starts_from_nothing_becomes_ready_leads_and_converts_w
     leads_to = ("--webhook-service", f"{PLACE.namespace}/{PLACE.name}=127.0.0.1:{port}")
     with APIServerProcess(HOST, *kept, *leads_to) as server, client_of(server.kubeconfig) as client:
         client.apply(DEFINITIONS, body_of(Cabin, CabinV1Alpha1), field_manager="admin", force=True)
-        with pytest.raises(APIError, match="conversion webhook for example.com/v1alpha1, Kind=Cabin failed"):
+        with pytest.raises(APIError, match=r"conversion webhook for example\.com/v1alpha1, Kind=Cabin failed"):
             client.list(Cabin)
 
         with running(server.kubeconfig, port) as manager:
