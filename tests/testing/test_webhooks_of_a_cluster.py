@@ -94,6 +94,7 @@ def test_a_managers_webhooks_answer_as_soon_as_its_cluster_is_started(seed: int)
         assert write(cluster) == before
 
 
+@pytest.mark.scenario("AW-09")
 @pytest.mark.parametrize("policy", ["Fail", "Ignore"])
 def test_a_slow_webhook_is_given_up_after_its_time(policy: str) -> None:
     webhook = Slow()

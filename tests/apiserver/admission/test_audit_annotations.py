@@ -40,6 +40,7 @@ def audited(sim: Simulation, tmp_path: Path) -> Audited:
     return Audited(sim, tmp_path / "audit.log")
 
 
+@pytest.mark.scenario("AW-10")
 def test_policies_annotate_a_line_as_on_a_real_server(audited: Audited) -> None:
     for _, path, obj in RECORDED["before"]:
         audited.ask.ok("POST", path, obj)

@@ -22,6 +22,7 @@ RECORDED = json.loads(DATA.read_text(encoding="utf-8"))
 SHOWN = ("kind removed", "kind null")
 
 
+@pytest.mark.scenario("AW-16")
 @pytest.mark.parametrize("case", RECORDED["cases"], ids=lambda case: case["name"])
 def test_a_changed_custom_object_is_answered_as_by_a_real_server(sim: Simulation, case: dict[str, Any]) -> None:
     ask = Asking(APIServer(sim.host("server")))
