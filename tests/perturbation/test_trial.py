@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kit.miniatures import DATABASES, Body, Operator, World, beside, is_going, key, name_of, setup_of
 
-from controller_runtime import CONFIG_MAPS, Manager
+from controller_runtime import CONFIG_MAPS, Manager, Request, Result
 from controller_runtime.testing import EmbeddedCluster, Simulation
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
 from controller_runtime.testing.perturbation.trial import CalmRunFailed, Outcome, perturb
@@ -176,6 +176,28 @@ def test_the_own_checks_of_a_story_are_told() -> None:
 
 def test_a_plan_that_cannot_happen_is_void_and_no_finding() -> None:
     outcome = tried(Right, Crash(99, landed=True))
+
+    assert (outcome.run, outcome.void, outcome.findings) == (1, 1, [])
+
+
+class Later(Right):
+    """Writes once more half a minute later: after the story, while the perturbation only looks whether it is idle."""
+
+    def __init__(self, manager: Manager) -> None:
+        super().__init__(manager)
+        self.host = manager.host
+        self.due = self.host.monotonic() + 30.0
+
+    def reconcile(self, request: Request) -> Result:
+        if self.host.monotonic() >= self.due:
+            self.patch(CONFIG_MAPS, request.name, {"data": {"later": "yes"}})
+            return Result()
+        super().reconcile(request)
+        return Result(requeue_after=30.0)
+
+
+def test_the_manager_does_not_end_after_the_story() -> None:
+    outcome = tried(Later, Crash(2, landed=True))
 
     assert (outcome.run, outcome.void, outcome.findings) == (1, 1, [])
 
