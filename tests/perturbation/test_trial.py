@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from kit.miniatures import DATABASES, Body, Operator, World, beside, is_going, key, name_of, setup_of
 
-from controller_runtime import CONFIG_MAPS, Manager, Request, Result
+from controller_runtime import CONFIG_MAPS, Invalid, Manager, Request, Result
 from controller_runtime.testing import EmbeddedCluster, Simulation
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
 from controller_runtime.testing.perturbation.trial import CalmRunFailed, Outcome, perturb
+from controller_runtime.webhooks import Admission, Checks, Defaults, Refused
 
 
 def tried(operator: type[Operator], *plans: Plan, tell: Any = None, **options: Any) -> Outcome:
@@ -242,3 +243,31 @@ def test_an_object_that_stays_after_the_last_deletion_is_told() -> None:
     outcome = tried(Leaking, Crash(3, landed=True), tell=delete)
 
     assert told(outcome) == "configmaps default/db: absent in a calm run, there here"
+
+
+class Guarded(Right):
+    """Has the server ask it about each database: sizes are halved at creation, and those above ten refused."""
+
+    def __init__(self, manager: Manager) -> None:
+        super().__init__(manager)
+        manager.webhooks.add(Defaults(DATABASES, self.fill, view=dict), Checks(DATABASES, self.refuse, view=dict))
+
+    def fill(self, database: Body, request: Admission[Body]) -> Body:
+        if request.operation == "CREATE":
+            database["spec"]["size"] //= 2
+        return database
+
+    def refuse(self, database: Body, request: Admission[Body]) -> Refused | None:
+        return Refused("spec.size", "at most ten") if database["spec"]["size"] > 10 else None
+
+
+def test_an_operator_with_webhooks_is_perturbed_and_they_come_back_with_it() -> None:
+    def check(world: World) -> None:
+        world.declare(size=6)
+        with pytest.raises(Invalid, match="at most ten"):
+            world.change(size=11)
+        world.change(size=4)
+
+    outcome = tried(Guarded, Crash(1, landed=False), Crash(2, landed=True), Restart(0), Restart(1), tell=check)
+
+    assert (outcome.run, outcome.void, outcome.findings) == (4, 0, [])
