@@ -27,13 +27,13 @@ class Denial(NamedTuple):
         message: The text.
         reason: The reason of the answer.
         always: Whether the write is refused whatever the actions of the binding are.
-        index: The number of the validation, from 0.
+        expression: The number of the validation, from 0.
     """
 
     message: str
     reason: str = "Invalid"
     always: bool = False
-    index: int = 0
+    expression: int = 0
 
     @property
     def code(self) -> int:
@@ -68,7 +68,7 @@ def judged(policy: Policy, bindings: Mapping[str, Value]) -> Judgement:
             return Judgement()
         evaluation = Evaluation(bindings, MOST_OF_POLICY, policy.variables)
         denials = [
-            denial._replace(index=index)
+            denial._replace(expression=index)
             for index, one in enumerate(policy.validations)
             for denial in _validated(policy, one, evaluation)
         ]

@@ -81,7 +81,7 @@ def _noted(policy: Policy, binding: Binding, denial: Denial) -> str:
         "message": denial.message,
         "policy": policy.name,
         "binding": binding.name,
-        "expressionIndex": denial.index,
+        "expressionIndex": denial.expression,
         "validationActions": binding.spec.get("validationActions") or [],
     }
     return as_json([failure])
