@@ -43,6 +43,7 @@ from controller_runtime.program import cli_init, cli_run, command, program, sign
 from controller_runtime.rights import granted_by, read
 from controller_runtime.testing import EmbeddedCluster, FaultyTransport, Simulation, a_node
 from controller_runtime.testing.faults import Refused, scripted
+from controller_runtime.webhooks import Checks
 from controllers.command import run
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -86,7 +87,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
         pytest.param(ASYNCIO, 2, id="asyncio"),
         pytest.param(CUSTOM_RESOURCES, 7, id="custom resources"),
         pytest.param(DEPENDENTS, 5, id="dependents"),
-        pytest.param(WEBHOOKS, 2, id="webhooks"),
+        pytest.param(WEBHOOKS, 3, id="webhooks"),
         pytest.param(RING, 1, id="ring"),
     ],
 )
@@ -221,6 +222,7 @@ def families(simulation: Simulation) -> list[Metric]:
     )
     manager = Manager(host, transport, leader_election=LeaderElectionConfig(name="shared", namespace="default"))
     manager.recorder("idle")
+    manager.webhooks.add(Checks(NODES, lambda *_: None))
     manager.add(Controller("idle", Idle()).watch(NODES).follow(NODES, lambda delta: ()).receive(Channel(host)))
     cluster.user.create(NODES, a_node("a"))
     stop = Stop(host)

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import ssl
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import report
+from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
 from controller_runtime.crd import CustomResource, Struct, custom_resource
@@ -66,11 +69,10 @@ def ask(port: int, context: ssl.SSLContext, path: str, requests: int) -> None:
     connection.close()
 
 
-def main() -> None:
-    """Print the CPU of one admission at both ends together, and the admissions in a second of CPU."""
-    requests, connections = int(sys.argv[1]), int(sys.argv[2])
-    host = SystemHost()
-    manager, stop = unconnected_manager(host), Stop(host)
+@contextlib.contextmanager
+def replica(host: Host, stop: Stop) -> Iterator[tuple[int, str, str]]:
+    """Serve the check over TLS, and yield the port, its path, and the authority of its certificate (PEM)."""
+    manager = unconnected_manager(host)
     hook = Checks(Cabin, refuse)
     manager.webhooks.add(hook)
     certificates = created(host.now(), ["127.0.0.1"])
@@ -80,19 +82,26 @@ def main() -> None:
         (folder / "tls.key").write_bytes(certificates.leaf.key)
         manager.webhooks.serve(WebhookServing(address="127.0.0.1:0", folder=folder))
         manager.webhooks.start(stop)
-        context = ssl.create_default_context(cadata=certificates.bundle.decode())
-        port = manager.webhooks.port
-        ask(port, context, hook.path, 50)
+        yield manager.webhooks.port, hook.path, certificates.bundle.decode()
+        manager.webhooks.close()
+
+
+def main() -> None:
+    """Print the CPU of one admission at both ends together, and the admissions in a second of CPU."""
+    requests, connections = int(sys.argv[1]), int(sys.argv[2])
+    host = SystemHost()
+    stop = Stop(host)
+    with replica(host, stop) as (port, path, authority):
+        context = ssl.create_default_context(cadata=authority)
+        ask(port, context, path, 50)
         begin, cpu = time.perf_counter(), time.process_time()
         each = requests // connections
         threads = [
-            spawn(host, stop, f"asks-{number}", lambda: ask(port, context, hook.path, each))
-            for number in range(connections)
+            spawn(host, stop, f"asks-{number}", lambda: ask(port, context, path, each)) for number in range(connections)
         ]
         for thread in threads:
             thread.join_until(None)
         used, took = time.process_time() - cpu, time.perf_counter() - begin
-        manager.webhooks.close()
     report({"cpu_ms": used / requests * 1000, "per_cpu_s": requests / used, "per_s": requests / took})
 
 

@@ -17,6 +17,7 @@ import msgspec
 
 from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Screen, Watch, storable
 from controller_runtime.api.objects import microtime
+from controller_runtime.apiserver.audit_annotations import collected
 from controller_runtime.apiserver.authentication.access import Actors
 from controller_runtime.apiserver.storage.private import open_private, warn_if_shared
 from controller_runtime.apiserver.users import User
@@ -74,8 +75,9 @@ class AuditedHandler:
         """See `Handler.handle`."""
         actors = self._inner.actors(request) if isinstance(self._inner, Audited) else Actors(None)
         line = _Line.begin(request, actors, microtime(self._clock.now()))
-        answer = self._inner.handle(request, on_ready)
-        self._write(line.end(answer, microtime(self._clock.now())), request.path)
+        with collected() as annotations:
+            answer = self._inner.handle(request, on_ready)
+        self._write(line.end(answer, microtime(self._clock.now()), annotations), request.path)
         return answer
 
     def knows(self, headers: Mapping[str, str]) -> bool:
@@ -148,14 +150,18 @@ class _Line(NamedTuple):
         verb = _VERBS.get(request.method, request.method.lower())
         return cls(msgspec.json.encode(event)[:-1], msgspec.json.encode(storable(verb)))
 
-    def end(self, answer: HTTPResponse | Watch, now: str) -> bytes:
+    def end(self, answer: HTTPResponse | Watch, now: str, annotations: Mapping[str, str]) -> bytes:
         """Return the complete line, with the response known at the time `now`."""
         if isinstance(answer, HTTPResponse):
             verb, stage, code = self.verb, b"ResponseComplete", answer.status
         else:
             verb, stage, code = b'"watch"', b"ResponseStarted", 200
-        rest = b',"verb":%b,"stage":"%b","responseStatus":{"code":%d},"stageTimestamp":"%b"}\n'
-        return self.head + rest % (verb, stage, code, now.encode())
+        rest = b',"verb":%b,"stage":"%b","responseStatus":{"code":%d},"stageTimestamp":"%b"' % (
+            *(verb, stage, code),
+            now.encode(),
+        )
+        notes = {key: storable(value) for key, value in sorted(annotations.items())}
+        return self.head + rest + (b',"annotations":%b}\n' % msgspec.json.encode(notes) if notes else b"}\n")
 
 
 def _shown(user: User) -> dict[str, object]:

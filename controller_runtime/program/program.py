@@ -31,7 +31,7 @@ from controller_runtime.program.snapshot import Panel, Snapshot, SnapshotSource
 from controller_runtime.program.switching import short_switches
 from controller_runtime.program.timeline import Timeline
 from controller_runtime.program.view import PlainView, SpokenView, View, captured_log
-from controller_runtime.program.webhooks import choose_webhooks, webhook_serving
+from controller_runtime.program.webhooks import choose_webhooks, forget_webhooks, webhook_serving
 
 log = get_logger(__name__)
 
@@ -81,7 +81,7 @@ def execute(program: Program, options: ProgramOptions) -> None:
     plan = plan_program(
         options, in_pod=is_in_pod(), lease_name=lease_name_of(program.name), lease_namespace=program.lease_namespace
     )
-    webhook_serving(options)  # refuses wrong options before anything is started
+    webhook_serving(options, embedded=plan.cluster.embedded)  # refuses wrong options before anything is started
     sources = _sources(program) if options.reload else None
     host = SystemHost()
     stop = Stop(host)
@@ -174,9 +174,13 @@ class _Process:
         forget = self.stop.on_set(manager.transport.close)  # ends a request of `setup`
         try:
             if not self.stop.is_set():
+                embedded = self.plan.cluster.embedded
+                serving = webhook_serving(self.options, embedded=embedded)
+                if embedded and self.options.reload:
+                    forget_webhooks(manager, serving)
                 call_setup(setup, manager)
-                choose_definitions(manager, embedded=self.plan.cluster.embedded, asked=self.options.install_crds)
-                choose_webhooks(manager, webhook_serving(self.options), metrics=self.options.secure_metrics)
+                choose_definitions(manager, embedded=embedded, asked=self.options.install_crds)
+                choose_webhooks(manager, serving, metrics=self.options.secure_metrics)
         except ControllerRuntimeError:
             manager.transport.close()
             if not self.stop.is_set():

@@ -3,23 +3,39 @@
 
 from __future__ import annotations
 
+import attrs
+
+from controller_runtime.client.client import Client
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.log import get_logger
 from controller_runtime.manager.endpoints import NOWHERE
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.secure_metrics import show_metrics
 from controller_runtime.program.plan import ProgramOptions
+from controller_runtime.webhooks.configurations import SYSTEM
+from controller_runtime.webhooks.installing import uninstall
 from controller_runtime.webhooks.webhooks import WebhookServing
 
 log = get_logger(__name__)
 
 
-def webhook_serving(options: ProgramOptions) -> WebhookServing | None:
+EMBEDDED = WebhookServing(address="127.0.0.1:0", namespace=SYSTEM, installed=True)
+"""How webhooks are served to an embedded server: at a free port, with certificates of their own."""
+
+
+def webhook_serving(options: ProgramOptions, *, embedded: bool = False) -> WebhookServing | None:
     """Return how the options say that webhooks are served; None if they are not.
+
+    Args:
+        options: The options of the command line.
+        embedded: Whether the server is embedded. Then they are served without an option, too, and the server calls them
+            by their address, because no service leads there.
 
     Raises:
         UsageError: An option is missing or is given in vain.
     """
+    if embedded and not options.dry_run:
+        return _for_embedded(options)
     if options.webhook_bind_address == NOWHERE:
         for name in ("webhook_service", "webhook_cert_dir", "webhook_client_ca_file", "secure_metrics"):
             if getattr(options, name):
@@ -40,6 +56,23 @@ def webhook_serving(options: ProgramOptions) -> WebhookServing | None:
     )
 
 
+def _for_embedded(options: ProgramOptions) -> WebhookServing:
+    if options.webhook_cert_dir is not None:
+        raise UsageError(
+            "--webhook-cert-dir and --embedded exclude each other: the embedded server trusts the webhooks by "
+            "certificates that the program makes"
+        )
+    if options.webhook_client_ca_file is not None:
+        raise UsageError(
+            "--webhook-client-ca-file and --embedded exclude each other: the embedded server has no client certificate"
+        )
+    namespace, slash, name = options.webhook_service.partition("/")
+    if options.webhook_service and not (namespace and slash and name):
+        raise UsageError(f"--webhook-service must be NS/NAME, got {options.webhook_service!r}")
+    bound = options.webhook_bind_address
+    return attrs.evolve(EMBEDDED, address=EMBEDDED.address if bound == NOWHERE else bound, name=name or EMBEDDED.name)
+
+
 def choose_webhooks(manager: Manager, serving: WebhookServing | None, *, metrics: bool = False) -> None:
     """Have a manager that was set up serve its webhooks; say so if it has some that no option serves.
 
@@ -48,9 +81,20 @@ def choose_webhooks(manager: Manager, serving: WebhookServing | None, *, metrics
         serving: How they are served; None if they are not.
         metrics: Whether its metrics are served beside them.
     """
-    if serving is not None:
+    if serving is not None and (manager.has_webhooks or metrics or not serving.installed):
         if metrics:
             show_metrics(manager)
         manager.webhooks.serve(serving)
     elif manager.has_webhooks:
         log.warning("the program's webhooks are not served: --webhook-bind-address and --webhook-service serve them")
+
+
+def forget_webhooks(manager: Manager, serving: WebhookServing | None) -> None:
+    """Have the embedded server call no webhooks of an earlier manager, which has ended; `setup` may write.
+
+    Args:
+        manager: A manager that is not set up yet.
+        serving: How its webhooks will be served.
+    """
+    if serving is not None:
+        uninstall(Client(manager.host, manager.transport), serving.name)

@@ -175,8 +175,8 @@ class EmbeddedCluster(CheckedCluster):
     def start(self) -> None:
         """Run the manager on a thread of its own, and garbage collection on another if it was asked for.
 
-        The definitions that `Manager.install` was asked for are on the server once this returns. They are installed by
-        `user`, so that the manager needs no right to do so.
+        The definitions that `Manager.install` was asked for are on the server once this returns, and the manager's
+        webhooks answer. `user` installs them, so that the manager needs no right to do so.
 
         Raises:
             RuntimeError: The manager has been started already.

@@ -6,9 +6,8 @@ from __future__ import annotations
 from controller_runtime.client.client import Client
 from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
-from controller_runtime.webhooks.injecting import MUTATING, VALIDATING
+from controller_runtime.webhooks.installing import install
 
-_FIELD_MANAGER = "controller-runtime-webhooks"
 _DEFINITIONS_TIMEOUT = 10.0  # seconds, of which the embedded server needs none
 
 
@@ -26,7 +25,9 @@ def install_declared(manager: Manager, client: Client) -> None:
 
 
 def install_webhooks(manager: Manager, client: Client) -> None:
-    """Apply the configurations of a manager's webhooks; nothing if it declares none.
+    """Apply the configurations of a manager's webhooks, and have it answer from now on; nothing if it declares none.
+
+    They answer before the manager's own thread starts, so that a test may write as soon as the cluster is started.
 
     Args:
         manager: Declares the webhooks.
@@ -35,8 +36,6 @@ def install_webhooks(manager: Manager, client: Client) -> None:
     Raises:
         NoSuchKind: The server does not serve configurations of webhooks.
     """
-    if not manager.has_webhooks:
-        return
-    kinds = {each.kind: each for each in (MUTATING, VALIDATING)}
-    for obj in manager.webhooks.installed_objects():
-        client.apply(kinds[obj["kind"]], obj, field_manager=_FIELD_MANAGER, force=True)
+    if manager.has_webhooks:
+        install(client, manager.webhooks.installed_objects())
+        manager.webhooks.start_in_process()

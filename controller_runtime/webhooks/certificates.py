@@ -98,6 +98,11 @@ class CertificateKeeper:
     _told: set[str] = attrs.field(factory=set, init=False)
 
     @property
+    def bundle(self) -> bytes:
+        """The authorities that what this replica presents is trusted by (PEM); empty before it presents anything."""
+        return self._held.bundle if self._held is not None else b""
+
+    @property
     def key(self) -> ObjectKey:
         """The name and namespace of the Secret."""
         return ObjectKey(f"{self.place.name}{SUFFIX}", self.place.namespace)

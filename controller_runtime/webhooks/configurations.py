@@ -14,6 +14,9 @@ from controller_runtime.webhooks.hooks import DefaultsHook, Hook
 _VERSION = "admissionregistration.k8s.io/v1"
 _NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 
+SYSTEM = "kube-system"
+"""The namespace of a cluster's own parts."""
+
 SERVICE_PORT = 443
 """The port of the service; what API servers take if a configuration names none."""
 
@@ -26,18 +29,21 @@ class Place:
         name: The name of the configurations, and that of the service.
         namespace: The namespace of the service, in which the program runs.
         url: The address, such as `https://127.0.0.1:9443`, of a program without a service; empty for the service.
+        bundle: The authorities that its certificates are trusted by, in base64; empty to have them put in later.
     """
 
     name: str
     namespace: str
     url: str = ""
+    bundle: str = ""
 
     def client_config(self, path: str) -> dict[str, Any]:
-        """Return the `clientConfig` for a path, without the certificate authority."""
+        """Return the `clientConfig` for a path."""
+        bundle = {"caBundle": self.bundle} if self.bundle else {}
         if self.url:
-            return {"url": f"{self.url}{path}"}
+            return {"url": f"{self.url}{path}", **bundle}
         service = {"name": self.name, "namespace": self.namespace, "path": path, "port": SERVICE_PORT}
-        return {"service": service}
+        return {"service": service, **bundle}
 
     def is_of(self, client_config: Mapping[str, Any]) -> bool:
         """Return whether a `clientConfig` leads here."""
@@ -84,7 +90,8 @@ def _webhook(hook: Hook[Any], place: Place) -> dict[str, Any]:
         "timeoutSeconds": hook.timeout,
     }
     if hook.failure_policy == "Fail":
-        own = {"key": _NAMESPACE_LABEL, "operator": "NotIn", "values": [place.namespace, "kube-system"]}
+        values = [place.namespace] if place.namespace == SYSTEM else [place.namespace, SYSTEM]
+        own = {"key": _NAMESPACE_LABEL, "operator": "NotIn", "values": values}
         made["namespaceSelector"] = {"matchExpressions": [own]}
     if hook.object_selector is not None:
         made["objectSelector"] = dict(hook.object_selector)

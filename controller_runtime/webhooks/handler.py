@@ -18,6 +18,7 @@ from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.webhooks.admitting import admit
 from controller_runtime.webhooks.converting import CONVERT_PATH, KindConversion, convert
+from controller_runtime.webhooks.counters import WebhookTally
 from controller_runtime.webhooks.hooks import Hook
 from controller_runtime.webhooks.reviews import NotAReview
 
@@ -55,6 +56,7 @@ class Handler:
         host: Its clock bounds the functions, its UUIDs name failures.
         hooks: The admission webhooks by their paths.
         kinds: The kinds whose versions are converted.
+        tally: Counts the answers to reviews.
         pages: Further answers to GET, by their paths.
 
     Threads: any. The functions run on the caller's, and without a lock.
@@ -63,6 +65,7 @@ class Handler:
     host: Host
     hooks: Mapping[str, Hook[Any]]
     kinds: tuple[KindConversion, ...]
+    tally: WebhookTally
     pages: Mapping[str, Page] = attrs.field(factory=dict)
 
     def handle(self, request: HTTPRequest) -> HTTPResponse:
@@ -75,26 +78,31 @@ class Handler:
         work, limit = self._work(request.path)
         if work is None:
             return _refusal(404, f"no webhook is served at {request.path[:200]}")
-        if request.method != "POST":
-            return _refusal(405, "reviews are sent by POST", {"allow": "POST"})
-        if len(request.body) > limit:
-            return _refusal(413, f"the review has more than {limit} bytes")
-        if "json" not in request.headers.get("content-type", "application/json"):
-            return _refusal(415, "reviews are JSON: send content-type application/json")
+        begin = self.host.monotonic()
+        self.tally.begin(request.path)
+        answer, panicked = self._answered(request, work, limit, begin)
+        self.tally.end(request.path, answer.status, self.host.monotonic() - begin, panicked=panicked)
+        return answer
+
+    def _answered(
+        self, request: HTTPRequest, work: Callable[[bytes], bytes], limit: int, begin: float
+    ) -> tuple[HTTPResponse, bool]:
+        """Return the answer to a review, and whether the function raised something unexpected."""
+        if (refusal := _unusable(request, limit)) is not None:
+            return refusal, False
         usual = CONVERSION_TIMEOUT if request.path == CONVERT_PATH else DEFAULT_TIMEOUT
         timeout = timeout_of(dict(request.query).get("timeout", ""), usual)
-        begin = self.host.monotonic()
         try:
             with deadline_scope(begin + timeout):
                 body = work(request.body)
         except NotAReview as error:
-            return _refusal(400, str(error))
+            return _refusal(400, str(error)), False
         except Exception as error:  # noqa: BLE001  the review ends here, the server does not
-            return self._failure(request.path, error)
+            return self._failure(request.path, error), not isinstance(error, ControllerRuntimeError)
         took = self.host.monotonic() - begin
         if took > timeout:
             log.warning("webhook answered too late", path=request.path, seconds=round(took, 3), timeout=timeout)
-        return HTTPResponse(200, _JSON, body)
+        return HTTPResponse(200, _JSON, body), False
 
     def _shown(self, page: Page, request: HTTPRequest) -> HTTPResponse:
         if request.method != "GET":
@@ -133,6 +141,17 @@ def timeout_of(text: str, usual: float) -> float:
         return usual
     minutes, seconds, milliseconds = (float(part or 0) for part in found.groups())
     return min(minutes * 60 + seconds + milliseconds / 1000, LONGEST_TIMEOUT) or usual
+
+
+def _unusable(request: HTTPRequest, limit: int) -> HTTPResponse | None:
+    """Return the refusal of a request that has no review in it; None if it may have one."""
+    if request.method != "POST":
+        return _refusal(405, "reviews are sent by POST", {"allow": "POST"})
+    if len(request.body) > limit:
+        return _refusal(413, f"the review has more than {limit} bytes")
+    if "json" not in request.headers.get("content-type", "application/json"):
+        return _refusal(415, "reviews are JSON: send content-type application/json")
+    return None
 
 
 def _refusal(status: int, text: str, headers: Mapping[str, str] | None = None) -> HTTPResponse:

@@ -81,6 +81,13 @@ class _Review(msgspec.Struct, gc=False, rename="camel"):
     request: msgspec.Raw = _NOTHING
 
 
+class _Usual(msgspec.Struct, gc=False, rename="camel"):
+    api_version: str
+    kind: str
+    request: AdmissionAsked
+
+
+_usual = msgspec.json.Decoder(_Usual)
 _review = msgspec.json.Decoder(_Review)
 _admission = msgspec.json.Decoder(AdmissionAsked)
 _conversion = msgspec.json.Decoder(ConversionAsked)
@@ -92,6 +99,13 @@ def admission_of(body: bytes) -> AdmissionAsked:
     Raises:
         NotAReview: It is something else.
     """
+    try:
+        # At once, because each write waits for it; a body that is none is looked at in steps, to say what it is.
+        usual = _usual.decode(body)
+        if (usual.api_version, usual.kind) == ADMISSION and usual.request.uid:
+            return usual.request
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
     try:
         asked = _admission.decode(_request_of(body, ADMISSION))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

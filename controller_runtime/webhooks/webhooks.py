@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -22,15 +23,19 @@ from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.crd.definitions import DEFINITIONS
 from controller_runtime.webhooks.configurations import Place, configurations, conversion_of
-from controller_runtime.webhooks.converting import KindConversion
+from controller_runtime.webhooks.converting import CONVERT_PATH, KindConversion
+from controller_runtime.webhooks.counters import WebhookCounters, WebhookTally
 from controller_runtime.webhooks.handler import Handler, Page
 from controller_runtime.webhooks.hooks import Hook
 from controller_runtime.webhooks.injecting import MUTATING, VALIDATING, Target
+from controller_runtime.webhooks.installing import install
 
 log = get_logger(__name__)
 
 NAME, NAMESPACE = "webhooks", "operator-system"
 """The service that configurations name unless `serve` gives another one: that of tests, where no service is needed."""
+
+_EVERY_INTERFACE = ("", "0.0.0.0", "[::]", "::")  # the addresses that are bound, but cannot be called
 
 FIRST_CERTIFICATE = 60.0
 """Seconds that the first certificate may take before the manager gives up, as it does without a server."""
@@ -49,6 +54,8 @@ class WebhookServing:
             configurations are left alone. None keeps an authority of the program's own.
         client_authority: A file of authorities, one of which must have signed the certificate of the API server; None
             lets every client call, as webhooks do that answer nothing secret.
+        installed: Write the configurations when the webhooks are served, to a server that is the program's own and can
+            call the address. Then `url` is that of the address, and `folder` must be None.
     """
 
     address: str = ":9443"
@@ -57,6 +64,7 @@ class WebhookServing:
     url: str = ""
     folder: Path | None = None
     client_authority: Path | None = None
+    installed: bool = False
 
 
 class Webhooks:
@@ -78,7 +86,8 @@ class Webhooks:
         self._hooks: dict[str, Hook[Any]] = {}
         self._kinds: dict[tuple[str, str], KindConversion] = {}
         self._pages: dict[str, Page] = {}
-        self._handler = Handler(host, self._hooks, (), self._pages)
+        self._tally = WebhookTally(host)
+        self._handler = Handler(host, self._hooks, (), self._tally, self._pages)
         self._serving: WebhookServing | None = None
         self._place = Place(name=NAME, namespace=NAMESPACE)
         self._is_serving = False
@@ -102,16 +111,20 @@ class Webhooks:
                     )
             elif self._hooks.setdefault(thing.path, thing) is not thing:
                 raise UsageError(f"the webhook {thing.name} is there already: give the other one a name of its own")
-        self._handler = Handler(self._host, self._hooks, tuple(self._kinds.values()), self._pages)
+        self._handler = Handler(self._host, self._hooks, tuple(self._kinds.values()), self._tally, self._pages)
+        for path in [*self._hooks, *([CONVERT_PATH] if self._kinds else [])]:
+            self._tally.add(path)
 
     def serve(self, serving: WebhookServing) -> None:
         """Serve over TLS, from the manager's start to its end; without this they are called in process alone, by tests.
 
         Raises:
-            UsageError: They are served already.
+            UsageError: They are served already, or are to be installed with certificates from files.
         """
         if self._is_serving:
             raise UsageError("webhooks are served already")
+        if serving.installed and serving.folder is not None:
+            raise UsageError("webhooks that are installed have certificates of their own: leave the folder out")
         self._serving = serving
         self._place = Place(name=serving.name, namespace=serving.namespace, url=serving.url)
 
@@ -143,6 +156,10 @@ class Webhooks:
         """The names of the definitions whose versions are converted here."""
         return frozenset(kind.definition for kind in self._kinds.values())
 
+    def counters(self) -> dict[str, WebhookCounters]:
+        """Return the counters of each webhook, by its path; those of all conversions at `/convert`. Threads: any."""
+        return self._tally.counters()
+
     @property
     def port(self) -> int:
         """The port that is served; 0 if none is."""
@@ -153,7 +170,10 @@ class Webhooks:
         return self._handler.handle(request)
 
     def installed_objects(self) -> list[dict[str, Any]]:
-        """Return the configurations that register the webhooks at their present place, without authorities."""
+        """Return the configurations that register the webhooks at their present place.
+
+        They name no authorities, unless the webhooks are served as `installed`.
+        """
         return configurations(self.hooks, self._place)
 
     def with_conversion(self, definition: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -180,6 +200,10 @@ class Webhooks:
             self._start_server(self._serving, stop)
         self._is_serving = True
 
+    def start_in_process(self) -> None:
+        """Answer from now on, if that is done in process alone; webhooks that are served over TLS wait for `start`."""
+        self._is_serving = self._is_serving or self._serving is None
+
     def close(self) -> None:
         """Stop serving. Idempotent."""
         self._is_serving = False
@@ -191,10 +215,13 @@ class Webhooks:
         from controller_runtime.webhooks.tls import PresentedCertificate
 
         presented = PresentedCertificate(serving.client_authority)
-        look = self._keeping(serving, presented)
         own = Stop(self._host, "webhooks stop")
         own.on_set(lambda: _pass_on(own, stop))
         listener = self._stack.enter_context(bind(serving.address))
+        self._port = listener.getsockname()[1]
+        if serving.installed:
+            self._place = attrs.evolve(self._place, url=_url_of(serving.address, self._port))
+        look = self._keeping(serving, presented)
         deadline = self._host.monotonic() + FIRST_CERTIFICATE
         wait = look()
         while not presented.is_there and not stop.wait(wait):
@@ -205,7 +232,8 @@ class Webhooks:
         self._stack.enter_context(server)
         thread = spawn(self._host, own, "webhook-certificates", lambda: _keep(look, own))
         self._stack.callback(_end, own, thread)
-        self._port = listener.getsockname()[1]
+        if serving.installed:
+            install(self._client, self.installed_objects())
         log.info("serving webhooks", port=self._port, webhooks=len(self._hooks), kinds=len(self._kinds))
 
     def _keeping(self, serving: WebhookServing, presented: Any) -> Callable[[], float]:
@@ -218,7 +246,12 @@ class Webhooks:
             return files.look
         from controller_runtime.webhooks.certificates import CertificateKeeper
 
-        keeper = CertificateKeeper(self._host, self._client, self._place, self.targets(), presented.present)
+        def present(certificate: bytes, key: bytes) -> None:
+            if serving.installed:  # what is installed from now on is trusted at once
+                self._place = attrs.evolve(self._place, bundle=base64.b64encode(keeper.bundle).decode())
+            presented.present(certificate, key)
+
+        keeper = CertificateKeeper(self._host, self._client, self._place, self.targets(), present)
         self._problem = lambda: keeper.problem
         return keeper.look
 
@@ -244,6 +277,12 @@ class Webhooks:
 def _pass_on(own: Stop, stop: Stop) -> None:
     if own.failure is not None:
         stop.fail(own.failure)
+
+
+def _url_of(address: str, port: int) -> str:
+    """Return the URL by which a server on this machine calls an address that is bound."""
+    host = address.rpartition(":")[0]
+    return f"https://{'127.0.0.1' if host in _EVERY_INTERFACE else host}:{port}"
 
 
 def _keep(look: Callable[[], float], stop: Stop) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from kit.miniatures import DATABASES, Body, Operator, World, beside, is_going, key, name_of, setup_of
 
-from controller_runtime import CONFIG_MAPS, Manager
+from controller_runtime import CONFIG_MAPS, Invalid, Manager, Request, Result
 from controller_runtime.testing import EmbeddedCluster, Simulation
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
 from controller_runtime.testing.perturbation.trial import CalmRunFailed, Outcome, perturb
+from controller_runtime.webhooks import Admission, Checks, Defaults, Refused
 
 
 def tried(operator: type[Operator], *plans: Plan, tell: Any = None, **options: Any) -> Outcome:
@@ -180,6 +181,28 @@ def test_a_plan_that_cannot_happen_is_void_and_no_finding() -> None:
     assert (outcome.run, outcome.void, outcome.findings) == (1, 1, [])
 
 
+class Later(Right):
+    """Writes once more half a minute later: after the story, while the perturbation only looks whether it is idle."""
+
+    def __init__(self, manager: Manager) -> None:
+        super().__init__(manager)
+        self.host = manager.host
+        self.due = self.host.monotonic() + 30.0
+
+    def reconcile(self, request: Request) -> Result:
+        if self.host.monotonic() >= self.due:
+            self.patch(CONFIG_MAPS, request.name, {"data": {"later": "yes"}})
+            return Result()
+        super().reconcile(request)
+        return Result(requeue_after=30.0)
+
+
+def test_the_manager_does_not_end_after_the_story() -> None:
+    outcome = tried(Later, Crash(2, landed=True))
+
+    assert (outcome.run, outcome.void, outcome.findings) == (1, 1, [])
+
+
 @pytest.mark.parametrize(
     ("operator", "reason"), [(Marking, "databases: default/db"), (Right, "the story's own check fails: no")]
 )
@@ -220,3 +243,31 @@ def test_an_object_that_stays_after_the_last_deletion_is_told() -> None:
     outcome = tried(Leaking, Crash(3, landed=True), tell=delete)
 
     assert told(outcome) == "configmaps default/db: absent in a calm run, there here"
+
+
+class Guarded(Right):
+    """Has the server ask it about each database: sizes are halved at creation, and those above ten refused."""
+
+    def __init__(self, manager: Manager) -> None:
+        super().__init__(manager)
+        manager.webhooks.add(Defaults(DATABASES, self.fill, view=dict), Checks(DATABASES, self.refuse, view=dict))
+
+    def fill(self, database: Body, request: Admission[Body]) -> Body:
+        if request.operation == "CREATE":
+            database["spec"]["size"] //= 2
+        return database
+
+    def refuse(self, database: Body, request: Admission[Body]) -> Refused | None:
+        return Refused("spec.size", "at most ten") if database["spec"]["size"] > 10 else None
+
+
+def test_an_operator_with_webhooks_is_perturbed_and_they_come_back_with_it() -> None:
+    def check(world: World) -> None:
+        world.declare(size=6)
+        with pytest.raises(Invalid, match="at most ten"):
+            world.change(size=11)
+        world.change(size=4)
+
+    outcome = tried(Guarded, Crash(1, landed=False), Crash(2, landed=True), Restart(0), Restart(1), tell=check)
+
+    assert (outcome.run, outcome.void, outcome.findings) == (4, 0, [])

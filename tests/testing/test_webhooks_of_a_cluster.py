@@ -17,7 +17,9 @@ from controller_runtime import (
     SERVICES,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     APIError,
+    Manager,
     ObjectKey,
+    webhooks,
 )
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.core.errors import UsageError
@@ -26,6 +28,7 @@ from controller_runtime.core.system import SystemHost
 from controller_runtime.testing import EmbeddedCluster
 from controller_runtime.testing.faults import Fault, LostReply, Refused, scripted
 from controller_runtime.testing.simulation import Simulation
+from controller_runtime.webhooks import Checks
 
 SERVICE = {"service": {"name": "webhooks", "namespace": "default", "path": "/check"}}
 
@@ -77,6 +80,21 @@ def cluster_with(webhook: Slow, **options: Any) -> Iterator[tuple[Simulation, Em
         yield sim, made
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_managers_webhooks_answer_as_soon_as_its_cluster_is_started(seed: int) -> None:
+    def setup(manager: Manager) -> None:
+        manager.webhooks.add(Checks(CONFIG_MAPS, lambda *_: webhooks.Refused("data", "none at all")))
+
+    with Simulation(seed) as sim, EmbeddedCluster(sim.host("c")) as cluster:
+        cluster.run(setup)
+        before = write(cluster)
+        cluster.restart()
+
+        assert before.endswith("data: Invalid value: none at all")
+        assert write(cluster) == before
+
+
+@pytest.mark.scenario("AW-09")
 @pytest.mark.parametrize("policy", ["Fail", "Ignore"])
 def test_a_slow_webhook_is_given_up_after_its_time(policy: str) -> None:
     webhook = Slow()

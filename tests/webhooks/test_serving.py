@@ -4,82 +4,24 @@
 from __future__ import annotations
 
 import base64
-import http.client
 import json
 import socket
 import ssl
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
-from datetime import UTC, datetime
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 from kit.cabins import Cabin
-from kit.reviewing import admission_review
+from kit.serving_webhooks import CHECKS, HOST, NOW, asked, asked_once, connected, manager, odd, served, trusting, write
 
-from controller_runtime import Client, Manager, ObjectKey, SystemHost, UsageError
+from controller_runtime import Client, Manager, ObjectKey, UsageError
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.stop import Stop
-from controller_runtime.webhooks import Admission, Checks, Refused, WebhookServing, serving
-from controller_runtime.webhooks.authority import Certificates, Pair, created, new_leaf
+from controller_runtime.webhooks import Checks, WebhookServing, serving
+from controller_runtime.webhooks.authority import created, new_leaf
 from controller_runtime.webhooks.certificates import SECRETS
 from controller_runtime.webhooks.tls import CertificateFiles, PresentedCertificate
-
-HOST = SystemHost()
-NOW = datetime.now(UTC)
-CHECKS = "/checks.cabins.v1.example.com"
-HUT = {"apiVersion": "example.com/v1", "kind": "Cabin", "metadata": {"name": "hut"}, "spec": {"beds": 3}}
-REVIEW = json.dumps(admission_review(HUT)).encode()
-JSON = {"content-type": "application/json"}
-
-
-def odd(cabin: Cabin, request: Admission[Cabin]) -> Refused | None:
-    return Refused("spec.beds", "odd") if cabin.spec.beds % 2 else None
-
-
-def manager() -> Manager:
-    made = Manager(HOST, InProcessTransport(HOST, APIServer(HOST)))
-    made.webhooks.add(Checks(Cabin, odd))
-    return made
-
-
-def trusting(*authorities: bytes) -> ssl.SSLContext:
-    return ssl.create_default_context(cadata=b"".join(authorities).decode())
-
-
-def connected(port: int, context: ssl.SSLContext) -> http.client.HTTPSConnection:
-    return http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=10)
-
-
-def asked(connection: http.client.HTTPSConnection, body: bytes = REVIEW, path: str = CHECKS) -> tuple[int, bytes]:
-    connection.request("POST", f"{path}?timeout=10s", body, JSON)
-    answer = connection.getresponse()
-    return answer.status, answer.read()
-
-
-def asked_once(port: int, context: ssl.SSLContext) -> tuple[int, bytes]:
-    with closing(connected(port, context)) as connection:
-        return asked(connection)
-
-
-@contextmanager
-def served(folder: Path, certificates: Certificates, **options: Any) -> Iterator[tuple[int, Manager]]:
-    """Serve the webhooks of a manager with the certificate of a folder."""
-    write(folder, certificates.leaf)
-    made = manager()
-    made.webhooks.serve(WebhookServing(address="127.0.0.1:0", folder=folder, **options))
-    made.webhooks.start(made.stopping)
-    try:
-        yield made.webhooks.port, made
-    finally:
-        made.webhooks.close()
-
-
-def write(folder: Path, leaf: Pair) -> None:
-    (folder / "tls.crt").write_bytes(leaf.certificate)
-    (folder / "tls.key").write_bytes(leaf.key)
 
 
 def test_reviews_are_answered_over_one_kept_connection(tmp_path: Path) -> None:
@@ -151,21 +93,6 @@ def test_older_versions_of_tls_and_unknown_authorities_are_refused(tmp_path: Pat
             asked_once(port, old)
         with pytest.raises(ssl.SSLCertVerificationError):
             asked_once(port, trusting(created(NOW, ["127.0.0.1"]).bundle))
-
-
-def test_clients_without_a_certificate_are_refused_if_one_is_asked_for(tmp_path: Path) -> None:
-    certificates, clients = created(NOW, ["127.0.0.1"]), created(NOW, ["api-server"])
-    authority = tmp_path / "clients.crt"
-    authority.write_bytes(clients.bundle)
-    with served(tmp_path, certificates, client_authority=authority) as (port, _):
-        known = trusting(certificates.bundle)
-        pem = tmp_path / "client.pem"
-        # The leaf of a server: OpenSSL refuses its purpose, as it does that of a client without one.
-        pem.write_bytes(clients.leaf.key + clients.leaf.certificate)
-        known.load_cert_chain(pem)
-        for context in (known, trusting(certificates.bundle)):
-            with pytest.raises(OSError):  # noqa: PT011  an SSLError or a reset, by when the refusal arrives
-                asked_once(port, context)
 
 
 def test_files_are_read_again_when_they_change_and_a_pair_that_does_not_fit_is_left_out(tmp_path: Path) -> None:

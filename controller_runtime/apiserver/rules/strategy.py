@@ -61,7 +61,7 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
     if kind.namespaced:
         owned["namespace"] = namespace
     rules = rules_of(kind)
-    obj = _of_own_type(kind, name, obj)
+    obj = of_own_type(kind, name, obj)
     made = rules.on_create({**rules.stored_form(obj), "metadata": _metadata_of(owned, sent)})
     checks = checks_of(kind)
     found = rules.causes_of_new(made) if checks is None else checks.new(made)
@@ -105,7 +105,7 @@ def prepare_update(
     check_name(new, namespace=before.get("namespace", ""), name=name)
     _check_version(kind, before, new, subresource)
     rules = rules_of(kind)
-    new = _of_own_type(kind, name, new, subresource)
+    new = of_own_type(kind, name, new, subresource)
     made = rules.on_update(kind, old, {**rules.stored_form(new), "metadata": _metadata_of(before, sent)}, subresource)
     if now is not None:
         made = rules.dated(old, made, now)
@@ -124,7 +124,7 @@ def prepare_update(
     return _in_order(made)
 
 
-def _of_own_type(kind: Kind, name: str, obj: Object, subresource: str = "") -> Object:
+def of_own_type(kind: Kind, name: str, obj: Object, subresource: str = "") -> Object:
     """Return an object without the kind and the apiVersion, which it only has if they are not those of its path.
 
     Raises:

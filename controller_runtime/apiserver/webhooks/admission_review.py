@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -34,12 +35,14 @@ class Verdict(NamedTuple):
         status: The status with which it refuses the write; empty if it gives none.
         warnings: Warnings for the client.
         patch: The operations of its patch; None if it sent no patch.
+        annotations: What it adds to the line of the audit log.
     """
 
     allowed: bool
     status: Mapping[str, Any]
     warnings: Sequence[str]
     patch: Sequence[Any] | None = None
+    annotations: Mapping[str, str] = MappingProxyType({})
 
 
 _ALLOWED = Verdict(True, {}, ())
@@ -93,6 +96,9 @@ def _verdict(
     warnings = of_type(response.get("warnings"), list, f"{_RESPONSE}.warnings", [])
     for one in warnings:
         of_type(one, str, f"{_RESPONSE}.warnings", "")
+    annotations = of_type(response.get("auditAnnotations"), dict, f"{_RESPONSE}.auditAnnotations", {})
+    for value in annotations.values():
+        of_type(value, str, f"{_RESPONSE}.auditAnnotations", "")
     text = of_type(response.get("patch"), str, f"{_RESPONSE}.patch", "")
     form = of_type(response.get("patchType"), str, f"{_RESPONSE}.patchType", None)
     try:
@@ -110,10 +116,10 @@ def _verdict(
             )
         _check_patch(packed, form, may_patch=may_patch)
     if not packed or not may_patch or not allowed:
-        return Verdict(allowed, status, warnings)
+        return Verdict(allowed, status, warnings, None, annotations)
     if is_strict and form != "JSONPatch":
         raise Undecodable(f'unsupported patch type "{form}"')
-    return Verdict(allowed, status, warnings, _operations(packed))
+    return Verdict(allowed, status, warnings, _operations(packed), annotations)
 
 
 def _check_patch(packed: bytes, form: str | None, *, may_patch: bool) -> None:

@@ -130,10 +130,12 @@ def reread(kind: Kind, obj: Mapping[str, Any], old: Mapping[str, Any]) -> dict[s
 def strictly_reread(kind: Kind, obj: Mapping[str, Any], old: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return an object that a policy has changed, as `reread` does, and the fields that its kind does not have.
 
+    Nulls of a custom object stay where no default replaces them: its rules refuse those that its schema does not allow.
+
     Raises:
         Misshapen: A value has the wrong type.
     """
-    return _shaped(kind, obj, old)
+    return _shaped(kind, obj, old, is_applied=True)
 
 
 def configuration(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Place]]:

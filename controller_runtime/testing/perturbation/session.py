@@ -159,7 +159,7 @@ class Session(Retelling):
                 self._come_to_rest(self.calm.rests[-1])
             self.run.rests.append(self._states.present())
             self.run.broken = self._cluster.take_broken_checks()
-            before = self.seen.requests
+            before, self.seen.crash_at = self.seen.requests, None  # the story is over
             self._simulation.advance(IDLE)
             self.run.idle = self.seen.requests - before
             self.run.failing = self._cluster.failing

@@ -62,6 +62,7 @@ def answered(ask: Asking, method: str, path: str, obj: Any) -> dict[str, Any]:
     return dict(json.loads(GENERATED.sub("gen-name", json.dumps(found))))
 
 
+@pytest.mark.scenario("AW-15")
 @pytest.mark.parametrize("scenario", RECORDED, ids=lambda scenario: scenario["name"])
 def test_a_write_is_answered_as_by_a_real_server(ask: Asking, scenario: Any) -> None:
     for obj in scenario["objects"]:

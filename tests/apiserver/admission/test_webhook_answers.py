@@ -118,6 +118,7 @@ def play(label: str, answer: str, *, kind: str = "", **fields: Any) -> tuple[int
     return response.status, json.loads(response.body), response.headers.get("warning", "")
 
 
+@pytest.mark.scenario("AW-07")
 @pytest.mark.parametrize("label", CASES)
 def test_a_write_ends_as_on_a_real_server(label: str) -> None:
     recorded = RECORDED[label]
@@ -133,6 +134,7 @@ def test_a_write_ends_as_on_a_real_server(label: str) -> None:
     assert warnings == ", ".join(recorded.get("warning", ()))
 
 
+@pytest.mark.scenario("AW-08")
 @pytest.mark.parametrize("kind", ["Validating", "Mutating"])
 def test_a_webhook_that_cannot_be_reached_stops_writes_unless_its_failures_are_ignored(kind: str) -> None:
     code, answer, _ = play("refused", "nowhere", kind=kind, clientConfig={"url": "https://127.0.0.1:1/x"})

@@ -29,6 +29,7 @@ def conditions(*expressions: str) -> list[Object]:
     return [{"name": f"c{index}", "expression": text} for index, text in enumerate(expressions)]
 
 
+@pytest.mark.scenario("AW-06")
 @pytest.mark.parametrize("case", RECORDED, ids=lambda case: f"{case['expressions'][0][:40]} {case['failurePolicy']}")
 def test_a_webhook_is_called_skipped_or_the_write_forbidden_as_by_a_real_server(case: Any) -> None:
     called = Called()  # nothing serves the webhook, as when the answers were recorded

@@ -47,6 +47,7 @@ LABELLED = {"labels": {"tier": "a"}}
 SELECTED = {"matchLabels": {"tier": "a"}}
 
 
+@pytest.mark.scenario("AW-01")
 @pytest.mark.parametrize(
     ("fields", "metadata", "is_called"),
     [
@@ -88,6 +89,7 @@ def test_an_object_that_is_no_longer_selected_is_shown_once_more(served: Served)
     assert [one["request"]["operation"] for one in served.called.reviews] == ["CREATE", "UPDATE"]
 
 
+@pytest.mark.scenario("AW-02")
 def test_webhooks_are_called_by_the_names_of_their_configurations_mutating_ones_first(served: Served) -> None:
     served.called.webhooks |= dict.fromkeys(("m1", "m2", "m3", "v1"), says())
     served.configure("Validating", hook("v1"), name="a")
@@ -97,6 +99,7 @@ def test_webhooks_are_called_by_the_names_of_their_configurations_mutating_ones_
     assert served.called.names == ["m1", "m2", "m3", "v1"]
 
 
+@pytest.mark.scenario("AW-03")
 def test_a_webhook_is_called_again_if_a_later_one_changed_the_object_and_it_asks_for_it(served: Served) -> None:
     served.called.webhooks |= {"first": says(), "never": says()}
     served.configure(
@@ -147,6 +150,7 @@ def test_deletions_are_shown_with_the_old_object_alone(served: Served) -> None:
     assert served.ask("GET", f"{NS}/configmaps/d")[0] == 200
 
 
+@pytest.mark.scenario("AW-05")
 def test_a_review_tells_of_the_user_the_options_and_a_dry_run(served: Served) -> None:
     served.configure("Validating", hook("ok"))
     user = {"impersonate-user": "joe", "impersonate-group": "system:masters", "impersonate-extra-a": "b"}
@@ -212,6 +216,7 @@ def test_the_namespace_of_a_namespace_is_the_one_it_is(served: Served) -> None:
     assert (request["name"], request["namespace"]) == ("n", "n")
 
 
+@pytest.mark.scenario("AW-04")
 def test_a_custom_object_is_shown_in_the_version_that_a_rule_names_unless_it_must_match_exactly(served: Served) -> None:
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     versions = [{"name": name, "served": True, "storage": name == "v1", "schema": schema} for name in ("v1", "v2")]

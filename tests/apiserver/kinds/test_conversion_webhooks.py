@@ -45,6 +45,7 @@ def served() -> Served:
     return Served()
 
 
+@pytest.mark.scenario("AW-11")
 def test_each_version_shows_its_own_fields_whichever_wrote_the_object(served: Served) -> None:
     served.create("v1", "one", a="x")
     assert served.create("v2", "two", b="y")[1]["spec"] == {"b": "y"}
@@ -76,6 +77,7 @@ def test_a_table_has_the_cells_of_its_version(served: Served) -> None:
     assert served.ask("GET", served.path("v2"), headers=table)[1]["rows"][0]["cells"] == ["one", "x"]
 
 
+@pytest.mark.scenario("AW-12")
 def test_a_watch_shows_objects_in_its_version_and_ends_with_an_error_if_one_cannot_be_converted(served: Served) -> None:
     served.create("v1", "one", a="x")
     told = Told()
@@ -149,6 +151,7 @@ ANSWERED: dict[str, Callable[[Object], Any]] = {
 _UIDS = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 
 
+@pytest.mark.scenario("AW-13")
 @pytest.mark.parametrize("case", [*SPOILT, *ANSWERED])
 def test_a_conversion_that_fails_is_told_of_as_by_a_real_server(served: Served, case: str) -> None:
     served.create("v1", "one", a="x")
@@ -162,6 +165,7 @@ def test_a_conversion_that_fails_is_told_of_as_by_a_real_server(served: Served, 
     assert served.spec("v1", "one") == {"a": "x"}
 
 
+@pytest.mark.scenario("AW-14")
 def test_a_write_that_cannot_be_converted_is_refused_and_stores_nothing(served: Served) -> None:
     served.convert.answer = ANSWERED["failed"]
     code, answer = served.create("v2", "three", b="y")

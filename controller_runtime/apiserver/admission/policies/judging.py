@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from controller_runtime.apiserver.admission.policies.expressions import (
@@ -13,6 +13,7 @@ from controller_runtime.apiserver.admission.policies.expressions import (
     Failed,
 )
 from controller_runtime.apiserver.admission.policies.policies import Policy, Validation
+from controller_runtime.apiserver.audit_annotations import LONGEST_VALUE
 from controller_runtime.apiserver.cel.values import Value
 
 _LONGEST_MESSAGE = 5 * 1024
@@ -26,11 +27,13 @@ class Denial(NamedTuple):
         message: The text.
         reason: The reason of the answer.
         always: Whether the write is refused whatever the actions of the binding are.
+        expression: The number of the validation, from 0.
     """
 
     message: str
     reason: str = "Invalid"
     always: bool = False
+    expression: int = 0
 
     @property
     def code(self) -> int:
@@ -38,24 +41,41 @@ class Denial(NamedTuple):
         return _CODES.get(self.reason, 422)
 
 
-def judged(policy: Policy, bindings: Mapping[str, Value]) -> list[Denial]:
-    """Return what a policy has against a write; empty if nothing, or if its conditions are not met.
+class Judgement(NamedTuple):
+    """What a policy decides about a write.
+
+    Attributes:
+        denials: What it has against the write.
+        annotations: What it adds to the line of the audit log: keys and values.
+    """
+
+    denials: Sequence[Denial] = ()
+    annotations: Sequence[tuple[str, str]] = ()
+
+
+def judged(policy: Policy, bindings: Mapping[str, Value]) -> Judgement:
+    """Return what a policy decides about a write; nothing if its conditions are not met.
 
     Args:
         policy: The policy.
         bindings: The values of the variables, see `seen_by_expressions`.
     """
     if policy.problem:
-        return _of_failure(policy, policy.problem)
+        return Judgement(_of_failure(policy, policy.problem))
     try:
         conditions = Evaluation({**bindings, "namespaceObject": None}, MOST_OF_CONDITIONS, policy.variables)
         if not conditions.are_met(policy.conditions):
-            return []
+            return Judgement()
         evaluation = Evaluation(bindings, MOST_OF_POLICY, policy.variables)
-        denials = [denial for one in policy.validations for denial in _validated(policy, one, evaluation)]
-        return [*denials, *_annotated(policy, Evaluation(bindings, MOST_OF_POLICY, policy.variables))]
+        denials = [
+            denial._replace(expression=index)
+            for index, one in enumerate(policy.validations)
+            for denial in _validated(policy, one, evaluation)
+        ]
+        failed, annotations = _annotated(policy, Evaluation(bindings, MOST_OF_POLICY, policy.variables))
+        return Judgement([*denials, *failed], annotations)
     except Failed as error:
-        return _of_failure(policy, str(error))
+        return Judgement(_of_failure(policy, str(error)))
 
 
 def _of_failure(policy: Policy, text: str) -> list[Denial]:
@@ -89,13 +109,18 @@ def _message(validation: Validation, evaluation: Evaluation) -> str:
     return "" if len(text.encode()) > _LONGEST_MESSAGE or "\n" in text else text
 
 
-def _annotated(policy: Policy, evaluation: Evaluation) -> Iterator[Denial]:
-    """Return the failures of audit annotations, which refuse a write. The audit log has no annotations."""
-    for _, program in policy.annotations:
+def _annotated(policy: Policy, evaluation: Evaluation) -> tuple[list[Denial], list[tuple[str, str]]]:
+    """Return the failures of audit annotations, which refuse a write, and the values of the others."""
+    failed, found = [], []
+    for key, program in policy.annotations:
         try:
-            evaluation.value(program)
+            value: Any = evaluation.value(program)
         except Failed as error:
             if error.ends:
                 raise
             if not policy.ignores_failures:
-                yield Denial(str(error), always=True)
+                failed.append(Denial(str(error), always=True))
+            continue
+        if isinstance(value, str) and (text := value.strip()):
+            found.append((key, text[:LONGEST_VALUE]))
+    return failed, found

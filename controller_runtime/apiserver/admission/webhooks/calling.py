@@ -9,6 +9,7 @@ from typing import Any
 from controller_runtime.apiserver.admission.step import Attributes, Surroundings
 from controller_runtime.apiserver.admission.webhooks.hooks import Hook
 from controller_runtime.apiserver.admission.webhooks.shown import request_of
+from controller_runtime.apiserver.audit_annotations import annotate
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.quoting import quoted
 from controller_runtime.apiserver.status import StatusError, bad_request, internal
@@ -22,7 +23,9 @@ _HARMLESS = ("None", "NoneOnDryRun")
 _REFUSAL = 400
 
 
-def call(around: Surroundings, hook: Hook, attributes: Attributes, seen_as: Kind, *, may_patch: bool) -> Verdict | None:
+def call(
+    around: Surroundings, hook: Hook, attributes: Attributes, seen_as: Kind, place: str, *, may_patch: bool
+) -> Verdict | None:
     """Ask a webhook about a write; return None if it cannot be called and its failures are ignored.
 
     Args:
@@ -30,6 +33,7 @@ def call(around: Surroundings, hook: Hook, attributes: Attributes, seen_as: Kind
         hook: The webhook.
         attributes: The write.
         seen_as: The kind in whose version it sees the write.
+        place: The key of the call in the audit log.
         may_patch: Whether it may change the object.
 
     Raises:
@@ -44,7 +48,10 @@ def call(around: Surroundings, hook: Hook, attributes: Attributes, seen_as: Kind
         if not hook.ignores_failures:
             raise internal(text) from error
         log.warning("webhook failed, and its failures are ignored", webhook=hook.name, error=str(error))
+        annotate(f"failed-open.{place}", hook.name)
         return None
+    for key, value in verdict.annotations.items():
+        annotate(f"{hook.name}/{key}", value)
     for warning in verdict.warnings:
         attributes.warn(warning)
     if not verdict.allowed:

@@ -36,6 +36,8 @@ class Hook:
         objects: Selects objects.
         target: Where it is; None if its certificates cannot be read.
         conditions: The conditions under which it is called.
+        matched: Whether its rules name writes of a kind, by group, version, resource, operation and subresource, as
+            far as they were asked; None if that depends on the names of objects. Kinds of a name have one scope.
     """
 
     uid: str
@@ -45,6 +47,11 @@ class Hook:
     objects: LabelSelector
     target: Target | None
     conditions: Sequence[Program] = ()
+    matched: dict[tuple[str, str, str, str, str], bool] | None = attrs.field(init=False, eq=False, repr=False)
+
+    @matched.default
+    def _matched(self) -> dict[tuple[str, str, str, str, str], bool] | None:
+        return None if any(rule.get("resourceNames") for rule in self.content.get("rules") or ()) else {}
 
     @property
     def ignores_failures(self) -> bool:

@@ -20,6 +20,7 @@ from controller_runtime.apiserver.admission.webhooks.calling import call
 from controller_runtime.apiserver.admission.webhooks.hooks import Hook, Hooks
 from controller_runtime.apiserver.admission.webhooks.matching import called_as
 from controller_runtime.apiserver.admission.webhooks.shown import shown, taken
+from controller_runtime.apiserver.audit_annotations import annotate, as_json
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.registry import MUTATING_HOOKS, VALIDATING_HOOKS
 from controller_runtime.apiserver.quoting import quoted
@@ -73,13 +74,18 @@ class MutatingAdmissionWebhook(_Webhooks):
             return attributes.obj
         again = Reinvocations.of(rounds, self.name)
         again.begin(attributes.obj)
-        for hook in self._hooks.present():
+        for index, hook in enumerate(self._hooks.present()):
             if not again.is_due(hook.uid):
                 continue
             seen_as = self._seen_as(hook, attributes)
             if seen_as is None:
                 continue
-            obj = self._changed(hook, attributes, seen_as)
+            place = f"mutation.webhook.admission.k8s.io/round_{int(rounds.is_second)}_index_{index}"
+            obj = attributes.obj
+            try:
+                obj = self._changed(hook, attributes, seen_as, place)
+            finally:
+                annotate(place, _noted(hook, obj is not attributes.obj))
             if obj is not attributes.obj:
                 attributes = attributes._replace(obj=obj)
                 again.note_change()
@@ -88,9 +94,9 @@ class MutatingAdmissionWebhook(_Webhooks):
         again.end(attributes.obj)
         return attributes.obj
 
-    def _changed(self, hook: Hook, attributes: Attributes, seen_as: Kind) -> Object:
+    def _changed(self, hook: Hook, attributes: Attributes, seen_as: Kind, place: str) -> Object:
         """Return the object as a webhook has left it; the same one if it has changed nothing."""
-        verdict = call(self._around, hook, attributes, seen_as, may_patch=True)
+        verdict = call(self._around, hook, attributes, seen_as, place, may_patch=True)
         if verdict is None or not verdict.patch:
             return attributes.obj
         if attributes.operation is Operation.DELETE:
@@ -101,6 +107,11 @@ class MutatingAdmissionWebhook(_Webhooks):
         if same_json(after, {name: value for name, value in before.items() if name not in ("kind", "apiVersion")}):
             return attributes.obj
         return taken(attributes, seen_as, after)
+
+
+def _noted(hook: Hook, mutated: bool) -> str:
+    """Return what the audit log has of a call of a webhook that may change the object."""
+    return as_json({"configuration": hook.uid.partition("/")[0], "webhook": hook.name, "mutated": mutated})
 
 
 class ValidatingAdmissionWebhook(_Webhooks):
@@ -114,11 +125,12 @@ class ValidatingAdmissionWebhook(_Webhooks):
             return
         seen = [(hook, self._seen_as(hook, attributes)) for hook in self._hooks.present()]
         first: StatusError | None = None
-        for hook, seen_as in seen:
+        for index, (hook, seen_as) in enumerate(seen):
             if seen_as is None:
                 continue
+            place = f"validating.webhook.admission.k8s.io/round_0_index_{index}"
             try:
-                call(self._around, hook, attributes, seen_as, may_patch=False)
+                call(self._around, hook, attributes, seen_as, place, may_patch=False)
             except StatusError as error:
                 first = first or error
         if first is not None:

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kit.asking import Asking, Object
+from kit.asking import MERGE, Asking, Object
 from kit.defining import DEFINITIONS, GROUP, WIDGETS, define_spec, definition, fields, structure, version, widget
 
 from controller_runtime.apiserver.cel.library.libraries import LIBRARIES
 from controller_runtime.apiserver.rules.definitions import schema_structure
-from controller_runtime.apiserver.rules.definitions.validations import compiled
+from controller_runtime.apiserver.rules.definitions.validations import compiled, judged
 from controller_runtime.apiserver.rules.definitions.validations.compiled import rule_node, rules_of_definition
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
@@ -193,3 +193,24 @@ def test_an_apply_is_held_to_the_rules_and_warned_of_old_faults(ask: Asking) -> 
     assert apply(4, 2)[:2] == (200, "")
     patched = ask.patch(f"{WIDGETS}/w", {"spec": {"a": 3}})
     assert patched[0] == 422
+
+
+@pytest.mark.scenario("CX-08")
+def test_the_costs_of_all_evaluations_for_one_object_are_limited(ask: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    items = {"type": "integer", RULES: [{"rule": "self + self > 0"}]}
+    define_spec(ask, fields(a={"type": "array", "maxItems": 9, "items": items}))
+    monkeypatch.setattr(judged, "_TOTAL", 20)
+    ask.ok("POST", WIDGETS, widget("few", spec={"a": [1, 1]}))
+
+    code, answer = ask("POST", WIDGETS, widget("many", spec={"a": [1] * 9}))
+
+    assert (code, answer["message"].count("running out of cost budget")) == (422, 1)
+
+
+def test_a_rule_that_compares_with_the_old_value_does_not_hold_for_a_new_one(ask: Asking) -> None:
+    define_spec(ask, fields(a={"type": "integer", RULES: [{"rule": "self == oldSelf"}]}))
+    ask.ok("POST", WIDGETS, widget(spec={"a": 1}))
+
+    answer = ask.response("PATCH", f"{WIDGETS}/w", {"spec": {"a": 2}}, headers={"content-type": MERGE})
+
+    assert answer.status == 422

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The metrics of webhooks, with the meanings and the buckets of Go's `controller_runtime_webhook_*` metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from controller_runtime.core.counters import Histogram
+from controller_runtime.core.host import Host
+
+_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_USUAL = (200, 500)  # the answers that are counted from the start, because an alert on a rate needs the zero
+
+
+@attrs.frozen(kw_only=True)
+class WebhookCounters:
+    """The metrics of the webhook at one path, at one instant.
+
+    Attributes:
+        answers: Number of answers by HTTP status. A write that a function refuses is a 200: the webhook works.
+        durations: Seconds that each answer took, from the arrival of the whole review.
+        in_flight: Number of reviews that are being answered.
+        panics: Number of answers for which a function raised something unexpected: most likely bugs.
+    """
+
+    answers: Mapping[int, int]
+    durations: Histogram
+    in_flight: int
+    panics: int
+
+
+class WebhookTally:
+    """Counts the answers of the webhooks of one manager, by their paths. Threads: any."""
+
+    def __init__(self, host: Host) -> None:
+        # Guards everything below.
+        self._lock = host.lock("webhook counters")
+        self._answers: dict[str, dict[int, int]] = {}
+        self._durations: dict[str, Histogram] = {}
+        self._in_flight: dict[str, int] = {}
+        self._panics: dict[str, int] = {}
+
+    def add(self, path: str) -> None:
+        """Count the answers at a path from now on."""
+        with self._lock:
+            self._answers.setdefault(path, dict.fromkeys(_USUAL, 0))
+            self._durations.setdefault(path, Histogram(_BOUNDS))
+            self._in_flight.setdefault(path, 0)
+            self._panics.setdefault(path, 0)
+
+    def begin(self, path: str) -> None:
+        """Count a review that has arrived."""
+        with self._lock:
+            self._in_flight[path] += 1
+
+    def end(self, path: str, status: int, took: float, *, panicked: bool) -> None:
+        """Count its answer.
+
+        Args:
+            path: The webhook's path.
+            status: The HTTP status.
+            took: Seconds since the review arrived.
+            panicked: Whether the function raised something unexpected.
+        """
+        with self._lock:
+            self._in_flight[path] -= 1
+            answers = self._answers[path]
+            answers[status] = answers.get(status, 0) + 1
+            self._durations[path].observe(took)
+            self._panics[path] += panicked
+
+    def counters(self) -> dict[str, WebhookCounters]:
+        """Return the counters of each path."""
+        with self._lock:
+            return {
+                path: WebhookCounters(
+                    answers=dict(answers),
+                    durations=self._durations[path].copy(),
+                    in_flight=self._in_flight[path],
+                    panics=self._panics[path],
+                )
+                for path, answers in self._answers.items()
+            }

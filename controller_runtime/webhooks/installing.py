@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the configurations of webhooks to a server that is the program's own: embedded, or that of a test."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from controller_runtime.api.objects import ObjectKey
+from controller_runtime.client.client import Client
+from controller_runtime.core.errors import NotFound
+from controller_runtime.webhooks.injecting import MUTATING, VALIDATING
+
+FIELD_MANAGER = "controller-runtime-webhooks"
+"""The owner of the fields of installed configurations."""
+
+_KINDS = {each.kind: each for each in (MUTATING, VALIDATING)}
+
+
+def install(client: Client, objects: Sequence[Mapping[str, Any]]) -> None:
+    """Apply configurations.
+
+    Args:
+        client: May write configurations.
+        objects: As `configurations` makes them.
+
+    Raises:
+        NoSuchKind: The server does not serve configurations of webhooks.
+    """
+    for obj in objects:
+        client.apply(_KINDS[obj["kind"]], obj, field_manager=FIELD_MANAGER, force=True)
+
+
+def uninstall(client: Client, name: str) -> None:
+    """Delete the configurations of a name, so that the server does not call what no longer runs."""
+    for resource in _KINDS.values():
+        with contextlib.suppress(NotFound):
+            client.delete(resource, ObjectKey(name))
