@@ -64,6 +64,7 @@ class EmbeddedCluster(CheckedCluster):
         disable_admission_plugins: The names of steps of admission that a new server leaves out, such as
             `ResourceQuota`; see `docs/testing.md`.
         enable_admission_plugins: The names of steps to carry out that are off by default.
+        cluster_objects: Have what every cluster has; see `docs/testing.md`.
         role: The rights of the manager: rules, roles and bindings as dicts, or the paths of YAML files of such, alone
             or as a list. The manager then acts as a service account that has these rights and no others, and the
             server answers 403 to all else. By default it may do everything.
@@ -98,6 +99,7 @@ class EmbeddedCluster(CheckedCluster):
         namespace: str = "",
         disable_admission_plugins: Collection[str] = (),
         enable_admission_plugins: Collection[str] = (),
+        cluster_objects: bool = False,
         role: Role | None = None,
         webhooks: Mapping[str, Webhook] | None = None,
         webhook_faults: Faults | None = None,
@@ -106,6 +108,7 @@ class EmbeddedCluster(CheckedCluster):
             "emulated": emulated,
             "disable_admission_plugins": disable_admission_plugins,
             "enable_admission_plugins": enable_admission_plugins,
+            "cluster_objects": cluster_objects,
         }
         check_alone(server, {**of_server, "webhooks": webhooks})
         if role is not None and transport is not None:
