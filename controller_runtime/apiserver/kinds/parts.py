@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from controller_runtime.apiserver.kinds.kind import Kind
@@ -35,7 +36,7 @@ class Part(NamedTuple):
     verbs: tuple[str, ...]
     kind: Kind | None = None
     options: str = ""
-    query: Parameters = {}
+    query: Parameters = MappingProxyType({})
 
     def response_kind(self, kind: Kind) -> Kind:
         """Return the kind that discovery names for the subresource of a kind."""

@@ -7,6 +7,7 @@ A real server checks an object when it is created, when it is changed, and when 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from controller_runtime.apiserver.kinds import registry as kinds
@@ -24,6 +25,7 @@ from controller_runtime.apiserver.rules.causes import (
     mutating_policies,
     persistent_volumes,
     pod_changes,
+    pod_parts,
     pod_status,
     pods,
     policies,
@@ -52,16 +54,18 @@ class Checks(NamedTuple):
         change: Takes the stored object and the updated one.
         status: As `change`, for an update of the status.
         finalize: As `change`, for an update of the finalizers of a namespace.
+        parts: As `change`, for updates of other subresources, by their names.
     """
 
     new: New
     change: Change
     status: Change = _nothing
     finalize: Change = _nothing
+    parts: Mapping[str, Change] = MappingProxyType({})
 
     def causes_of_change(self, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
         """Return the faults of an update."""
-        rule = {"status": self.status, "finalize": self.finalize}.get(subresource, self.change)
+        rule = {"status": self.status, "finalize": self.finalize, **self.parts}.get(subresource, self.change)
         return rule(old, new)
 
 
@@ -154,7 +158,12 @@ def _quota_status(old: Object, new: Object) -> Iterator[Cause]:
 _REPLICAS = "replicas fullyLabeledReplicas readyReplicas availableReplicas observedGeneration"
 _FULL = "fullyLabeledReplicas readyReplicas availableReplicas"
 _CHECKS: Mapping[Kind, Checks] = {
-    kinds.POD: Checks(pods.new_pod, pod_changes.pod_change, pod_status.pod_status_change),
+    kinds.POD: Checks(
+        pods.new_pod,
+        pod_changes.pod_change,
+        pod_status.pod_status_change,
+        parts={"ephemeralcontainers": pod_parts.ephemeral_containers, "resize": pod_parts.resize},
+    ),
     kinds.POD_TEMPLATE: Checks(lambda obj: pods.pod_template(part(obj, "template"), "template"), _template_change),
     kinds.REPLICATION_CONTROLLER: _of_spec(workloads.replication_controller, status=_counted(_REPLICAS, _FULL)),
     kinds.REPLICA_SET: _of_spec(
