@@ -146,6 +146,36 @@ def _definition(value: Object, before: Object) -> Object:
     return value if made is names else {**value, "names": made}
 
 
+def _behavior(value: Object, before: Object) -> Object:
+    """Fill in what a direction of scaling lacks; each direction has its own defaults."""
+    missing = {
+        side: filled({name: item for name, item in rules.items() if item != []}, _DIRECTIONS[side])
+        for side in _DIRECTIONS
+        if (rules := value.get(side)) is not None
+    }
+    return {**value, **missing}
+
+
+_DIRECTIONS: Mapping[str, Object] = {
+    "scaleUp": {
+        "policies": [
+            {"type": "Pods", "value": 4, "periodSeconds": 15},
+            {"type": "Percent", "value": 100, "periodSeconds": 15},
+        ],
+        "selectPolicy": "Max",
+        "stabilizationWindowSeconds": 0,
+    },
+    "scaleDown": {"policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}], "selectPolicy": "Max"},
+}
+
+
+def _network_policy(value: Object, before: Object) -> Object:
+    """A policy that names no directions is about those that it has rules for, and always about what comes in."""
+    if value.get("egress") and not before.get("policyTypes"):
+        return {**value, "policyTypes": ["Ingress", "Egress"]}
+    return value
+
+
 def _subject(value: Object, before: Object) -> Object:
     if value.get("kind") in ("User", "Group") and not value.get("apiGroup"):
         return {**value, "apiGroup": _RBAC}
@@ -160,7 +190,9 @@ TYPE_DEFAULTS: Mapping[str, TypeDefault] = {
     f"{_APPS}DeploymentStrategy": _rolling(f"{_APPS}RollingUpdateDeployment"),
     f"{_APPS}StatefulSetUpdateStrategy": _stateful_strategy,
     f"{_APPS}StatefulSetSpec": _claim_templates,
+    "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior": _behavior,
     "io.k8s.api.batch.v1.Job": _job,
+    "io.k8s.api.networking.v1.NetworkPolicySpec": _network_policy,
     f"{_EXTENSIONS}CustomResourceDefinitionSpec": definition,
     f"{_EXTENSIONS}CustomResourceConversion": conversion,
     f"{_EXTENSIONS}ServiceReference": service_reference,
