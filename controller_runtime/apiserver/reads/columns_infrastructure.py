@@ -90,7 +90,7 @@ def _duration(request: Object) -> str:
 
 def _first(values: Sequence[str]) -> str:
     more = f" + {len(values) - _MOST_LISTED} more..." if len(values) > _MOST_LISTED else ""
-    return (",".join(values[:_MOST_LISTED]) + more) if values else "<unset>"
+    return ",".join(values[:_MOST_LISTED]) + more or "<unset>"
 
 
 def _ports(slice_: Object) -> str:

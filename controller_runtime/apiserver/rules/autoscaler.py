@@ -129,6 +129,13 @@ _VALUES = {
         "containerResource": {"averageUtilization": "currentAverageUtilization", "averageValue": "currentAverageValue"},
     },
 }
+# What version 1 always has of a present value; the average if a source is not here.
+_ALWAYS = {"object": "currentValue", "external": "currentValue"}
+_ORDER = (
+    *("target", "name", "metricName", "metricSelector", "targetAverageUtilization", "currentAverageUtilization"),
+    *("targetValue", "currentValue", "targetAverageValue", "currentAverageValue", "selector", "averageValue"),
+    "container",
+)
 _SELECTORS = {"external": "metricSelector"}
 
 
@@ -150,7 +157,9 @@ def _old_metric(metric: Object, side: str) -> dict[str, Any]:
                 one[_SELECTORS.get(source, "selector")] = about["selector"]
         value = given.get(side) or {}
         one |= {old: value[new] for new, old in names.items() if new in value}
-        made[source] = one
+        if side == "current":
+            one.setdefault(_ALWAYS.get(source, "currentAverageValue"), "0")
+        made[source] = {name: one[name] for name in _ORDER if name in one}
     return made
 
 

@@ -20,8 +20,8 @@ _OF_OBJECTS = ("labels", "annotations", "finalizers", "ownerReferences", "genera
 _DECIDED = ("Approved", "Denied")
 _LOCAL = {"type": "Available", "status": "True", "reason": "Local", "message": "Local APIServices are always available"}
 _UNSAFE_TOKENS = (
-    "spec.serviceAccountTokenInSecrets: when tokenRequests is configured, it is recommended to set "
-    "serviceAccountTokenInSecrets to true to ensure service account tokens are not logged"
+    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible "
+    "logging of tokens in volume attributes"
 )
 
 

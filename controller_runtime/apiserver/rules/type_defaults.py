@@ -170,9 +170,20 @@ _DIRECTIONS: Mapping[str, Object] = {
 
 
 def _network_policy(value: Object, before: Object) -> Object:
-    """A policy that names no directions is about those that it has rules for, and always about what comes in."""
-    if value.get("egress") and not before.get("policyTypes"):
-        return {**value, "policyTypes": ["Ingress", "Egress"]}
+    """A policy that names no directions is about what comes in, and about what goes out if it has rules for that."""
+    if value.get("policyTypes"):
+        return value
+    return {**value, "policyTypes": ["Ingress", "Egress"] if value.get("egress") else ["Ingress"]}
+
+
+def _driver(value: Object, before: Object) -> Object:
+    return value if value.get("volumeLifecycleModes") else {**value, "volumeLifecycleModes": ["Persistent"]}
+
+
+def _device_request(value: Object, before: Object) -> Object:
+    """A request that does not say how many devices it is for is for one, unless it is for all."""
+    if value.get("allocationMode") == "ExactCount" and not value.get("count"):
+        return {**value, "count": 1}
     return value
 
 
@@ -193,6 +204,9 @@ TYPE_DEFAULTS: Mapping[str, TypeDefault] = {
     "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior": _behavior,
     "io.k8s.api.batch.v1.Job": _job,
     "io.k8s.api.networking.v1.NetworkPolicySpec": _network_policy,
+    "io.k8s.api.resource.v1.DeviceSubRequest": _device_request,
+    "io.k8s.api.resource.v1.ExactDeviceRequest": _device_request,
+    "io.k8s.api.storage.v1.CSIDriverSpec": _driver,
     f"{_EXTENSIONS}CustomResourceDefinitionSpec": definition,
     f"{_EXTENSIONS}CustomResourceConversion": conversion,
     f"{_EXTENSIONS}ServiceReference": service_reference,

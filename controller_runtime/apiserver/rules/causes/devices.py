@@ -6,12 +6,16 @@ Expressions that choose devices are not compiled; the scheduler evaluates them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from controller_runtime.api.names import label_problems, subdomain_problems
 from controller_runtime.apiserver.rules.causes.basic import IMMUTABLE, each
+from controller_runtime.apiserver.rules.causes.resources import is_extended
+from controller_runtime.apiserver.rules.causes.selectors import node_selector
 from controller_runtime.apiserver.rules.causes.sources import driver_name
+from controller_runtime.apiserver.rules.go_structs import shown
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.validation import (
     duplicate,
@@ -29,6 +33,12 @@ _LONGEST_EXPRESSION, _LONGEST_POOL = 10 * 1024, 253
 _MODES = ("All", "ExactCount")
 _ONE_KIND = "exactly one of `exactly` or `firstAvailable` is required"
 _NO_REQUEST = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+_LONGEST_IDENTIFIER = 32
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NO_IDENTIFIER = (
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters "
+    "or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is '[A-Za-z_][A-Za-z0-9_]*')"
+)
 _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 Rule = Callable[[Any, str], Iterator[Cause]]
@@ -57,7 +67,7 @@ def resource_claim(obj: Object) -> Iterator[Cause]:
 def resource_claim_change(old: Object, new: Object) -> Iterator[Cause]:
     """Return the faults of a changed claim: its spec is fixed."""
     if part(old, "spec") != part(new, "spec"):
-        yield invalid("spec", part(new, "spec"), IMMUTABLE)
+        yield invalid("spec", shown("ResourceClaimSpec", part(new, "spec")), IMMUTABLE)
 
 
 def claim_template(obj: Object) -> Iterator[Cause]:
@@ -69,7 +79,7 @@ def claim_template_change(old: Object, new: Object) -> Iterator[Cause]:
     """Return the faults of a changed template: it is fixed."""
     yield from claim_template(new)
     if part(old, "spec") != part(new, "spec"):
-        yield invalid("spec", part(new, "spec"), IMMUTABLE)
+        yield invalid("spec", shown("ResourceClaimTemplateSpec", part(new, "spec")), IMMUTABLE)
 
 
 def _claim(devices: Object, place: str) -> Iterator[Cause]:
@@ -85,7 +95,10 @@ def _claim(devices: Object, place: str) -> Iterator[Cause]:
 
     def constraint(one: Object, field: str) -> Iterator[Cause]:
         yield from _each_of(one.get("requests") or (), _MOST, reference, f"{field}.requests", "")
-        if one.get("matchAttribute") is None and one.get("distinctAttribute") is None:
+        given = next((name for name in ("matchAttribute", "distinctAttribute") if one.get(name) is not None), "")
+        if given:
+            yield from _full_name(one[given], f"{field}.{given}")
+        else:
             text = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
             yield required(field, text)
 
@@ -107,10 +120,7 @@ def _names(requests: Sequence[Object]) -> set[str]:
 
 
 def _name(name: str, field: str) -> Iterator[Cause]:
-    if not name:
-        yield required(field)
-    else:
-        yield from each(label_problems, name, field)
+    yield from each(label_problems, name, field)
 
 
 def _request(request: Object, place: str) -> Iterator[Cause]:
@@ -167,6 +177,8 @@ def device_class(obj: Object) -> Iterator[Cause]:
     spec = part(obj, "spec")
     yield from _each_of(spec.get("selectors") or (), _MOST, _selector, "spec.selectors")
     yield from _each_of(spec.get("config") or (), _MOST, _config, "spec.config")
+    if (name := spec.get("extendedResourceName")) is not None and not is_extended(name):
+        yield invalid("spec.extendedResourceName", name, "must be a valid extended resource name")
 
 
 def claim_status(old: Object, new: Object) -> Iterator[Cause]:
@@ -178,7 +190,7 @@ def claim_status(old: Object, new: Object) -> Iterator[Cause]:
         yield forbidden("status.reservedFor", "may not be specified when `allocated` is not set")
     was, now = before.get("allocation"), after.get("allocation")
     if was is not None and now is not None and was != now:
-        yield invalid("status.allocation", now, IMMUTABLE)
+        yield invalid("status.allocation", shown("*AllocationResult", now), IMMUTABLE)
 
 
 def _user(user: Object, place: str) -> Iterator[Cause]:
@@ -192,16 +204,11 @@ def resource_slice(obj: Object) -> Iterator[Cause]:
     spec = part(obj, "spec")
     yield from driver_name(spec.get("driver", ""), "spec.driver")
     yield from _pool(part(spec, "pool"), "spec.pool")
-    given = [name for name in _PLACES if spec.get(name)]
-    if not given:
-        names = "`nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection`"
-        yield required("spec", f"exactly one of {names} is required")
-    elif len(given) > 1:
-        shown = "{" + ", ".join(f"`{name}`" for name in given) + "}"
-        yield invalid("spec", shown, f"exactly one of {', '.join(f'`{name}`' for name in _PLACES)} is required")
-    if name := spec.get("nodeName"):
-        yield from each(subdomain_problems, name, "spec.nodeName")
+    yield from _place(spec)
+    if spec.get("sharedCounters") and spec.get("devices"):
+        yield invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed")
     yield from _each_of(spec.get("devices") or (), _MOST_DEVICES, _device, "spec.devices", "name")
+    yield from _each_of(spec.get("sharedCounters") or (), 8, _counters, "spec.sharedCounters", "name")
 
 
 def _pool(pool: Mapping[str, Any], place: str) -> Iterator[Cause]:
@@ -219,6 +226,37 @@ def _pool(pool: Mapping[str, Any], place: str) -> Iterator[Cause]:
         yield invalid(f"{place}.generation", generation, "must be greater than or equal to zero")
 
 
+def _counters(counters: Object, place: str) -> Iterator[Cause]:
+    yield from _name(counters.get("name", ""), f"{place}.name") if counters.get("name") else [required(f"{place}.name")]
+    if not counters.get("counters"):
+        yield required(f"{place}.counters")
+
+
+def _full_name(name: str, field: str) -> Iterator[Cause]:
+    """Return the faults of the name of an attribute: a domain and an identifier."""
+    parts = name.split("/")
+    if len(parts) == 1:
+        yield from _identifier(name, field)
+        yield invalid(field, name, "a fully qualified name must be a domain and a name separated by a slash")
+    elif len(parts) == 2:
+        domain, own = parts
+        if not domain:
+            yield invalid(field, "", "the domain must not be empty")
+        else:
+            yield from driver_name(domain, field)
+        if not own:
+            yield invalid(field, "", "the name must not be empty")
+        else:
+            yield from _identifier(own, field)
+
+
+def _identifier(name: str, field: str) -> Iterator[Cause]:
+    if len(name) > _LONGEST_IDENTIFIER:
+        yield too_long(field, _LONGEST_IDENTIFIER)
+    if not _IDENTIFIER.fullmatch(name):
+        yield invalid(field, name, _NO_IDENTIFIER)
+
+
 def _device(device: Object, place: str) -> Iterator[Cause]:
     yield from _name(device.get("name", ""), f"{place}.name")
 
@@ -227,9 +265,31 @@ def resource_slice_change(old: Object, new: Object) -> Iterator[Cause]:
     """Return the faults of a changed slice: its driver, its pool and its node are fixed."""
     yield from resource_slice(new)
     before, after = part(old, "spec"), part(new, "spec")
-    for name, path in (("driver", "driver"), ("nodeName", "nodeName")):
-        if before.get(name) != after.get(name):
-            yield invalid(f"spec.{path}", after.get(name), IMMUTABLE)
     was, now = (part(one, "pool").get("name") for one in (before, after))
     if was != now:
         yield invalid("spec.pool.name", now, IMMUTABLE)
+    for name in ("driver", "nodeName"):
+        if before.get(name) != after.get(name):
+            yield invalid(f"spec.{name}", after.get(name), IMMUTABLE)
+
+
+def _place(spec: Object) -> Iterator[Cause]:
+    """Return the faults of where the devices of a slice are: one of four fields says it."""
+    if (name := spec.get("nodeName")) == "":
+        yield invalid("spec.nodeName", name, "must be either unset or set to a non-empty string")
+    elif name is not None:
+        yield from each(subdomain_problems, name, "spec.nodeName")
+    if (selector := spec.get("nodeSelector")) is not None:
+        yield from node_selector(selector, "spec.nodeSelector")
+        if len(terms := selector.get("nodeSelectorTerms") or ()) != 1:
+            field = "spec.nodeSelector.nodeSelectorTerms"
+            yield invalid(field, shown("[]NodeSelectorTerm", terms), "must have exactly one node selector term")
+    for name in ("allNodes", "perDeviceNodeSelection"):
+        if spec.get(name) is False:
+            yield invalid(f"spec.{name}", False, "must be either unset or set to true")
+    given = [f"`{name}`" for name in _PLACES if spec.get(name) or (name == "nodeSelector" and name in spec)]
+    text = f"exactly one of {', '.join(f'`{name}`' for name in _PLACES)} is required"
+    if not given:
+        yield required("spec", text)
+    elif len(given) > 1:
+        yield invalid("spec", f"{{{', '.join(given)}}}", f"{text}, but multiple fields are set")

@@ -97,6 +97,8 @@ def api_service(obj: Object) -> Iterator[Cause]:
     group, version = spec.get("group", ""), spec.get("version", "")
     if name != (wanted := f"{version}.{group}"):
         text = f'must be `spec.version+"."+spec.group`: {quoted(wanted)}'
+        if stem := obj["metadata"].get("generateName"):
+            yield invalid("metadata.generateName", stem, text)
         yield invalid("metadata.name", name, text)
     if not group and version != "v1":
         yield required("spec.group", "only v1 may have an empty group and it better be legacy kube")

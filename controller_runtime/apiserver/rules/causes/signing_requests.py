@@ -35,7 +35,7 @@ def signing_request(obj: Object, old: Object | None = None) -> Iterator[Cause]:
     spec = part(obj, "spec")
     request = spec.get("request") or ""
     if problem := _request_problem(base64.b64decode(request)):
-        yield invalid("spec.request", list(base64.b64decode(request)) if request else [], problem)
+        yield invalid("spec.request", spec.get("request"), problem)
     usages = spec.get("usages") or ()
     if not usages:
         yield required("spec.usages")

@@ -19,6 +19,7 @@ from controller_runtime.apiserver.rules.causes.basic import (
 from controller_runtime.apiserver.rules.causes.resources import quantity
 from controller_runtime.apiserver.rules.causes.selectors import label_selector
 from controller_runtime.apiserver.rules.causes.sources import driver_name
+from controller_runtime.apiserver.rules.go_structs import shown
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.validation import (
     duplicate,
@@ -47,13 +48,13 @@ def storage_class(obj: Object) -> Iterator[Cause]:
     yield from _parameters(obj.get("parameters") or {}, "parameters")
     yield from given_one_of(obj.get("reclaimPolicy"), _RECLAIMED, "reclaimPolicy")
     yield from one_of(obj.get("volumeBindingMode", ""), _BINDING_MODES, "volumeBindingMode")
-    seen: list[Mapping[str, Any]] = []
-    for index, term in enumerate(obj.get("allowedTopologies") or ()):
+    topologies = obj.get("allowedTopologies") or ()
+    seen: list[Mapping[str, Any]] = [{} for _ in topologies]  # so that an empty term is always a repeated one
+    for index, term in enumerate(topologies):
         place = f"allowedTopologies[{index}]"
         yield from _topology(term, place)
         values = {one.get("key", ""): set(one.get("values") or ()) for one in term.get("matchLabelExpressions") or ()}
-        if values in seen:
-            yield duplicate(f"{place}.matchLabelExpressions", "")
+        yield from (duplicate(f"{place}.matchLabelExpressions", "") for one in seen if one == values)
         seen.append(values)
 
 
@@ -150,7 +151,7 @@ def attachment_change(old: Object, new: Object) -> Iterator[Cause]:
     """Return the faults of a changed attachment: its spec is fixed."""
     yield from attachment(new)
     if part(old, "spec") != part(new, "spec"):
-        yield invalid("spec", new["spec"], IMMUTABLE)
+        yield invalid("spec", shown("VolumeAttachmentSpec", new["spec"]), IMMUTABLE)
 
 
 def csi_node(obj: Object) -> Iterator[Cause]:
@@ -187,7 +188,7 @@ def csi_node_change(old: Object, new: Object) -> Iterator[Cause]:
     for was in part(old, "spec").get("drivers") or ():
         for now in part(new, "spec").get("drivers") or ():
             if was["name"] == now.get("name") and _fixed(was) != _fixed(now):
-                yield invalid("spec.drivers", _fixed(now), IMMUTABLE)
+                yield invalid("spec.drivers", shown("CSINodeDriver", _fixed(now)), IMMUTABLE)
 
 
 def _fixed(driver: Object) -> Object:
