@@ -110,7 +110,7 @@ def _container(pod: Object, query: Query) -> str:
         if wanted not in names:
             raise bad_request(f"container {wanted} is not valid for pod {name}")
         return wanted
-    containers = spec.get("containers") or ()
+    containers = list(spec.get("containers") or ())
     if len(containers) == 1:
         only: str = containers[0]["name"]
         return only
@@ -156,14 +156,12 @@ def _proxy_refusal(storage: Storage, route: Route) -> StatusError:
 
 def _split(name: str) -> tuple[str, str]:
     """Return name and port of an object in the path of a proxy; empty if they cannot be told apart."""
-    match name.split(":"):
-        case [only]:
-            return only, ""
-        case [first, port]:
-            return first, port
-        case [scheme, middle, port] if scheme in _SCHEMES:
-            return middle, port
-    return "", ""
+    first, *rest = name.split(":")
+    if not rest:
+        return first, ""
+    if len(rest) == 1:
+        return first, rest[0]
+    return (rest[0], rest[1]) if rest[2:] == [] and first in _SCHEMES else ("", "")
 
 
 def _endpoint(storage: Storage, namespace: str, name: str, port: str) -> str:

@@ -86,7 +86,7 @@ def _of_kind(kinds: Kinds, group: str, version: str, namespace: str, rest: list[
     kind = kinds.find(group, version, plural)
     if kind is None or (namespace and not kind.namespaced) or (name and kind.namespaced and not namespace):
         return None
-    if not kind.is_stored and (name or (kind.namespaced and not namespace)):
+    if "get" not in kind.verbs and (name or (kind.namespaced and not namespace)):
         return None  # such objects are created alone, in their namespace
     if subresource and subresource not in kind.subresources and kind.definition is None:
         return None

@@ -122,7 +122,7 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
         "verbs": list(kind.verbs),
         **_nicknames(kind),
     }
-    if kind.is_stored and "create" in kind.verbs:
+    if kind.is_stored:
         whole["storageVersionHash"] = _storage_hash(kind.stored)
     parts = []
     for name in sorted(kind.subresources):

@@ -11,8 +11,8 @@ import msgspec
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.admission.step import Asked
 from controller_runtime.apiserver.kinds.metadata import METADATA_ORDER
-from controller_runtime.apiserver.kinds.parts import BINDING, EVICTION
-from controller_runtime.apiserver.kinds.registry import DISRUPTION_BUDGET, POD
+from controller_runtime.apiserver.kinds.parts import EVICTION
+from controller_runtime.apiserver.kinds.registry import BINDING, DISRUPTION_BUDGET, POD
 from controller_runtime.apiserver.options import DeleteOptions, Preconditions, WriteOptions
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.label_match import selects
