@@ -129,6 +129,11 @@ class APIServer:
         # Replaced as a whole, so that any thread may read and replace it.
         self._last_route: tuple[Kinds, str, Route | None] = self._definitions.kinds, "", None
         self._description = SelfDescription(host, self.release)
+        self._begin(cluster_objects=cluster_objects)
+        self._keeper = Keeper(host, self.storage, lambda: self.kinds, authority) if cluster_objects else None
+
+    def _begin(self, *, cluster_objects: bool) -> None:
+        """Make the first namespaces, and have what each new server has."""
         for name in _FIRST_NAMESPACES:
             if self.storage.get(NAMESPACE.resource, name) is None:
                 self._verbs.objects.add(NAMESPACE, "", {"metadata": {"name": name}})
@@ -136,7 +141,6 @@ class APIServer:
             provide_bootstrap(self.storage, origin.decode()["metadata"])
             if cluster_objects:
                 provide_recorded(self.storage, origin.decode()["metadata"])
-        self._keeper = Keeper(host, self.storage, lambda: self.kinds, authority) if cluster_objects else None
 
     @property
     def kinds(self) -> Kinds:

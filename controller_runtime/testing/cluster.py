@@ -113,8 +113,7 @@ class EmbeddedCluster(CheckedCluster):
         check_alone(server, {**of_server, "webhooks": webhooks})
         if role is not None and transport is not None:
             raise UsageError("a role is that of the cluster's own transport: give a transport or a role")
-        self._machine, server_host = machine_of(host)
-        self._server_host = server_host
+        _, server_host = self._machine, self._server_host = machine_of(host)
         # The run of `pytest --perturb` that this cluster belongs to; None in all other runs.
         self._perturbed = ambient.join(host, is_alone=server is None and transport is None)
         self._is_judged_later = self._perturbed is not None
@@ -129,8 +128,7 @@ class EmbeddedCluster(CheckedCluster):
             self.user = Client(server_host, self._perturbed.story(to_server))
         self.options = {"leader_election": leader_election, "namespace": namespace, "role": role, **of_server}
         self.acts_as = None if role is None else acting(role).create(self._admin)
-        self._given_transport = transport
-        self._faults = numbered(faults) if faults is not None else None
+        self._given_transport, self._faults = transport, numbered(faults) if faults is not None else None
         self._leader_election, self._namespace = leader_election, namespace
         self._allow_panics, self._panics = allow_panics, Panics()
         self._upkeep = UpkeepThread(server_host, self.server) if garbage_collection else None
