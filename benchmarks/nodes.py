@@ -17,7 +17,7 @@ from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
 from controllers.hollow.node import hollow_node, node_name
-from controllers.hollow.pods import hollow_pod
+from controllers.hollow.pod_maker import hollow_pod
 
 FRAMED = ("benchmarks.peers.framed_server",)
 """The program of an embedded server whose watches send as those of a real one."""

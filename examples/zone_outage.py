@@ -20,7 +20,8 @@ from controllers.command.panel import disrupted_zones, zone_states
 from controllers.command.snapshot import ClusterSnapshot, ClusterSource
 from controllers.hollow.node import RACK_SIZE, ZONES, node_name, rack_of
 from controllers.hollow.nodes import HollowNodes
-from controllers.hollow.pods import HollowPods, PodMaker
+from controllers.hollow.pod_maker import PodMaker
+from controllers.hollow.pods import HollowPods
 from controllers.hollow.selection import Selection
 from controllers.node_lifecycle.config import LifecycleConfig
 from controllers.node_lifecycle.node_lifecycle import node_lifecycle

@@ -24,7 +24,8 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.patches import PatchType
 from controller_runtime.core.host import Host
 from controllers.command.hosting import WithToken
-from controllers.hollow.pods import CONDITIONS, hollow_pod
+from controllers.hollow.pod_maker import hollow_pod
+from controllers.hollow.pods import CONDITIONS
 
 
 def main() -> None:

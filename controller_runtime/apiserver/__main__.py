@@ -80,6 +80,12 @@ def _names(context: click.Context, option: click.Parameter, text: str) -> tuple[
     help="Where a service is served that configurations of webhooks name; may be given several times. "
     "Services are not routed here, so others cannot be called.",
 )
+@click.option(
+    "--cluster-objects",
+    is_flag=True,
+    help="Have what every cluster has: the service `kubernetes`, an account and the authority in each namespace, "
+    "priority classes, flow schemas. Pods then run under an account.",
+)
 @click.option("--exit-with-parent", is_flag=True, help="Stop when standard input ends.")
 def command(
     port: int,
@@ -92,6 +98,7 @@ def command(
     enable_admission_plugins: Collection[str],
     disable_admission_plugins: Collection[str],
     webhook_service: tuple[str, ...],
+    cluster_objects: bool,
 ) -> None:
     """Serve until stopped; the options are described in the command's help."""
     serve(
@@ -101,6 +108,7 @@ def command(
         enable_admission_plugins=enable_admission_plugins,
         disable_admission_plugins=disable_admission_plugins,
         webhook_service=webhook_service,
+        cluster_objects=cluster_objects,
     )
 
 
@@ -123,6 +131,7 @@ def serve(
     enable_admission_plugins: Collection[str] = (),
     disable_admission_plugins: Collection[str] = (),
     webhook_service: Sequence[str] = (),
+    cluster_objects: bool = False,
 ) -> None:
     """Serve until stopped by a signal, or by the end of standard input if `exit_with_parent` is set.
 
@@ -133,8 +142,8 @@ def serve(
         audit_log_path: The file for the audit log; None writes none.
         exit_with_parent: Stop when standard input ends.
         beside: Further work in the same process, such as garbage collection.
-        accept_loss, emulated_version, enable_admission_plugins, disable_admission_plugins, webhook_service: As the
-            options of the command.
+        accept_loss, emulated_version, enable_admission_plugins, disable_admission_plugins, webhook_service,
+            cluster_objects: As the options of the command.
 
     Raises:
         UsageError: What is asked for cannot be had, or the extra `server` is not installed.
@@ -150,6 +159,7 @@ def serve(
     make = partial(APIServer, host, token=identity.token, signing_key=identity.signing_key, data_dir=data_dir)
     make = partial(make, caller=webhook_calls.TLSCaller.of(host, webhook_service), emulated=emulated_version)
     make = partial(make, enable_admission_plugins=enable_admission_plugins, accept_loss=accept_loss)
+    make = partial(make, cluster_objects=cluster_objects, authority=identity.certificates.authority.decode())
     server = make(disable_admission_plugins=disable_admission_plugins)
     with ExitStack() as stack:
         stack.callback(server.close)
@@ -158,7 +168,7 @@ def serve(
         if beside is not None:
             stack.enter_context(beside(host, server, identity.token))
         lease = IdentityLease(host, server, gethostname(), token=identity.token)
-        process.run(host, handler, identity, options, click.echo, lease)
+        process.run(host, handler, identity, options, click.echo, lease, server.publish)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

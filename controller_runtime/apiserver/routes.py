@@ -78,12 +78,16 @@ def check_part(kinds: Kinds, path: str) -> None:
 
 
 def _of_kind(kinds: Kinds, group: str, version: str, namespace: str, rest: list[str]) -> Route | None:
+    if rest[2:3] == ["proxy"]:
+        rest = rest[:3]  # what follows is a path at the other side of the proxy
     if not 1 <= len(rest) <= 3:
         return None
     plural, name, subresource = (*rest, "", "")[:3]
     kind = kinds.find(group, version, plural)
     if kind is None or (namespace and not kind.namespaced) or (name and kind.namespaced and not namespace):
         return None
+    if "get" not in kind.verbs and (name or (kind.namespaced and not namespace)):
+        return None  # such objects are created alone, in their namespace
     if subresource and subresource not in kind.subresources and kind.definition is None:
         return None
     return Route(kind, namespace, name, subresource)

@@ -11,9 +11,12 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
+from controller_runtime.apiserver.admission.service_account import ServiceAccount
 from controller_runtime.apiserver.answers import refusal, text
 from controller_runtime.apiserver.authentication.access import Access, Actors
 from controller_runtime.apiserver.authorization.bootstrap import provide_bootstrap
+from controller_runtime.apiserver.cluster_objects.keeper import Keeper
+from controller_runtime.apiserver.cluster_objects.recorded import provide_recorded
 from controller_runtime.apiserver.definitions import Definitions
 from controller_runtime.apiserver.discovery.description import SelfDescription
 from controller_runtime.apiserver.discovery.discovery import is_served
@@ -66,6 +69,10 @@ class APIServer:
         enable_admission_plugins: The names of steps of admission to switch on that are off by default.
         disable_admission_plugins: The names of steps of admission to switch off.
         caller: Calls webhooks, which this core cannot do; None for one that reaches none.
+        cluster_objects: Have what every cluster has: the service `kubernetes` with its endpoints, an account `default`
+            and the config map `kube-root-ca.crt` in each namespace, priority classes, flow schemas, priority levels.
+            Pods then run under an account, as if `ServiceAccount` were among `enable_admission_plugins`.
+        authority: The certificate that `kube-root-ca.crt` shows, PEM; empty for a server that is not behind TLS.
         journal: Another store for the writes than `data_dir`, such as a simulated disk. Give at most one of the two.
 
     Attributes:
@@ -93,6 +100,8 @@ class APIServer:
         enable_admission_plugins: Collection[str] = (),
         disable_admission_plugins: Collection[str] = (),
         caller: Caller | None = None,
+        cluster_objects: bool = False,
+        authority: str = "",
     ) -> None:
         self._host = host
         self.release = NEWEST if emulated is None else Release.parse(emulated)
@@ -101,6 +110,8 @@ class APIServer:
         self.storage = Storage(host, history, journal)
         self._caller = WithServices(caller or Nowhere(), self.storage)
         self._access = Access(host, self.storage, token, signing_key)
+        if cluster_objects and ServiceAccount.name not in disable_admission_plugins:
+            enable_admission_plugins = {*enable_admission_plugins, ServiceAccount.name}
         try:
             admitting = Admitting(
                 host,
@@ -118,11 +129,18 @@ class APIServer:
         # Replaced as a whole, so that any thread may read and replace it.
         self._last_route: tuple[Kinds, str, Route | None] = self._definitions.kinds, "", None
         self._description = SelfDescription(host, self.release)
+        self._begin(cluster_objects=cluster_objects)
+        self._keeper = Keeper(host, self.storage, lambda: self.kinds, authority) if cluster_objects else None
+
+    def _begin(self, *, cluster_objects: bool) -> None:
+        """Make the first namespaces, and have what each new server has."""
         for name in _FIRST_NAMESPACES:
             if self.storage.get(NAMESPACE.resource, name) is None:
                 self._verbs.objects.add(NAMESPACE, "", {"metadata": {"name": name}})
         if (origin := self.storage.get(NAMESPACE.resource, _ORIGIN)) is not None:
             provide_bootstrap(self.storage, origin.decode()["metadata"])
+            if cluster_objects:
+                provide_recorded(self.storage, origin.decode()["metadata"])
 
     @property
     def kinds(self) -> Kinds:
@@ -163,6 +181,11 @@ class APIServer:
     def calls_out(self, request: HTTPRequest) -> bool:
         """Return whether `handle` may call a webhook."""
         return calls_out(self.storage, request, self._route(self._definitions.kinds, request.path.rstrip("/")))
+
+    def publish(self, port: int) -> None:
+        """Have the service `kubernetes` name the port at which the server listens, if there is such a service."""
+        if self._keeper is not None:
+            self._keeper.publish(port)
 
     def close(self) -> None:
         """End all watches and release the data directory. Idempotent."""

@@ -12,10 +12,12 @@ from controller_runtime.apiserver.admission.step import Asked
 from controller_runtime.apiserver.answers import refusal, removed, succeeded, warned, whole_answer
 from controller_runtime.apiserver.authentication.access import Access
 from controller_runtime.apiserver.authorization.guard import Guard
+from controller_runtime.apiserver.connections import answer as answer_handed_on
+from controller_runtime.apiserver.connections import is_handed_on
 from controller_runtime.apiserver.go_texts import check_timeout
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.parts import PARTS, SCALE, TOKEN_REQUEST
-from controller_runtime.apiserver.kinds.registry import POD
+from controller_runtime.apiserver.kinds.registry import BINDING, POD
 from controller_runtime.apiserver.kinds.release import NEWEST, Release
 from controller_runtime.apiserver.list_options import ListOptions, is_watch
 from controller_runtime.apiserver.options import DeleteOptions, Query, check_segment, query_of
@@ -45,6 +47,7 @@ _NO_NAMES = (".", "..")
 _Wanted = tuple[Kind, str, str, Now]
 """The arguments of `form_for`."""
 _OF_PARTS = {**_OF_OBJECTS, "POST": "create"}
+_OF_PROXIES = {**_OF_PARTS, "HEAD": "get", "OPTIONS": "get"}
 
 
 class Verbs:
@@ -121,7 +124,14 @@ class Verbs:
         accept = request.headers.get("accept", "")
         wanted = (route.sent, accept, query.get("includeObject", ""), self._host.now)
         if verb == "list" and is_watch(query):
+            if "watch" not in route.kind.verbs:
+                text = f'watch is not supported on resources of kind "{route.kind.plural}"'
+                raise StatusError(405, "MethodNotAllowed", text, details={"kind": route.kind.plural})
             return self._watch(route, query, wanted, on_ready)
+        if is_handed_on(route):
+            if route.subresource == "log":
+                form_for(*wanted)
+            return answer_handed_on(self._storage, route, request)
         form = form_for(*wanted, is_list=verb == "list")
         match verb:
             case "get":
@@ -140,7 +150,7 @@ class Verbs:
                 return _listed(page, form, warnings)
         headers = request.headers
         content = Content(request.body, headers.get("content-type", ""), query, headers.get("user-agent", ""), user)
-        if verb == "create" and route.subresource and route.kind is POD:
+        if verb == "create" and (route.kind is BINDING or (route.subresource and route.kind is POD)):
             check_no_table(accept)
             self._pod_parts.create(route, content)
             return succeeded(201, accept)
@@ -206,7 +216,8 @@ def verb_of(route: Route, method: str) -> str:
     if route.subresource and route.subresource not in kind.subresources:
         raise not_found(kind, route.name)
     if route.subresource:
-        verb, allowed = _OF_PARTS.get(method), PARTS[route.subresource].verbs
+        methods = _OF_PROXIES if route.subresource == "proxy" else _OF_PARTS
+        verb, allowed = methods.get(method), PARTS[route.subresource].verbs
     else:
         verb, allowed = (_OF_OBJECTS if route.name else _OF_COLLECTIONS).get(method), route.kind.verbs
     # Across all namespaces, objects can be listed and watched, but not written.

@@ -16,8 +16,8 @@ from controller_runtime.core.log import get_logger
 
 log = get_logger(__name__)
 
-BARE_SERVER = ("controller_runtime.apiserver",)
-"""The module that `python -m` runs as the embedded server: an API server without controllers."""
+BARE_SERVER = ("controller_runtime.apiserver", "--cluster-objects")
+"""The module that `python -m` runs as the embedded server, and its arguments: an API server without controllers."""
 
 
 @attrs.frozen

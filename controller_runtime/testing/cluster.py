@@ -66,6 +66,7 @@ class EmbeddedCluster(CheckedCluster):
         disable_admission_plugins: The names of steps of admission that a new server leaves out, such as
             `ResourceQuota`; see `docs/testing.md`.
         enable_admission_plugins: The names of steps to carry out that are off by default.
+        cluster_objects: Have what every cluster has; see `docs/testing.md`.
         role: The rights of the manager: rules, roles and bindings as dicts, or the paths of YAML files of such, alone
             or as a list. The manager then acts as a service account that has these rights and no others, and the
             server answers 403 to all else. By default it may do everything.
@@ -101,6 +102,7 @@ class EmbeddedCluster(CheckedCluster):
         namespace: str = "",
         disable_admission_plugins: Collection[str] = (),
         enable_admission_plugins: Collection[str] = (),
+        cluster_objects: bool = False,
         role: Role | None = None,
         webhooks: Mapping[str, Webhook] | None = None,
         webhook_faults: Faults | None = None,
@@ -109,12 +111,12 @@ class EmbeddedCluster(CheckedCluster):
             "emulated": emulated,
             "disable_admission_plugins": disable_admission_plugins,
             "enable_admission_plugins": enable_admission_plugins,
+            "cluster_objects": cluster_objects,
         }
         check_alone(server, {**of_server, "webhooks": webhooks})
         if role is not None and transport is not None:
             raise UsageError("a role is that of the cluster's own transport: give a transport or a role")
-        self._machine, server_host = machine_of(host)
-        self._server_host = server_host
+        _, server_host = self._machine, self._server_host = machine_of(host)
         # The run of `pytest --perturb` that this cluster belongs to; None in all other runs.
         self._perturbed = ambient.join(host, is_alone=server is None and transport is None)
         self._is_judged_later = self._perturbed is not None

@@ -16,6 +16,7 @@ class ServerOptions(TypedDict):
     emulated: str | None
     disable_admission_plugins: Collection[str]
     enable_admission_plugins: Collection[str]
+    cluster_objects: bool
 
 
 def check_alone(server: APIServer | None, options: Mapping[str, object]) -> None:
@@ -26,5 +27,6 @@ def check_alone(server: APIServer | None, options: Mapping[str, object]) -> None
     """
     if server is not None and any(options.values()):
         raise UsageError(
-            "give either a server, or the release, the admission plugins and the webhooks of a new one, not both"
+            "give either a server, or the release, the admission plugins, the webhooks and the cluster objects "
+            "of a new one, not both"
         )

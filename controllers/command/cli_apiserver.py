@@ -15,7 +15,7 @@ from controllers.command import hosting
 
 def _serve(hosted: str, **options: Any) -> None:
     names = hosting.select_hosted(hosted)
-    serve(beside=partial(hosting.hosted, names=names), **options)
+    serve(beside=partial(hosting.hosted, names=names), cluster_objects=True, **options)
 
 
 apiserver = click.Command(
@@ -23,7 +23,7 @@ apiserver = click.Command(
     help="Serve an embedded Kubernetes API on loopback until interrupted, with elections and garbage collection. "
     "Prints one line when it is ready.",
     params=[
-        *bare.params,
+        *(param for param in bare.params if param.name != "cluster_objects"),  # it always has them
         click.Option(
             ["--hosted"],
             default=",".join(hosting.HOSTABLE),

@@ -25,7 +25,8 @@ from controller_runtime.core.stop import Stop
 from controller_runtime.manager.lifecycle import Runnable
 from controller_runtime.manager.manager import Manager
 from controllers.hollow.nodes import HollowNodes
-from controllers.hollow.pods import HollowPods, PodMaker
+from controllers.hollow.pod_maker import PodMaker
+from controllers.hollow.pods import HollowPods
 from controllers.hollow.selection import Selection
 
 log = get_logger(__name__)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pods of hollow nodes: the work of a kubelet for pods without containers, and pods to try it with.
+"""The pods of hollow nodes: the work of a kubelet for pods without containers.
 
 A pod that is bound to a hollow node whose kubelet runs gets the status Running and Ready, and a pod that is
-marked for deletion is removed. Nothing happens to the pods of a node whose kubelet does not run.
+marked for deletion is removed. A pod of a Job ends as soon as it runs, with exit code 0. Nothing happens to the pods of
+a node whose kubelet does not run.
 """
 
 from __future__ import annotations
@@ -15,37 +16,33 @@ import msgspec
 from controller_runtime.api.objects import ObjectKey, timestamp
 from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.cache.store import Delta
-from controller_runtime.client.client import Client
 from controller_runtime.client.patches import PatchType
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.controller.workers import Workers
-from controller_runtime.core.backoff import Backoff
-from controller_runtime.core.errors import AlreadyExists, Conflict, ControllerRuntimeError, NotFound
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
+from controller_runtime.core.errors import Conflict, NotFound
 from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.queue.workqueue import WorkQueue
-from controllers.hollow.node import node_name
+from controllers.hollow.addresses import PodAddresses
 from controllers.shared.pods_by_node import pods_by_node
-
-log = get_logger(__name__)
 
 WORKERS = 4
 """Number of pods that are reconciled at the same time."""
 CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 """Conditions of a pod that runs, all of them True, in a kubelet's order."""
-NAMESPACE = "default"
-"""Namespace of the pods that `PodMaker` creates."""
-RETRY = Backoff(initial=0.1, factor=2.0, cap=10.0, jitter=0.0)
-"""Seconds between two tries to create a pod."""
 
 
 # Not `ObjectMeta`: its annotations are left out of the caches that `trim_caches` trims, and a test holds that no
 # view of a cached pod reads them.
+class _Owner(msgspec.Struct, gc=False):
+    kind: str = ""
+    controller: bool = False
+
+
 class _Metadata(msgspec.Struct, gc=False, rename="camel"):
     uid: str = ""
     deletion_timestamp: str | None = None
+    owner_references: list[_Owner] | None = None
 
 
 class _Container(msgspec.Struct, gc=False):
@@ -56,6 +53,12 @@ class _Container(msgspec.Struct, gc=False):
         """Return the status that a kubelet posts for the container while it runs."""
         fixed = {"imageID": "", "ready": True, "started": True, "restartCount": 0}
         return {"name": self.name, "image": self.image, **fixed, "state": {"running": {"startedAt": since}}}
+
+    def ended(self, since: str, at: str) -> dict[str, Any]:
+        """Return the status that a kubelet posts for the container once it has ended by itself."""
+        fixed = {"imageID": "", "ready": False, "started": False, "restartCount": 0}
+        end = {"exitCode": 0, "reason": "Completed", "startedAt": since, "finishedAt": at}
+        return {"name": self.name, "image": self.image, **fixed, "state": {"terminated": end}}
 
 
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
@@ -68,8 +71,10 @@ class _Condition(msgspec.Struct, gc=False):
     status: str = ""
 
 
-class _Status(msgspec.Struct, gc=False):
+class _Status(msgspec.Struct, gc=False, rename="camel"):
     phase: str = ""
+    pod_ip: str = msgspec.field(default="", name="podIP")
+    start_time: str = ""
     conditions: list[_Condition] | None = None
 
 
@@ -85,6 +90,16 @@ class HollowPod(msgspec.Struct, gc=False):
         """Types of the conditions of a running pod that are not True yet."""
         found = {condition.type: condition.status for condition in self.status.conditions or ()}
         return [kind for kind in CONDITIONS if found.get(kind) != "True"]
+
+    @property
+    def has_ended(self) -> bool:
+        """True if no container will run any more."""
+        return self.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def ends_by_itself(self) -> bool:
+        """True for a pod of a Job: the work of its containers has an end, which that of other pods has not."""
+        return any(one.kind == "Job" and one.controller for one in self.metadata.owner_references or ())
 
 
 class HollowPods(Reconciler):
@@ -111,11 +126,15 @@ class HollowPods(Reconciler):
         self._pods_on = pods_by_node(manager)
         self._informers = manager.informer(PODS), manager.informer(NODES)
         self._pods = manager.lister(PODS, HollowPod)
+        self._addresses = PodAddresses(manager.host)
         self._queue: WorkQueue[Request] = WorkQueue(manager.host, name=self.name)
 
     def run(self, stop: Stop) -> None:
         """Reconcile the pods of hollow nodes until asked to stop."""
         pods, nodes = self._informers
+        known = self._pods.keys()
+        for key in known:  # before any pod gets an address
+            self._note_address(key)
         subscriptions = [pods.add_handler(self._on_pod), nodes.add_handler(self._on_node)]
         workers = Workers(self._host, self.name, self, self._queue, stop)
         stop.on_set(self._queue.shut_down)
@@ -125,8 +144,17 @@ class HollowPods(Reconciler):
             each.remove()
 
     def _on_pod(self, delta: Delta) -> None:
+        self._note_address(delta.key)
         if delta.new is not None:
             self._queue.add(delta.key)
+
+    def _note_address(self, key: ObjectKey) -> None:
+        """Take note of the address that a pod has, so that no other gets it; a pod that has ended has none."""
+        pod = self._pods.get(key)
+        if pod is None or pod.has_ended:
+            self._addresses.see(key, "")
+        elif pod.status.pod_ip:
+            self._addresses.see(key, pod.status.pod_ip)
 
     def _on_node(self, delta: Delta) -> None:
         """Add to the queue the pods of a node that changed.
@@ -145,6 +173,8 @@ class HollowPods(Reconciler):
         try:
             if pod.metadata.deletion_timestamp is not None:
                 self._client.delete(PODS, request, uid=pod.metadata.uid, grace_period_seconds=0)
+            elif pod.status.phase == "Running" and pod.ends_by_itself:
+                self._post_ended(request, pod)
             elif pod.status.phase in ("", "Pending", "Running") and (
                 pod.missing_conditions or pod.status.phase != "Running"
             ):
@@ -154,7 +184,7 @@ class HollowPods(Reconciler):
         return Result()
 
     def _post_running(self, key: ObjectKey, pod: HollowPod) -> None:
-        """Post the status of a running pod; the uid in the patch makes it a conflict if the pod was replaced."""
+        """Post the status of a running pod."""
         now = timestamp(self._host.now())
         status: dict[str, Any] = {
             "phase": "Running",
@@ -168,84 +198,23 @@ class HollowPods(Reconciler):
             )  # from the server, because caches may leave the containers out
             containers = [container.running(now) for container in whole.spec.containers]
             status |= {"startTime": now, "containerStatuses": containers}
+            if address := self._addresses.give(key):
+                status |= {"podIP": address, "podIPs": [{"ip": address}]}
+        self._post(key, pod, status)
+
+    def _post_ended(self, key: ObjectKey, pod: HollowPod) -> None:
+        """Post the status of a pod whose containers have done their work."""
+        now, since = timestamp(self._host.now()), pod.status.start_time
+        whole = self._client.get(PODS, key, HollowPod)
+        reason = {"status": "False", "reason": "PodCompleted", "lastTransitionTime": now}
+        status: dict[str, Any] = {
+            "phase": "Succeeded",
+            "conditions": [{"type": kind, **reason} for kind in ("Ready", "ContainersReady")],
+            "containerStatuses": [container.ended(since, now) for container in whole.spec.containers],
+        }
+        self._post(key, pod, status)
+
+    def _post(self, key: ObjectKey, pod: HollowPod, status: dict[str, Any]) -> None:
+        """Patch the status; the uid in the patch makes it a conflict if the pod was replaced."""
         patch = {"metadata": {"uid": pod.metadata.uid}, "status": status}
         self._client.patch(PODS, key, patch, type=PatchType.STRATEGIC, subresource="status")
-
-
-def hollow_pod(index: int, nodes: int, *, toleration_seconds: int | None = None) -> dict[str, Any]:
-    """Return a pod that is bound to one of the hollow nodes, which get the pods in turn.
-
-    Args:
-        index: Index of the pod, counted from zero.
-        nodes: Number of hollow nodes.
-        toleration_seconds: Seconds for which the pod stays on a node that is not ready or not reachable;
-            None leaves that to the API server, which sets 300.
-    """
-    spec: dict[str, Any] = {
-        "nodeName": node_name(index % nodes),
-        "containers": [{"name": "main", "image": "hollow"}],
-    }
-    if toleration_seconds is not None:
-        spec["tolerations"] = [
-            {
-                "key": f"node.kubernetes.io/{taint}",
-                "operator": "Exists",
-                "effect": "NoExecute",
-                "tolerationSeconds": toleration_seconds,
-            }
-            for taint in ("not-ready", "unreachable")
-        ]
-    return {
-        "metadata": {"name": f"hollow-pod-{index:05d}", "namespace": NAMESPACE, "labels": {"type": "hollow"}},
-        "spec": spec,
-    }
-
-
-class PodMaker:
-    """Creates `count` pods, spread over the hollow nodes; a runnable that ends once all of them exist.
-
-    Pods that exist already are left as they are. Pods that are deleted later are not created again.
-
-    Args:
-        host: Waits between two tries.
-        client: Creates the pods.
-        count: Number of pods.
-        nodes: Number of hollow nodes.
-        toleration_seconds: As for `hollow_pod`.
-
-    Threads: `run` from one, once.
-    """
-
-    name = "hollow-pods/maker"
-
-    def __init__(
-        self, host: Host, client: Client, count: int, nodes: int, *, toleration_seconds: int | None = None
-    ) -> None:
-        self._host = host
-        self._client = client
-        self._pods = (hollow_pod(i, nodes, toleration_seconds=toleration_seconds) for i in range(count))
-        self._count = count
-
-    def run(self, stop: Stop) -> None:
-        """Create all pods, unless asked to stop before; a creation that fails is tried again until it succeeds."""
-        for pod in self._pods:
-            failures = 0
-            while not self._create(pod, failures):
-                failures += 1
-                if stop.wait(RETRY.delay(failures, self._host.random)):
-                    return
-            if stop.is_set():
-                return
-        log.info("hollow pods created", pods=self._count)
-
-    def _create(self, pod: dict[str, Any], failures: int) -> bool:
-        """Create the pod, and tell whether it exists now."""
-        try:
-            self._client.create(PODS, pod)
-        except AlreadyExists:
-            return True
-        except ControllerRuntimeError as error:
-            write_log = log.warning if failures == 0 else log.debug
-            write_log("cannot create a hollow pod, trying again", pod=pod["metadata"]["name"], error=error)
-            return False
-        return True

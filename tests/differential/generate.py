@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from random import Random
 from typing import Any
 
@@ -21,23 +21,24 @@ LENGTH = 45
 NAMES = ("a", "b", "c")
 
 
-def sequence(seed: int, profile: str) -> list[Operation]:
-    """Return the requests of a seed."""
-    return Generator(seed, profile).sequence()
+def sequence(seed: int, profile: str, drawn: Collection[str] = ()) -> list[Operation]:
+    """Return the requests of a seed; `drawn` are the plurals of the kinds to draw from, all if it is empty."""
+    return Generator(seed, profile, drawn).sequence()
 
 
 class Generator:
     """Draws one sequence."""
 
-    def __init__(self, seed: int, profile: str) -> None:
+    def __init__(self, seed: int, profile: str, drawn: Collection[str] = ()) -> None:
         self.random = Random(f"{profile}/{seed}")
         self.profile = profile
         if profile == "crd":
             self.first, self.samples = definitions(self.random)
         else:
-            weights = [sample.weight for sample in SAMPLES]
+            samples = [sample for sample in SAMPLES if not drawn or sample.plural in drawn]
+            weights = [sample.weight for sample in samples]
             count = self.random.choice((1, 1, 2, 3))
-            self.first, self.samples = [], self.random.choices(SAMPLES, weights, k=count)
+            self.first, self.samples = [], self.random.choices(samples, weights, k=count)
         self.paged: list[str] = []
 
     def weighted(self, table: tuple[tuple[Any, int], ...]) -> Any:
@@ -263,6 +264,8 @@ class Generator:
                     ),
                 )
             )
+        if sample.plural == "certificatesigningrequests":
+            return self.approval(item)
         if sample.scale:
             replicas = random.choice((0, 1, 3, -1, "x"))
             return random.choice(
@@ -284,3 +287,16 @@ class Generator:
                 )
             )
         return self.status(sample)
+
+    def approval(self, item: str) -> Operation:
+        """Draw a decision about a request for a certificate."""
+        condition = {"type": self.random.choice(("Approved", "Denied", "X", "")), "status": "True", "reason": "r"}
+        if self.random.random() < 0.2:
+            condition["status"] = self.random.choice(("False", ""))
+        return self.random.choice(
+            (
+                self.ask("GET", f"{item}/approval"),
+                self.ask("PATCH", f"{item}/approval", {"status": {"conditions": [condition]}}, MERGE),
+                self.ask("PUT", f"{item}/approval", last=item, edits=((("status", "conditions"), [condition]),)),
+            )
+        )

@@ -42,6 +42,7 @@ def options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seeds", default="0-9", help="a seed, or the first and the last of several")
     parser.add_argument("--profiles", default=",".join(PROFILES), help="some of the profiles, by commas")
     parser.add_argument("--kinds", default="", help="count only these kinds in the lists of differences")
+    parser.add_argument("--draw", default="", help="draw from these kinds alone: their plurals, by commas")
     parser.add_argument("--most", type=int, default=15, help="signatures to list of each class")
     parser.add_argument("--shrink", type=int, default=0, metavar="N", help="shrink the N most frequent of each class")
     parser.add_argument("--classes", default="3,1a,1b,1c,2a,2b,2c", help="the classes to shrink")
@@ -77,17 +78,20 @@ def random_runs(chosen: argparse.Namespace, embedded: Embedded, real: Real) -> i
     if chosen.show:
         profile, _, seed = chosen.show.partition("/")
         play = Play(embedded, real, chosen.prefix)
-        for index, result in enumerate(play.run(sequence(int(seed), profile))):
+        for index, result in enumerate(
+            play.run(sequence(int(seed), profile, chosen.draw.split(",") if chosen.draw else ()))
+        ):
             print(f"#{index} {result.number}: {result.real.status} {result.operation}"[:600])
             for one in result.found:
                 print(f"      {one.number} {one.where}: ours {str(one.ours)[:300]} | real {str(one.real)[:300]}")
         return 0
+    drawn = [name for name in chosen.draw.split(",") if name]
     report = Report()
     first, _, last = chosen.seeds.partition("-")
     for seed in range(int(first), int(last or first) + 1):
         for profile in chosen.profiles.split(","):
             play = Play(embedded, real, f"{chosen.prefix}-{profile[:2]}{seed}")
-            for index, result in enumerate(play.run(sequence(seed, profile))):
+            for index, result in enumerate(play.run(sequence(seed, profile, drawn))):
                 report.add(profile, seed, index, result)
     print(f"embedded server: {Path(controller_runtime.__file__).parent}")
     if chosen.kinds:
@@ -106,7 +110,9 @@ def shrunk(chosen: argparse.Namespace, report: Report, shrinker: Shrinker) -> No
         found = sorted((one for one in report.signatures.items() if one[0][0] == number), key=lambda one: -len(one[1]))
         for signature, seen in found[: chosen.shrink]:
             first = seen[0]
-            operations = sequence(first.seed, first.profile)[: first.index + 1]
+            operations = sequence(first.seed, first.profile, [n for n in chosen.draw.split(",") if n])[
+                : first.index + 1
+            ]
             print(f"\n### {number} {len(seen)}x {signature[1]}")
             for operation in shrinker.shrink(operations, signature):
                 print(f"    {operation}")

@@ -25,7 +25,8 @@ from controllers.expiry.apiserver_lease_gc import SELECTOR, apiserver_lease_gc
 from controllers.expiry.lease_candidate_gc import lease_candidate_gc
 from controllers.heartbeat.node_lease import NAMESPACE, node_lease
 from controllers.hollow.nodes import HollowNodes
-from controllers.hollow.pods import HollowPods, PodMaker
+from controllers.hollow.pod_maker import PodMaker
+from controllers.hollow.pods import HollowPods
 from controllers.hollow.selection import Selection
 from controllers.node_lifecycle.node_lifecycle import node_lifecycle
 from controllers.taint_eviction.taint_eviction import taint_eviction

@@ -31,7 +31,8 @@ from controller_runtime.testing.simulation.system_faults import (
 )
 from controllers.hollow.node import node_name
 from controllers.hollow.nodes import HollowNodes
-from controllers.hollow.pods import HollowPods, PodMaker
+from controllers.hollow.pod_maker import PodMaker
+from controllers.hollow.pods import HollowPods
 from controllers.hollow.selection import Selection
 from controllers.node_lifecycle.config import LifecycleConfig
 from controllers.node_lifecycle.health import Graces

@@ -21,6 +21,8 @@ _ROOTS = (
     *("SeccompProfile", "PodResourceClaim", "PodFailurePolicy", "SuccessPolicy", "DeploymentStrategy"),
     *("DaemonSetUpdateStrategy", "StatefulSetUpdateStrategy", "PodDisruptionBudgetSpec", "ServicePort"),
     *("ObjectReference", "EventSource", "NodeSelectorTerm", "VolumeNodeAffinity", "PodIP", "HostIP", "NodeAddress"),
+    *("ResourceClaimSpec", "ResourceClaimTemplateSpec", "AllocationResult", "VolumeAttachmentSpec", "CSINodeDriver"),
+    *("ParentReference", "NetworkPolicyPort"),
     *("Taint", "ScopeSelector", "ClusterTrustBundleProjection", "NodeConfigSource", "UncountedTerminatedPods"),
 )
 _SCALARS = {
@@ -47,7 +49,7 @@ def main() -> None:
         subprocess.run(
             ["git", "-C", sys.argv[1], "show", f"HEAD:{_TYPES.format(group)}"], check=True, capture_output=True
         ).stdout.decode()
-        for group in ("core", "apps", "batch", "policy")
+        for group in ("networking", "resource", "storage", "core", "apps", "batch", "policy")
     )
     structs = dict(_STRUCT.findall(text))
     aliases = dict(_ALIAS.findall(text))

@@ -25,6 +25,16 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	coordinationv1beta1 "k8s.io/api/coordination/v1beta1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1alpha2 "k8s.io/api/coordination/v1alpha2"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	nodev1 "k8s.io/api/node/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -226,6 +236,33 @@ func main() {
 		{"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", func() object { return &admissionregistrationv1.ValidatingAdmissionPolicyBinding{} }},
 		{"admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", func() object { return &admissionregistrationv1.MutatingWebhookConfiguration{} }},
 		{"admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", func() object { return &admissionregistrationv1.ValidatingWebhookConfiguration{} }},
+		{"v1", "ComponentStatus", func() object { return &corev1.ComponentStatus{} }},
+		{"apiregistration.k8s.io/v1", "APIService", func() object { return &apiregistrationv1.APIService{} }},
+		{"autoscaling/v2", "HorizontalPodAutoscaler", func() object { return &autoscalingv2.HorizontalPodAutoscaler{} }},
+		{"autoscaling/v1", "HorizontalPodAutoscaler", func() object { return &autoscalingv1.HorizontalPodAutoscaler{} }},
+		{"certificates.k8s.io/v1", "CertificateSigningRequest", func() object { return &certificatesv1.CertificateSigningRequest{} }},
+		{"networking.k8s.io/v1", "IngressClass", func() object { return &networkingv1.IngressClass{} }},
+		{"networking.k8s.io/v1", "IPAddress", func() object { return &networkingv1.IPAddress{} }},
+		{"networking.k8s.io/v1", "NetworkPolicy", func() object { return &networkingv1.NetworkPolicy{} }},
+		{"networking.k8s.io/v1", "ServiceCIDR", func() object { return &networkingv1.ServiceCIDR{} }},
+		{"storage.k8s.io/v1", "CSIDriver", func() object { return &storagev1.CSIDriver{} }},
+		{"storage.k8s.io/v1", "CSINode", func() object { return &storagev1.CSINode{} }},
+		{"storage.k8s.io/v1", "CSIStorageCapacity", func() object { return &storagev1.CSIStorageCapacity{} }},
+		{"storage.k8s.io/v1", "StorageClass", func() object { return &storagev1.StorageClass{} }},
+		{"storage.k8s.io/v1", "VolumeAttachment", func() object { return &storagev1.VolumeAttachment{} }},
+		{"storage.k8s.io/v1", "VolumeAttributesClass", func() object { return &storagev1.VolumeAttributesClass{} }},
+		{"scheduling.k8s.io/v1", "PriorityClass", func() object { return &schedulingv1.PriorityClass{} }},
+		{"coordination.k8s.io/v1alpha2", "LeaseCandidate", func() object { return &coordinationv1alpha2.LeaseCandidate{} }},
+		{"node.k8s.io/v1", "RuntimeClass", func() object { return &nodev1.RuntimeClass{} }},
+		{"discovery.k8s.io/v1", "EndpointSlice", func() object { return &discoveryv1.EndpointSlice{} }},
+		{"resource.k8s.io/v1", "DeviceClass", func() object { return &resourcev1.DeviceClass{} }},
+		{"resource.k8s.io/v1", "ResourceClaim", func() object { return &resourcev1.ResourceClaim{} }},
+		{"resource.k8s.io/v1", "ResourceClaimTemplate", func() object { return &resourcev1.ResourceClaimTemplate{} }},
+		{"resource.k8s.io/v1", "ResourceSlice", func() object { return &resourcev1.ResourceSlice{} }},
+		{"flowcontrol.apiserver.k8s.io/v1", "FlowSchema", func() object { return &flowcontrolv1.FlowSchema{} }},
+		{"flowcontrol.apiserver.k8s.io/v1", "PriorityLevelConfiguration", func() object { return &flowcontrolv1.PriorityLevelConfiguration{} }},
+		{"authentication.k8s.io/v1", "TokenReview", func() object { return &authenticationv1.TokenReview{} }},
+		{"authentication.k8s.io/v1", "TokenRequest", func() object { return &authenticationv1.TokenRequest{} }},
 	}
 	seeds := 3
 	if len(os.Args) > 1 {

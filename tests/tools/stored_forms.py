@@ -36,6 +36,12 @@ FILE = DATA / "stored-forms-1.36.json.gz"
 MOST_PLACES = 4
 # Fields of kinds that are not asked about, because the server fills them in; the metadata of templates are.
 OF_THE_SERVER = ("kind", "apiVersion", "metadata")
+# The specification of a volume inside an attachment gets no defaults, as the only place of its type.
+NOT_ASKED = ("inlineVolumeSpec",)
+LATE = (
+    *("apiregistration.k8s.io", "autoscaling", "certificates.k8s.io", "discovery.k8s.io", "node.k8s.io"),
+    *("flowcontrol.apiserver.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io"),
+)
 QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 ZEROS: Mapping[str, Any] = {"string": "", "boolean": False, "integer": 0, "number": 0, "array": [], "object": {}}
 OTHERS: Mapping[str, Any] = {"string": "a", "boolean": True, "integer": 7, "number": 7, "array": [], "object": {}}
@@ -81,9 +87,11 @@ def places() -> dict[str, tuple[Schema, list[Place]]]:
             if schema.name not in walked:
                 walked.add(schema.name)
                 for name, child in schema.properties.items():
-                    walk(child, place._replace(steps=(*place.steps, name)))
+                    if name not in NOT_ASKED:
+                        walk(child, place._replace(steps=(*place.steps, name)))
 
-    for kind in KINDS:
+    # The kinds beside the core come last: of a type that occurs in many places, those of the core are asked about.
+    for kind in sorted(KINDS, key=lambda kind: kind.group in LATE):
         if kind.is_stored:
             walk(kind.schema, Place(kind, ()))
     return {name: (schema, known[:MOST_PLACES]) for name, (schema, known) in found.items()}

@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 from controller_runtime.apiserver.admission.step import Attributes, Operation, Step
+from controller_runtime.apiserver.kinds.infrastructure import ATTRIBUTES_CLASS
 from controller_runtime.apiserver.kinds.registry import CLAIM, NODE, POD, VOLUME
 from controller_runtime.apiserver.rules.rules import Object, part
 
 _RUNTIME_CLASSES = "runtimeclasses.node.k8s.io"
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
-FINALIZERS = {CLAIM: "kubernetes.io/pvc-protection", VOLUME: "kubernetes.io/pv-protection"}
+FINALIZERS = {
+    CLAIM: "kubernetes.io/pvc-protection",
+    VOLUME: "kubernetes.io/pv-protection",
+    ATTRIBUTES_CLASS: "kubernetes.io/vac-protection",
+}
 """The finalizers with which a claim waits until no pod uses it, and a volume until no claim does."""
 
 
@@ -33,7 +38,7 @@ class StorageObjectInUseProtection(Step):
     """Gives claims and volumes the finalizer that keeps them while they are in use."""
 
     name = "StorageObjectInUseProtection"
-    kinds = (CLAIM, VOLUME)
+    kinds = (CLAIM, VOLUME, ATTRIBUTES_CLASS)
     operations = (Operation.CREATE,)
 
     def admit(self, attributes: Attributes) -> Object:

@@ -28,6 +28,11 @@ _BUILD = {
     "platform": "",
 }
 
+# The versions whose hash a real server tells, because they are the oldest that it can still read.
+_STORED_IN = dict.fromkeys(
+    ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "customresourcedefinitions"), "v1beta1"
+)
+
 
 def version_document(release: Release) -> dict[str, str]:
     """Return the document at `/version` of a server of this release; clients compare it with their own version."""
@@ -121,11 +126,11 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
         whole["storageVersionHash"] = _storage_hash(kind.stored)
     parts = []
     for name in sorted(kind.subresources):
-        verbs, sent = PARTS[name]
+        verbs, sent = PARTS[name].verbs, PARTS[name].response_kind(kind)
         part: dict[str, Any] = {"name": f"{kind.plural}/{name}", "singularName": "", **scope}
-        if sent and sent.group != kind.group:
+        if sent.group != kind.group:
             part |= {"group": sent.group, "version": sent.version}
-        parts.append({**part, "kind": (sent or kind).kind, "verbs": list(verbs)})
+        parts.append({**part, "kind": sent.kind, "verbs": list(verbs)})
     return [whole, *parts]
 
 
@@ -153,7 +158,7 @@ def _aggregated(kind: Kind) -> dict[str, Any]:
         entry["subresources"] = [
             {
                 "subresource": name,
-                "responseKind": _response_kind(PARTS[name].kind or kind, kind),
+                "responseKind": _response_kind(PARTS[name].response_kind(kind), kind),
                 "verbs": list(PARTS[name].verbs),
             }
             for name in sorted(kind.subresources)
@@ -178,5 +183,6 @@ def _nicknames(kind: Kind) -> dict[str, list[str]]:
 
 def _storage_hash(kind: Kind) -> str:
     """Return the hash that changes when objects are stored in another version; here, that never happens."""
-    digest = hashlib.sha256(f"{kind.group}/{kind.version}/{kind.kind}".encode()).digest()
+    version = _STORED_IN.get(kind.plural, kind.version)
+    digest = hashlib.sha256(f"{kind.group}/{version}/{kind.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()

@@ -146,8 +146,8 @@ class Kind:
 
     @property
     def is_stored(self) -> bool:
-        """True if the storage has objects of the kind; False for reviews, which are answered and not stored."""
-        return "get" in self.verbs
+        """True if the storage has objects of the kind; False for what is only answered or shown, such as reviews."""
+        return "get" in self.verbs and "create" in self.verbs
 
     @property
     def has_status(self) -> bool:

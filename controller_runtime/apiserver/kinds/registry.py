@@ -10,9 +10,55 @@ from __future__ import annotations
 
 from functools import partial
 
+from controller_runtime.apiserver.kinds import infrastructure as beside
+from controller_runtime.apiserver.kinds.access import (
+    ACCESS_REVIEW,
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    LOCAL_ACCESS_REVIEW,
+    MUTATING_HOOKS,
+    MUTATING_POLICY,
+    MUTATING_POLICY_BINDING,
+    ROLE,
+    ROLE_BINDING,
+    SELF_ACCESS_REVIEW,
+    SELF_REVIEW,
+    SELF_RULES_REVIEW,
+    TOKEN_REVIEW,
+    VALIDATING_HOOKS,
+    VALIDATING_POLICY,
+    VALIDATING_POLICY_BINDING,
+)
 from controller_runtime.apiserver.kinds.kind import VERBS, Kind, Kinds
+from controller_runtime.apiserver.kinds.records import EVENT, LEASE, LEASE_CANDIDATE, NEW_EVENT, OLD_LEASE_CANDIDATE
 
-__all__ = ["KINDS", "VERBS", "Kind", "Kinds"]
+__all__ = [
+    "ACCESS_REVIEW",
+    "CLUSTER_ROLE",
+    "CLUSTER_ROLE_BINDING",
+    "EVENT",
+    "KINDS",
+    "LEASE",
+    "LEASE_CANDIDATE",
+    "LOCAL_ACCESS_REVIEW",
+    "MUTATING_HOOKS",
+    "MUTATING_POLICY",
+    "MUTATING_POLICY_BINDING",
+    "NEW_EVENT",
+    "OLD_LEASE_CANDIDATE",
+    "ROLE",
+    "ROLE_BINDING",
+    "SELF_ACCESS_REVIEW",
+    "SELF_REVIEW",
+    "SELF_RULES_REVIEW",
+    "TOKEN_REVIEW",
+    "VALIDATING_HOOKS",
+    "VALIDATING_POLICY",
+    "VALIDATING_POLICY_BINDING",
+    "VERBS",
+    "Kind",
+    "Kinds",
+]
 
 _STATUS = ("status",)
 _SCALED = ("scale", "status")
@@ -39,7 +85,7 @@ NODE = Kind(
     plural="nodes",
     namespaced=False,
     short_names=("no",),
-    subresources=_STATUS,
+    subresources=("proxy", "status"),
     fields={"spec.unschedulable": "false"},
     names_known_fields=False,
 )
@@ -50,7 +96,10 @@ POD = Kind(
     plural="pods",
     short_names=("po",),
     categories=_ALL,
-    subresources=("status", "binding", "eviction"),
+    subresources=(
+        *("status", "attach", "binding", "ephemeralcontainers", "eviction", "exec", "log", "portforward", "proxy"),
+        "resize",
+    ),
     deletes_with_object=True,
     fields={
         "spec.nodeName": "",
@@ -77,64 +126,6 @@ DEFINITION = Kind(
     unconditional_update=False,
     deletes_with_object=True,
 )
-LEASE = Kind(
-    group="coordination.k8s.io",
-    version="v1",
-    kind="Lease",
-    plural="leases",
-    create_on_update=True,
-    unconditional_update=False,
-)
-
-LEASE_CANDIDATE = Kind(
-    group="coordination.k8s.io",
-    version="v1beta1",
-    kind="LeaseCandidate",
-    plural="leasecandidates",
-    create_on_update=True,
-    unconditional_update=False,
-    name_rule="key",
-    introduced=33,
-    deprecated=36,
-    deprecation="coordination.k8s.io/v1beta1 LeaseCandidate is deprecated in v1.36+, unavailable in v1.39+",
-)
-
-# The fields of the reference to the object that an event is about.
-_ABOUT = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-EVENT = Kind(
-    group="",
-    version="v1",
-    kind="Event",
-    plural="events",
-    short_names=("ev",),
-    create_on_update=True,
-    fields={
-        **{f"involvedObject.{name}": "" for name in _ABOUT},
-        **dict.fromkeys(("reason", "reportingComponent", "source", "type"), ""),
-    },
-    field_paths={"source": "source.component"},
-    names_known_fields=False,
-)
-# The same objects as `EVENT` under other field names, which `event.py` in `rules` maps.
-NEW_EVENT = Kind(
-    group="events.k8s.io",
-    version="v1",
-    kind="Event",
-    plural="events",
-    short_names=("ev",),
-    create_on_update=True,
-    fields={
-        **{f"regarding.{name}": "" for name in _ABOUT},
-        **dict.fromkeys(("reason", "reportingController", "type"), ""),
-    },
-    field_paths={
-        **{f"regarding.{name}": f"involvedObject.{name}" for name in _ABOUT},
-        "reportingController": "reportingComponent",
-    },
-    names_known_fields=False,
-    stored_as=EVENT,
-)
-
 _core = partial(Kind, group="", version="v1")
 CONFIG_MAP = _core(kind="ConfigMap", plural="configmaps", short_names=("cm",))
 ENDPOINTS = _core(
@@ -191,7 +182,7 @@ SERVICE = _core(
     plural="services",
     short_names=("svc",),
     categories=_ALL,
-    subresources=_STATUS,
+    subresources=("proxy", "status"),
     create_on_update=True,
     deletes_with_object=True,
     name_rule="label",
@@ -214,17 +205,6 @@ STATEFUL_SET = _apps(
     subresources=_SCALED,
     name_rule="label",
 )
-
-_review = partial(Kind, version="v1", verbs=("create",))
-SELF_REVIEW = _review(
-    group="authentication.k8s.io", kind="SelfSubjectReview", plural="selfsubjectreviews", namespaced=False
-)
-TOKEN_REVIEW = _review(group="authentication.k8s.io", kind="TokenReview", plural="tokenreviews", namespaced=False)
-_may = partial(_review, group="authorization.k8s.io")
-LOCAL_ACCESS_REVIEW = _may(kind="LocalSubjectAccessReview", plural="localsubjectaccessreviews")
-SELF_ACCESS_REVIEW = _may(kind="SelfSubjectAccessReview", plural="selfsubjectaccessreviews", namespaced=False)
-SELF_RULES_REVIEW = _may(kind="SelfSubjectRulesReview", plural="selfsubjectrulesreviews", namespaced=False)
-ACCESS_REVIEW = _may(kind="SubjectAccessReview", plural="subjectaccessreviews", namespaced=False)
 
 _batch = partial(Kind, group="batch", version="v1", categories=_ALL, subresources=_STATUS)
 CRON_JOB = _batch(kind="CronJob", plural="cronjobs", short_names=("cj",))
@@ -252,48 +232,40 @@ DISRUPTION_BUDGET = Kind(
     name_rule="path",
 )
 
-_rbac = partial(Kind, group="rbac.authorization.k8s.io", version="v1", create_on_update=True, name_rule="path")
-CLUSTER_ROLE_BINDING = _rbac(kind="ClusterRoleBinding", plural="clusterrolebindings", namespaced=False)
-CLUSTER_ROLE = _rbac(kind="ClusterRole", plural="clusterroles", namespaced=False)
-ROLE_BINDING = _rbac(kind="RoleBinding", plural="rolebindings")
-ROLE = _rbac(kind="Role", plural="roles")
-
-_hooks = partial(
-    Kind,
-    group="admissionregistration.k8s.io",
-    version="v1",
-    namespaced=False,
-    categories=("api-extensions",),
-    unconditional_update=False,
-)
-MUTATING_HOOKS = _hooks(kind="MutatingWebhookConfiguration", plural="mutatingwebhookconfigurations")
-VALIDATING_HOOKS = _hooks(kind="ValidatingWebhookConfiguration", plural="validatingwebhookconfigurations")
-MUTATING_POLICY = _hooks(kind="MutatingAdmissionPolicy", plural="mutatingadmissionpolicies")
-MUTATING_POLICY_BINDING = _hooks(kind="MutatingAdmissionPolicyBinding", plural="mutatingadmissionpolicybindings")
-VALIDATING_POLICY = _hooks(kind="ValidatingAdmissionPolicy", plural="validatingadmissionpolicies", subresources=_STATUS)
-VALIDATING_POLICY_BINDING = _hooks(kind="ValidatingAdmissionPolicyBinding", plural="validatingadmissionpolicybindings")
+BINDING = Kind(group="", version="v1", kind="Binding", plural="bindings", verbs=("create",))
 
 _CORE = (
-    *(CONFIG_MAP, ENDPOINTS, EVENT, LIMIT_RANGE, NAMESPACE, NODE, CLAIM, VOLUME, POD, POD_TEMPLATE),
-    *(REPLICATION_CONTROLLER, QUOTA, SECRET, SERVICE_ACCOUNT, SERVICE),
+    *(BINDING, beside.COMPONENT_STATUS, CONFIG_MAP, ENDPOINTS, EVENT, LIMIT_RANGE, NAMESPACE, NODE, CLAIM, VOLUME),
+    *(POD, POD_TEMPLATE, REPLICATION_CONTROLLER, QUOTA, SECRET, SERVICE_ACCOUNT, SERVICE),
 )
 _APPS = (CONTROLLER_REVISION, DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET)
 _REVIEWS = (SELF_REVIEW, TOKEN_REVIEW, LOCAL_ACCESS_REVIEW, SELF_ACCESS_REVIEW, SELF_RULES_REVIEW, ACCESS_REVIEW)
+_NETWORK = (beside.INGRESS_CLASS, INGRESS, beside.IP_ADDRESS, beside.NETWORK_POLICY, beside.SERVICE_CIDR)
 _RBAC = (CLUSTER_ROLE_BINDING, CLUSTER_ROLE, ROLE_BINDING, ROLE)
+_STORAGE = (
+    *(beside.CSI_DRIVER, beside.CSI_NODE, beside.CSI_CAPACITY, beside.STORAGE_CLASS),
+    *(beside.ATTACHMENT, beside.ATTRIBUTES_CLASS),
+)
+_DEVICES = (beside.DEVICE_CLASS, beside.RESOURCE_CLAIM, beside.RESOURCE_CLAIM_TEMPLATE, beside.RESOURCE_SLICE)
 
 # In the order of a real server's discovery documents.
 KINDS = Kinds(
     (
         *_CORE,
+        beside.API_SERVICE,
         *_APPS,
         NEW_EVENT,
         *_REVIEWS,
-        *(CRON_JOB, JOB, INGRESS, DISRUPTION_BUDGET),
+        *(beside.AUTOSCALER, beside.OLD_AUTOSCALER, CRON_JOB, JOB, beside.SIGNING_REQUEST),
+        *_NETWORK,
+        DISRUPTION_BUDGET,
         *_RBAC,
+        *_STORAGE,
         *(MUTATING_POLICY, MUTATING_POLICY_BINDING, MUTATING_HOOKS),
         *(VALIDATING_POLICY, VALIDATING_POLICY_BINDING, VALIDATING_HOOKS),
-        DEFINITION,
-        LEASE,
-        LEASE_CANDIDATE,
+        *(DEFINITION, beside.PRIORITY_CLASS, LEASE, LEASE_CANDIDATE, OLD_LEASE_CANDIDATE),
+        *(beside.RUNTIME_CLASS, beside.ENDPOINT_SLICE),
+        *_DEVICES,
+        *(beside.FLOW_SCHEMA, beside.PRIORITY_LEVEL),
     )
 )

@@ -253,6 +253,15 @@ _CELLS: Mapping[Kind, Cells] = {
     kinds.ROLE_BINDING: _BINDING,
     kinds.CLUSTER_ROLE_BINDING: _BINDING,
 }
+
+
+def _cells_beside() -> Mapping[Kind, Cells]:
+    """Return the cells of kinds that few servers have objects of; they are loaded when they are asked for."""
+    from controller_runtime.apiserver.reads.columns_infrastructure import CELLS
+
+    return CELLS
+
+
 _LIKE_ROLES = "rbac.authorization.k8s.io/v1", "Role"
 
 
@@ -261,7 +270,7 @@ def table_of(kind: Kind) -> Layout:
     """Return how tables of a kind look."""
     if kind.definition is not None:
         return Layout(custom_columns(kind.definition))
-    cells = _CELLS.get(kind.stored)
+    cells = _CELLS.get(kind.stored) or _cells_beside().get(kind.stored)
     if cells is None:  # the kinds that no table is made for
         columns = tuple(Column(one, _GENERIC[one["name"]]) for one in definitions_of(*_LIKE_ROLES))
         return Layout(columns, has_empty_rows=False)

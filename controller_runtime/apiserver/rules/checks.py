@@ -7,7 +7,6 @@ A real server checks an object when it is created, when it is changed, and when 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 from controller_runtime.apiserver.kinds import registry as kinds
 from controller_runtime.apiserver.kinds.kind import Kind
@@ -24,6 +23,7 @@ from controller_runtime.apiserver.rules.causes import (
     mutating_policies,
     persistent_volumes,
     pod_changes,
+    pod_parts,
     pod_status,
     pods,
     policies,
@@ -33,39 +33,12 @@ from controller_runtime.apiserver.rules.causes import (
     traffic,
     workloads,
 )
+from controller_runtime.apiserver.rules.check import Change, Checks, nothing
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.status import Cause
 
-New = Callable[[Object], Iterable[Cause]]
-Change = Callable[[Object, Object], Iterable[Cause]]
 
-
-def _nothing(old: Object, new: Object) -> Iterable[Cause]:
-    return ()
-
-
-class Checks(NamedTuple):
-    """The rules of one kind; each returns faults, those of the metadata of all kinds aside.
-
-    Attributes:
-        new: Takes a new object.
-        change: Takes the stored object and the updated one.
-        status: As `change`, for an update of the status.
-        finalize: As `change`, for an update of the finalizers of a namespace.
-    """
-
-    new: New
-    change: Change
-    status: Change = _nothing
-    finalize: Change = _nothing
-
-    def causes_of_change(self, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
-        """Return the faults of an update."""
-        rule = {"status": self.status, "finalize": self.finalize}.get(subresource, self.change)
-        return rule(old, new)
-
-
-def _of_spec(rule: Callable[[Object], Iterable[Cause]], *changes: Change, status: Change = _nothing) -> Checks:
+def _of_spec(rule: Callable[[Object], Iterable[Cause]], *changes: Change, status: Change = nothing) -> Checks:
     """Return the checks of a kind whose rules are all about its spec; an equal spec was checked when it was stored.
 
     Args:
@@ -154,7 +127,12 @@ def _quota_status(old: Object, new: Object) -> Iterator[Cause]:
 _REPLICAS = "replicas fullyLabeledReplicas readyReplicas availableReplicas observedGeneration"
 _FULL = "fullyLabeledReplicas readyReplicas availableReplicas"
 _CHECKS: Mapping[Kind, Checks] = {
-    kinds.POD: Checks(pods.new_pod, pod_changes.pod_change, pod_status.pod_status_change),
+    kinds.POD: Checks(
+        pods.new_pod,
+        pod_changes.pod_change,
+        pod_status.pod_status_change,
+        parts={"ephemeralcontainers": pod_parts.ephemeral_containers, "resize": pod_parts.resize},
+    ),
     kinds.POD_TEMPLATE: Checks(lambda obj: pods.pod_template(part(obj, "template"), "template"), _template_change),
     kinds.REPLICATION_CONTROLLER: _of_spec(workloads.replication_controller, status=_counted(_REPLICAS, _FULL)),
     kinds.REPLICA_SET: _of_spec(
@@ -220,13 +198,23 @@ _CHECKS: Mapping[Kind, Checks] = {
     kinds.NODE: Checks(small_kinds.node, small_kinds.node_change, small_kinds.node_change),
     kinds.NAMESPACE: Checks(
         small_kinds.namespace,
-        _nothing,
+        nothing,
         small_kinds.namespace_status,
         small_kinds.namespace_finalizers,
     ),
 }
+# The groups whose checks are loaded when the first of their objects is written.
+_BESIDE = (
+    *("apiregistration.k8s.io", "autoscaling", "certificates.k8s.io", "discovery.k8s.io", "networking.k8s.io"),
+    *("flowcontrol.apiserver.k8s.io", "node.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io"),
+)
 
 
 def checks_of(kind: Kind) -> Checks | None:
     """Return the checks of a kind; None if its `Rules` have them, as for custom kinds."""
-    return _CHECKS.get(kind)
+    found = _CHECKS.get(kind)
+    if found is None and kind.stored.group in _BESIDE:
+        from controller_runtime.apiserver.rules.checks_infrastructure import CHECKS
+
+        return CHECKS.get(kind.stored)
+    return found

@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterator, Mapping
-from decimal import Decimal
+from collections.abc import Mapping
 from typing import Any
 
-from controller_runtime.api.quantities import parse_quantity
 from controller_runtime.apiserver.kinds.registry import Kind
-from controller_runtime.apiserver.rules.pod_defaults import CONTAINERS
+from controller_runtime.apiserver.rules.pod_amounts import quality_of
 from controller_runtime.apiserver.rules.pod_warnings import of_name, of_pod
 from controller_runtime.apiserver.rules.rules import Object, Rules, part, with_status_of
 
@@ -25,13 +22,18 @@ _GATED: Mapping[str, Any] = {
 }
 
 
+_OF_WRITES = ("managedFields", "resourceVersion")
+_RESIZED = ("containers", "initContainers")
+_OF_RESIZE = ("resources", "resizePolicy")
+
+
 class PodRules(Rules):
     """A new pod is Pending."""
 
     def on_create(self, obj: Object) -> Object:
         spec = part(obj, "spec")
         metadata = {**obj["metadata"], "generation": 1}
-        status: dict[str, Any] = {"phase": "Pending", "qosClass": _quality(spec)}
+        status: dict[str, Any] = {"phase": "Pending", "qosClass": quality_of(spec)}
         if spec.get("schedulingGates"):
             status["conditions"] = [{**_GATED, "lastTransitionTime": metadata["creationTimestamp"]}]
         return {**obj, "metadata": metadata, "spec": spec, "status": status}
@@ -47,12 +49,48 @@ class PodRules(Rules):
             metadata = {name: value for name, value in {**new["metadata"], **owners}.items() if value is not None}
             kept = {"qosClass": quality} if (quality := part(old, "status").get("qosClass")) else {}
             return {**old, "metadata": metadata, "status": {**kept, **part(new, "status")}}
+        if subresource in ("ephemeralcontainers", "resize"):
+            of_part = with_ephemeral_containers if subresource == "ephemeralcontainers" else with_resources
+            new = {**old, "metadata": _with_managers_of(new, old), "spec": of_part(old, new)}
         new = with_status_of(old, new)
         spec = part(new, "spec")
         if spec == old.get("spec"):
             return {**new, "spec": spec}
         metadata = {**new["metadata"], "generation": old["metadata"].get("generation", 0) + 1}
         return {**new, "metadata": metadata, "spec": spec}
+
+
+def _with_managers_of(new: Object, old: Object) -> Object:
+    """Return the metadata of `old` with the managers and the version of `new`."""
+    return {**old["metadata"], **{name: new["metadata"][name] for name in _OF_WRITES if name in new["metadata"]}}
+
+
+def with_ephemeral_containers(old: Object, new: Object) -> Object:
+    """Return the spec of `old` with the ephemeral containers of `new`."""
+    rest = {name: value for name, value in part(old, "spec").items() if name != "ephemeralContainers"}
+    given = part(new, "spec").get("ephemeralContainers")
+    return {**rest, "ephemeralContainers": given} if given else rest
+
+
+def with_resources(old: Object, new: Object) -> Object:
+    """Return the spec of `old` with the resources of `new`; all of `new` if it has other containers."""
+    before, after = part(old, "spec"), part(new, "spec")
+    made = {**before}
+    for group in _RESIZED:
+        olds, news = before.get(group) or (), after.get(group) or ()
+        if [one.get("name") for one in olds] != [one.get("name") for one in news]:
+            return after
+        if olds:
+            made[group] = [_resized(*pair) for pair in zip(olds, news, strict=True)]
+    return {
+        **{k: v for k, v in made.items() if k != "resources"},
+        **{k: v for k, v in after.items() if k == "resources"},
+    }
+
+
+def _resized(old: Object, new: Object) -> Object:
+    kept = {name: value for name, value in old.items() if name not in _OF_RESIZE}
+    return {**kept, **{name: new[name] for name in _OF_RESIZE if name in new}}
 
 
 def grace_of(obj: Object, asked: int | None) -> int:
@@ -65,44 +103,3 @@ def grace_of(obj: Object, asked: int | None) -> int:
         return 0
     grace: int = spec.get("terminationGracePeriodSeconds", DEFAULT_GRACE) if asked is None else asked
     return 1 if grace < 0 else grace
-
-
-def _quality(spec: Object) -> str:
-    """Return the quality of service class, which follows from requests and limits of all containers."""
-    if "resources" in spec:  # of the whole pod
-        resources = [part(spec, "resources")]
-    else:
-        resources = [part(container, "resources") for container in _containers(spec)]
-    if not any(resources):
-        return "BestEffort"
-    requests: dict[str, Decimal] = {}
-    limits: dict[str, Decimal] = {}
-    is_bounded = True
-    for one in resources:
-        _add(requests, one.get("requests"))
-        is_bounded &= _add(limits, one.get("limits")) == len(_COUNTED)
-    if not requests and not limits:
-        return "BestEffort"
-    return "Guaranteed" if is_bounded and requests == limits else "Burstable"
-
-
-_COUNTED = ("cpu", "memory")
-_amount = functools.lru_cache(maxsize=1024)(parse_quantity)
-
-
-def _add(total: dict[str, Decimal], amounts: Mapping[str, str] | None) -> int:
-    """Add amounts of processors and memory to a total, and return how many there are: no others count for the quality.
-
-    An amount of zero is none.
-    """
-    count = 0
-    for name in _COUNTED if amounts else ():
-        if amounts and name in amounts and (amount := _amount(amounts[name])) > 0:
-            total[name] = total[name] + amount if name in total else amount
-            count += 1
-    return count
-
-
-def _containers(spec: Object) -> Iterator[Object]:
-    for name in CONTAINERS:
-        yield from spec.get(name, ())

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The resources that the containers of a pod ask for together."""
+"""The resources that the containers of a pod ask for together, and the quality of service that follows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
 from controller_runtime.api.quantities import parse_quantity
@@ -55,3 +56,45 @@ def add(total: Amounts, more: Amounts) -> None:
 def _raise(total: Amounts, least: Amounts) -> None:
     for name, amount in least.items():
         total[name] = max(total.get(name, amount), amount)
+
+
+def quality_of(spec: Object) -> str:
+    """Return the quality of service class, which follows from requests and limits of all containers."""
+    if "resources" in spec:  # of the whole pod
+        resources = [part(spec, "resources")]
+    else:
+        resources = [part(container, "resources") for container in _containers(spec)]
+    if not any(resources):
+        return "BestEffort"
+    requests: dict[str, Decimal] = {}
+    limits: dict[str, Decimal] = {}
+    is_bounded = True
+    for one in resources:
+        _add(requests, one.get("requests"))
+        is_bounded &= _add(limits, one.get("limits")) == len(_COUNTED)
+    if not requests and not limits:
+        return "BestEffort"
+    return "Guaranteed" if is_bounded and requests == limits else "Burstable"
+
+
+_CONTAINERS = ("initContainers", "containers")
+_COUNTED = ("cpu", "memory")
+_amount = functools.lru_cache(maxsize=1024)(parse_quantity)
+
+
+def _add(total: dict[str, Decimal], amounts: Mapping[str, str] | None) -> int:
+    """Add amounts of processors and memory to a total, and return how many there are: no others count for the quality.
+
+    An amount of zero is none.
+    """
+    count = 0
+    for name in _COUNTED if amounts else ():
+        if amounts and name in amounts and (amount := _amount(amounts[name])) > 0:
+            total[name] = total[name] + amount if name in total else amount
+            count += 1
+    return count
+
+
+def _containers(spec: Object) -> Iterator[Object]:
+    for name in _CONTAINERS:
+        yield from spec.get(name, ())

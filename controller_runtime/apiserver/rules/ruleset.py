@@ -56,7 +56,13 @@ _RULES: Mapping[Kind, Rules] = {
     kinds.DEFINITION: DefinitionRules(),
     kinds.LEASE: LeaseRules(),
     kinds.LEASE_CANDIDATE: LeaseCandidateRules(),
+    kinds.OLD_LEASE_CANDIDATE: LeaseCandidateRules(),
 }
+# The groups whose rules are loaded when the first of their objects is read or written.
+_BESIDE = (
+    *("apiregistration.k8s.io", "autoscaling", "certificates.k8s.io", "discovery.k8s.io", "networking.k8s.io"),
+    *("flowcontrol.apiserver.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io"),
+)
 
 
 def rules_of(kind: Kind) -> Rules:
@@ -64,4 +70,8 @@ def rules_of(kind: Kind) -> Rules:
     rules = _RULES.get(kind)
     if rules is not None:
         return rules
+    if kind.definition is None and kind.group in _BESIDE:
+        from controller_runtime.apiserver.rules.infrastructure import RULES
+
+        return RULES.get(kind, _NO_RULES)
     return _NO_RULES if kind.definition is None else CustomRules(kind, kind.definition)

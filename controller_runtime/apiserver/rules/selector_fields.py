@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controller_runtime.apiserver import status
+from controller_runtime.apiserver.kinds.infrastructure import RESOURCE_SLICE
 from controller_runtime.apiserver.kinds.registry import JOB, Kind
 from controller_runtime.apiserver.rules.rules import Object
 
@@ -53,6 +54,9 @@ def check_fields(kind: Kind, fields: Sequence[str]) -> None:
     for field in fields:
         if field in supported:
             continue
+        if kind is RESOURCE_SLICE:
+            text = f"field label not supported for {kind.api_version}, Kind={kind.kind}: {field}"
+            raise status.bad_request(text)
         if kind is JOB:
             raise status.bad_request(f'field label "{field}" not supported for Job')
         if kind.names_known_fields:

@@ -23,10 +23,14 @@ OFF: Mapping[str, tuple[str, ...]] = {
     "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy": ("maxUnavailable",),
     "io.k8s.api.core.v1.Lifecycle": ("stopSignal",),
     "io.k8s.api.core.v1.PodSpec": ("schedulingGroup",),
+    "io.k8s.api.storage.v1.CSIDriverSpec": ("preventPodSchedulingIfMissing",),
     "io.k8s.api.core.v1.VolumeProjection": ("clusterTrustBundle", "podCertificate"),
 }
 # Fields whose default depends on more than their absence, so that it is left to `type_defaults`.
-_LEFT: Mapping[str, tuple[str, ...]] = {"io.k8s.api.apps.v1.StatefulSetUpdateStrategy": ("type",)}
+_LEFT: Mapping[str, tuple[str, ...]] = {
+    "io.k8s.api.apps.v1.StatefulSetUpdateStrategy": ("type",),
+    "io.k8s.api.networking.v1.NetworkPolicySpec": ("policyTypes",),
+}
 # Stored as null by a real server when they are absent, but refused then: rules see them as absent.
 _REFUSED_WITHOUT = (
     *("conditions", "containers", "monitors", "nodeSelectorTerms", "pathType", "selector", "storedVersions"),

@@ -146,6 +146,47 @@ def _definition(value: Object, before: Object) -> Object:
     return value if made is names else {**value, "names": made}
 
 
+def _behavior(value: Object, before: Object) -> Object:
+    """Fill in what a direction of scaling lacks; each direction has its own defaults."""
+    missing = {
+        side: filled({name: item for name, item in rules.items() if item != []}, _DIRECTIONS[side])
+        for side in _DIRECTIONS
+        if (rules := value.get(side)) is not None
+    }
+    return {**value, **missing}
+
+
+_DIRECTIONS: Mapping[str, Object] = {
+    "scaleUp": {
+        "policies": [
+            {"type": "Pods", "value": 4, "periodSeconds": 15},
+            {"type": "Percent", "value": 100, "periodSeconds": 15},
+        ],
+        "selectPolicy": "Max",
+        "stabilizationWindowSeconds": 0,
+    },
+    "scaleDown": {"policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}], "selectPolicy": "Max"},
+}
+
+
+def _network_policy(value: Object, before: Object) -> Object:
+    """A policy that names no directions is about what comes in, and about what goes out if it has rules for that."""
+    if value.get("policyTypes"):
+        return value
+    return {**value, "policyTypes": ["Ingress", "Egress"] if value.get("egress") else ["Ingress"]}
+
+
+def _driver(value: Object, before: Object) -> Object:
+    return value if value.get("volumeLifecycleModes") else {**value, "volumeLifecycleModes": ["Persistent"]}
+
+
+def _device_request(value: Object, before: Object) -> Object:
+    """A request that does not say how many devices it is for is for one, unless it is for all."""
+    if value.get("allocationMode") == "ExactCount" and not value.get("count"):
+        return {**value, "count": 1}
+    return value
+
+
 def _subject(value: Object, before: Object) -> Object:
     if value.get("kind") in ("User", "Group") and not value.get("apiGroup"):
         return {**value, "apiGroup": _RBAC}
@@ -160,7 +201,12 @@ TYPE_DEFAULTS: Mapping[str, TypeDefault] = {
     f"{_APPS}DeploymentStrategy": _rolling(f"{_APPS}RollingUpdateDeployment"),
     f"{_APPS}StatefulSetUpdateStrategy": _stateful_strategy,
     f"{_APPS}StatefulSetSpec": _claim_templates,
+    "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior": _behavior,
     "io.k8s.api.batch.v1.Job": _job,
+    "io.k8s.api.networking.v1.NetworkPolicySpec": _network_policy,
+    "io.k8s.api.resource.v1.DeviceSubRequest": _device_request,
+    "io.k8s.api.resource.v1.ExactDeviceRequest": _device_request,
+    "io.k8s.api.storage.v1.CSIDriverSpec": _driver,
     f"{_EXTENSIONS}CustomResourceDefinitionSpec": definition,
     f"{_EXTENSIONS}CustomResourceConversion": conversion,
     f"{_EXTENSIONS}ServiceReference": service_reference,

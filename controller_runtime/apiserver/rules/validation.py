@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from controller_runtime.api import names
+from controller_runtime.apiserver.kinds import infrastructure as beside
 from controller_runtime.apiserver.kinds import registry as kinds
 from controller_runtime.apiserver.kinds.metadata import DELETION_METADATA
 from controller_runtime.apiserver.kinds.registry import Kind
@@ -173,24 +174,33 @@ _RULES_OF_KINDS: Mapping[str, Sequence[Kind]] = {
     "uw": (
         *(kinds.POD, kinds.CONTROLLER_REVISION, kinds.ENDPOINTS, kinds.INGRESS, kinds.CONFIG_MAP, kinds.SECRET),
         *(kinds.SERVICE_ACCOUNT, kinds.CLAIM),
+        *(beside.INGRESS_CLASS, beside.ATTRIBUTES_CLASS, beside.API_SERVICE),
     ),
     "wu": (
         *(kinds.JOB, kinds.ROLE, kinds.CLUSTER_ROLE, kinds.ROLE_BINDING, kinds.CLUSTER_ROLE_BINDING),
-        *(kinds.NAMESPACE, kinds.NODE),
+        *(kinds.NAMESPACE, kinds.NODE, beside.SIGNING_REQUEST, beside.STORAGE_CLASS, beside.CSI_CAPACITY),
+        *(beside.RUNTIME_CLASS, beside.RESOURCE_CLAIM, beside.RESOURCE_CLAIM_TEMPLATE, beside.DEVICE_CLASS),
     ),
     "ww": (kinds.VOLUME,),
-    "w": (kinds.LIMIT_RANGE,),
+    "w": (
+        *(kinds.LIMIT_RANGE, beside.CSI_NODE, beside.ATTACHMENT, beside.ENDPOINT_SLICE),
+        *(beside.FLOW_SCHEMA, beside.PRIORITY_LEVEL),
+    ),
     "g": (kinds.LEASE, kinds.LEASE_CANDIDATE, kinds.DEFINITION),
     "": (kinds.DISRUPTION_BUDGET, kinds.EVENT),
 }
 _RULES_OF_KIND = {kind: rules for rules, of in _RULES_OF_KINDS.items() for kind in of}
 
 
+# The kinds whose status is checked by the rules of the whole object.
+_CHECKED_ALIKE = (kinds.DISRUPTION_BUDGET, kinds.DEFINITION, beside.SIGNING_REQUEST, beside.ATTACHMENT)
+
+
 def _order_of_rules(kind: Kind, subresource: str) -> str:
     if kind.definition is not None:
         return "g"
-    if subresource and kind not in (kinds.DISRUPTION_BUDGET, kinds.DEFINITION):
-        return "" if kind is kinds.CRON_JOB else "u"
+    if subresource and kind not in _CHECKED_ALIKE:
+        return "" if kind in (kinds.CRON_JOB, beside.FLOW_SCHEMA, beside.PRIORITY_LEVEL) else "u"
     return _RULES_OF_KIND.get(kind, "u")
 
 

@@ -54,6 +54,7 @@ def run(
     options: ProcessOptions,
     announce: Callable[[str], None],
     lease: IdentityLease | None = None,
+    publish: Callable[[int], None] | None = None,
 ) -> None:
     """Serve `handler` over TLS until SIGINT, SIGTERM or the parent's end.
 
@@ -64,6 +65,7 @@ def run(
         options: The port and the files.
         announce: Called with one line as soon as the server answers.
         lease: A lease in the server that is renewed for as long as it runs.
+        publish: Called with the port before the server says that it is ready.
 
     Raises:
         UsageError: The port is taken or the kubeconfig cannot be written.
@@ -81,7 +83,7 @@ def run(
     gc.freeze()
     raise_descriptor_limit()
     with _kubeconfig_path(options.kubeconfig_out) as path:
-        asyncio.run(_serve(host, handler, identity, options, path, announce, lease))
+        asyncio.run(_serve(host, handler, identity, options, path, announce, lease, publish))
 
 
 async def _serve(
@@ -92,6 +94,7 @@ async def _serve(
     path: Path,
     announce: Callable[[str], None],
     lease: IdentityLease | None,
+    publish: Callable[[int], None] | None,
 ) -> None:
     until = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -104,6 +107,8 @@ async def _serve(
         url = f"https://{LOOPBACK}:{port}"
         with _explained(path):
             write_kubeconfig(path, kubeconfig(url, identity.certificates.authority, identity.token))
+        if publish is not None:
+            publish(port)
         if lease is not None:
             renewals.append(loop.create_task(_renew(lease, lease.begin(f"{LOOPBACK}:{port}"), until)))
         announce(f"ready url={url} kubeconfig={path}")

@@ -12,6 +12,7 @@ import attrs
 from controller_runtime.apiserver.admission.chain import WEBHOOKS, Chain
 from controller_runtime.apiserver.admission.resource_quota import ResourceQuota
 from controller_runtime.apiserver.admission.step import Asked, Attributes, Operation, Rounds, Step, Surroundings
+from controller_runtime.apiserver.kinds.infrastructure import SIGNING_REQUEST
 from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.kinds.registry import KINDS, SERVICE
 from controller_runtime.apiserver.routes import Route
@@ -76,6 +77,8 @@ class Admitting:
         Raises:
             StatusError: A step refuses the write.
         """
+        if kind is SIGNING_REQUEST:
+            obj = _requested_by(asked, obj)
         steps = self._chain.steps(kind, Operation.CREATE, "")
         if not steps and not self._quotas.concern(kind, namespace, dry_run=asked.dry_run):
             return obj, None
@@ -177,6 +180,16 @@ class Admitting:
             for step in steps:
                 step.validate(attributes)
             yield
+
+
+def _requested_by(asked: Asked, obj: Object) -> Object:
+    """Return a request for a certificate with the user who asks for it, whatever the client says."""
+    user = asked.user.info()
+    spec = {name: value for name, value in (obj.get("spec") or {}).items() if name not in _REQUESTER}
+    return {**obj, "spec": {**spec, **user}}
+
+
+_REQUESTER = ("username", "uid", "groups", "extra")
 
 
 def _changed(steps: Sequence[Step], attributes: Attributes) -> Attributes:

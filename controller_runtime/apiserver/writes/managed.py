@@ -13,6 +13,15 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from controller_runtime.api.objects import timestamp
+from controller_runtime.apiserver.kinds.infrastructure import (
+    API_SERVICE,
+    ATTACHMENT,
+    FLOW_SCHEMA,
+    PRIORITY_LEVEL,
+    RESOURCE_CLAIM,
+    SERVICE_CIDR,
+    SIGNING_REQUEST,
+)
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA, DELETION_METADATA
 from controller_runtime.apiserver.kinds.registry import DEPLOYMENT
@@ -106,19 +115,24 @@ def is_ownable(kind: Kind, writer: Writer, path: Path) -> bool:
 
 
 _METADATA = (*CLIENT_METADATA, *DELETION_METADATA)
+# The kinds whose metadata no write of a status changes.
+_RESET = (ATTACHMENT, SERVICE_CIDR, RESOURCE_CLAIM, FLOW_SCHEMA, PRIORITY_LEVEL, API_SERVICE)
 _UNLABELLED = tuple(name for name in _METADATA if name != "labels")
 
 
 def _metadata_of(kind: Kind, writer: Writer) -> tuple[str, ...]:
     """Return the fields of the metadata that a writer can write: the status of a deployment leaves its labels."""
-    is_without = kind is DEPLOYMENT and writer.subresource == "status"
-    return _UNLABELLED if is_without else _METADATA
+    if writer.subresource != "status":
+        return _METADATA
+    return _UNLABELLED if kind is DEPLOYMENT else () if kind in _RESET else _METADATA
 
 
 def _elsewhere(kind: Kind, writer: Writer) -> tuple[str, ...]:
     """Return the top-level fields that a request to this writer's URL path cannot write: spec or status, or none."""
     if not kind.has_status:
         return ()
+    if kind is SIGNING_REQUEST:  # whose spec never changes
+        return ("spec",) if writer.subresource else ("spec", "status")
     return ("spec",) if writer.subresource == "status" else ("status",)
 
 

@@ -11,12 +11,13 @@ import msgspec
 from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.admission.step import Asked
 from controller_runtime.apiserver.kinds.metadata import METADATA_ORDER
-from controller_runtime.apiserver.kinds.parts import BINDING, EVICTION
-from controller_runtime.apiserver.kinds.registry import DISRUPTION_BUDGET
+from controller_runtime.apiserver.kinds.parts import EVICTION
+from controller_runtime.apiserver.kinds.registry import BINDING, DISRUPTION_BUDGET, POD
 from controller_runtime.apiserver.options import DeleteOptions, Preconditions, WriteOptions
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.label_match import selects
 from controller_runtime.apiserver.rules.rules import Object, part
+from controller_runtime.apiserver.rules.strategy import check_namespace
 from controller_runtime.apiserver.rules.validation import not_supported, required
 from controller_runtime.apiserver.status import (
     CREATE_OPTIONS,
@@ -61,11 +62,13 @@ class PodParts:
         self._deletion = deletion
 
     def create(self, route: Route, content: Content) -> None:
-        """Handle a POST to a subresource of a pod."""
+        """Handle a POST to a subresource of a pod, or of a binding that names its pod."""
         options = WriteOptions.parse(content.query, CREATE_OPTIONS)
-        do = {"binding": (BINDING, self._bind), "eviction": (EVICTION, self._evict)}
+        do = {"": (BINDING, self._bind), "binding": (BINDING, self._bind), "eviction": (EVICTION, self._evict)}
         kind, act = do[route.subresource]
         obj, warnings = decode(kind, content.body, content.media_type, options.field_validation)
+        if route.kind is BINDING:
+            route = _of_pod(route, obj)
         if obj["metadata"].get("name", "") not in ("", route.name):
             raise bad_request(f"name in URL does not match name in {kind.kind} object")
         asked = Asked(content.user, options, warnings, options.dry_run)
@@ -177,6 +180,18 @@ class PodParts:
         now = timestamp(self._host.now())
         made = {**condition, "lastProbeTime": None, "lastTransitionTime": now}
         return {**pod, "status": {**status, "conditions": [*others, made]}}
+
+
+def _of_pod(route: Route, binding: Object) -> Route:
+    """Return the route to the subresource of the pod that a binding names.
+
+    Raises:
+        StatusError: 400, it names none, or another namespace.
+    """
+    check_namespace(binding, route.namespace)
+    if not (name := binding["metadata"].get("name")):
+        raise bad_request("Name parameter required.")
+    return Route(POD, route.namespace, name, "binding")
 
 
 def _with_metadata_of(pod: Object, metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from kit.protobuf import field, messages_below, without_zeros
 
 from controller_runtime.api.schema import Schema, schema_for
-from controller_runtime.apiserver.kinds.parts import BINDING, EVICTION, SCALE
-from controller_runtime.apiserver.kinds.registry import KINDS
+from controller_runtime.apiserver.kinds.parts import EVICTION, SCALE
+from controller_runtime.apiserver.kinds.registry import BINDING, KINDS
 from controller_runtime.apiserver.protobuf.messages import META, schema_of
 from controller_runtime.apiserver.protobuf.reader import decode
 from controller_runtime.apiserver.protobuf.wire import varint

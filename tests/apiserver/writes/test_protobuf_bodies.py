@@ -19,8 +19,8 @@ from kit.protobuf import field, message, messages_below
 
 from controller_runtime.api.http import HTTPRequest
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.kinds.parts import BINDING, EVICTION, SCALE
-from controller_runtime.apiserver.kinds.registry import KINDS, LEASE, NAMESPACE, POD
+from controller_runtime.apiserver.kinds.parts import EVICTION, SCALE
+from controller_runtime.apiserver.kinds.registry import BINDING, KINDS, LEASE, NAMESPACE, POD
 from controller_runtime.apiserver.protobuf.envelope import MEDIA_TYPE
 from controller_runtime.apiserver.protobuf.messages import numbers as protobuf_numbers
 from controller_runtime.apiserver.status import StatusError

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import IPv4Network, ip_address
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ from controller_runtime.api.resources import PODS
 from controller_runtime.core.errors import NotFound
 from controller_runtime.testing.objects import a_pod
 from controller_runtime.testing.simulation import Simulation
-from controllers.hollow.pods import CONDITIONS, HollowPods, PodMaker, hollow_pod
+from controllers.hollow.addresses import NETWORK, PodAddresses
+from controllers.hollow.pod_maker import PodMaker, hollow_pod
+from controllers.hollow.pods import CONDITIONS, HollowPods
 from controllers.hollow.selection import Selection
 
 NODE = "hollow-00000"
@@ -64,6 +67,40 @@ def test_a_pod_that_is_bound_runs_and_is_ready(cluster: Cluster) -> None:
     (container,) = pod["status"]["containerStatuses"]
     assert (container["name"], container["ready"]) == ("main", True)
     assert {one["type"]: one["status"] for one in pod["status"]["conditions"]} == dict.fromkeys(CONDITIONS, "True")
+
+
+def test_each_pod_gets_an_address_of_its_own(cluster: Cluster) -> None:
+    for name in ("a", "b", "c"):
+        cluster.create(name)
+
+    pods = [cluster.get(name) or {} for name in ("a", "b", "c")]
+    given = [pod["status"]["podIP"] for pod in pods]
+    assert len(set(given)) == 3
+    assert all(ip_address(one) in NETWORK for one in given)
+    assert [pod["status"]["podIPs"] for pod in pods] == [[{"ip": one}] for one in given]
+
+
+def test_an_address_is_not_given_again_while_a_pod_has_it(sim: Simulation) -> None:
+    addresses = PodAddresses(sim.host("nodes"), IPv4Network("10.128.0.0/30"))  # of two pods
+    a, b, c = (ObjectKey(name, "default") for name in "abc")
+    addresses.see(a, "10.128.0.2")
+
+    assert (addresses.give(b), addresses.give(b), addresses.give(c)) == ("10.128.0.1", "10.128.0.1", "")
+    addresses.see(a, "")
+    assert addresses.give(c) == "10.128.0.2"
+
+
+@pytest.mark.parametrize(("kind", "phase"), [("Job", "Succeeded"), ("ReplicaSet", "Running")])
+def test_a_pod_ends_by_itself_if_a_job_controls_it(cluster: Cluster, kind: str, phase: str) -> None:
+    owner = {"apiVersion": "batch/v1", "kind": kind, "name": "j", "uid": "u", "controller": True}
+    made = a_pod("p", node=NODE)
+    cluster.world.create(PODS, {**made, "metadata": {**made["metadata"], "ownerReferences": [owner]}})
+    cluster.sim.advance(1.0)
+
+    status = (cluster.get() or {})["status"]
+    assert status["phase"] == phase
+    ended = [one["state"].get("terminated", {}).get("exitCode") for one in status["containerStatuses"]]
+    assert ended == [0 if kind == "Job" else None]
 
 
 @pytest.mark.parametrize("node", ["", "somebody-elses"])

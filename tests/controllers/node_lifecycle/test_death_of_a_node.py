@@ -12,7 +12,8 @@ from controller_runtime.api.resources import PODS
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
 from controllers.hollow.nodes import HollowNodes
-from controllers.hollow.pods import HollowPods, PodMaker
+from controllers.hollow.pod_maker import PodMaker
+from controllers.hollow.pods import HollowPods
 from controllers.hollow.selection import Selection
 from controllers.node_lifecycle.node_lifecycle import node_lifecycle
 from controllers.taint_eviction.taint_eviction import taint_eviction

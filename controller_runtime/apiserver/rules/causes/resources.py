@@ -66,7 +66,8 @@ def allows_overcommit(name: str) -> bool:
     return is_native(name) and not is_huge(name)
 
 
-def _is_extended(name: str) -> bool:
+def is_extended(name: str) -> bool:
+    """Return whether a resource is none of Kubernetes' own."""
     if is_native(name) or name.startswith("requests."):
         return False
     return not qualified_name_problems(f"requests.{name}")
@@ -90,7 +91,7 @@ def container_resource_name(name: str, field: str) -> list[Cause]:
     if "/" not in name:
         if not is_huge(name):
             causes.append(invalid(field, name, "must be a standard resource for containers"))
-    elif not is_native(name) and not _is_extended(name):
+    elif not is_native(name) and not is_extended(name):
         causes.append(invalid(field, name, "doesn't follow extended resource name standard"))
     return causes
 
@@ -116,7 +117,7 @@ def amount_causes(name: str, text: str, field: str) -> list[Cause]:
     value, causes = quantity(text), []
     if value < 0:
         causes.append(invalid(field, text, NOT_NEGATIVE))
-    if value != value.to_integral_value() and (name in _COUNTED or _is_extended(name)):
+    if value != value.to_integral_value() and (name in _COUNTED or is_extended(name)):
         causes.append(invalid(field, text, "must be an integer"))
     return causes
 

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of devices: their classes, the claims for them, and the slices that tell of them.
+
+Expressions that choose devices are not compiled; the scheduler evaluates them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from controller_runtime.api.names import label_problems, subdomain_problems
+from controller_runtime.apiserver.rules.causes.basic import IMMUTABLE, each
+from controller_runtime.apiserver.rules.causes.resources import is_extended
+from controller_runtime.apiserver.rules.causes.selectors import node_selector
+from controller_runtime.apiserver.rules.causes.sources import driver_name
+from controller_runtime.apiserver.rules.go_structs import shown
+from controller_runtime.apiserver.rules.rules import Object, part
+from controller_runtime.apiserver.rules.validation import (
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+    too_many,
+)
+from controller_runtime.apiserver.status import Cause
+
+_MOST, _MOST_ALTERNATIVES, _MOST_RESERVED, _MOST_DEVICES = 32, 8, 256, 128
+_LONGEST_EXPRESSION, _LONGEST_POOL = 10 * 1024, 253
+_MODES = ("All", "ExactCount")
+_ONE_KIND = "exactly one of `exactly` or `firstAvailable` is required"
+_NO_REQUEST = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+_LONGEST_IDENTIFIER = 32
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NO_IDENTIFIER = (
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters "
+    "or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is '[A-Za-z_][A-Za-z0-9_]*')"
+)
+_PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
+
+Rule = Callable[[Any, str], Iterator[Cause]]
+
+
+def _each_of(given: Sequence[Any], most: int, rule: Rule, field: str, key: str | None = None) -> Iterator[Cause]:
+    """Return the faults of a list; its elements differ in the field `key`, or as a whole if that is empty."""
+    if len(given) > most:
+        yield too_many(field, len(given), most)
+    seen: list[Any] = []
+    for index, one in enumerate(given):
+        yield from rule(one, f"{field}[{index}]")
+        if key is None:
+            continue
+        name = one.get(key, "") if key else one
+        if name in seen:
+            yield duplicate(f"{field}[{index}]", name)
+        seen.append(name)
+
+
+def resource_claim(obj: Object) -> Iterator[Cause]:
+    """Return the faults of a claim for devices."""
+    return _claim(part(part(obj, "spec"), "devices"), "spec.devices")
+
+
+def resource_claim_change(old: Object, new: Object) -> Iterator[Cause]:
+    """Return the faults of a changed claim: its spec is fixed."""
+    if part(old, "spec") != part(new, "spec"):
+        yield invalid("spec", shown("ResourceClaimSpec", part(new, "spec")), IMMUTABLE)
+
+
+def claim_template(obj: Object) -> Iterator[Cause]:
+    """Return the faults of a template of claims."""
+    return _claim(part(part(part(obj, "spec"), "spec"), "devices"), "spec.spec.devices")
+
+
+def claim_template_change(old: Object, new: Object) -> Iterator[Cause]:
+    """Return the faults of a changed template: it is fixed."""
+    yield from claim_template(new)
+    if part(old, "spec") != part(new, "spec"):
+        yield invalid("spec", shown("ResourceClaimTemplateSpec", part(new, "spec")), IMMUTABLE)
+
+
+def _claim(devices: Object, place: str) -> Iterator[Cause]:
+    requests = devices.get("requests") or ()
+    names = _names(requests)
+    yield from _each_of(requests, _MOST, _request, f"{place}.requests", "name")
+
+    def reference(name: str, field: str) -> Iterator[Cause]:
+        for segment in name.split("/")[:2]:
+            yield from _name(segment, field)
+        if name not in names:
+            yield invalid(field, name, _NO_REQUEST)
+
+    def constraint(one: Object, field: str) -> Iterator[Cause]:
+        yield from _each_of(one.get("requests") or (), _MOST, reference, f"{field}.requests", "")
+        given = next((name for name in ("matchAttribute", "distinctAttribute") if one.get(name) is not None), "")
+        if given:
+            yield from _full_name(one[given], f"{field}.{given}")
+        else:
+            text = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
+            yield required(field, text)
+
+    def config(one: Object, field: str) -> Iterator[Cause]:
+        yield from _each_of(one.get("requests") or (), _MOST, reference, f"{field}.requests", "")
+        yield from _config(one, field)
+
+    yield from _each_of(devices.get("constraints") or (), _MOST, constraint, f"{place}.constraints")
+    yield from _each_of(devices.get("config") or (), _MOST, config, f"{place}.config")
+
+
+def _names(requests: Sequence[Object]) -> set[str]:
+    found = set()
+    for request in requests:
+        name = request.get("name", "")
+        found.add(name)
+        found |= {f"{name}/{one.get('name', '')}" for one in request.get("firstAvailable") or ()}
+    return found
+
+
+def _name(name: str, field: str) -> Iterator[Cause]:
+    yield from each(label_problems, name, field)
+
+
+def _request(request: Object, place: str) -> Iterator[Cause]:
+    yield from _name(request.get("name", ""), f"{place}.name")
+    alternatives, exact = request.get("firstAvailable") or (), request.get("exactly")
+    if alternatives and exact is not None:
+        yield invalid(place, None, f"{_ONE_KIND}, but multiple fields are set")
+    elif alternatives:
+        yield from _each_of(alternatives, _MOST_ALTERNATIVES, _alternative, f"{place}.firstAvailable", "name")
+    elif exact is not None:
+        yield from _exact(exact, f"{place}.exactly")
+    else:
+        yield required(place, _ONE_KIND)
+
+
+def _alternative(request: Object, place: str) -> Iterator[Cause]:
+    yield from _name(request.get("name", ""), f"{place}.name")
+    yield from _exact(request, place)
+
+
+def _exact(request: Object, place: str) -> Iterator[Cause]:
+    if not (name := request.get("deviceClassName", "")):
+        yield required(f"{place}.deviceClassName")
+    else:
+        yield from each(subdomain_problems, name, f"{place}.deviceClassName")
+    yield from _each_of(request.get("selectors") or (), _MOST, _selector, f"{place}.selectors")
+    mode, count = request.get("allocationMode", ""), request.get("count", 0)
+    if mode not in _MODES:
+        yield not_supported(f"{place}.allocationMode", mode, _MODES)
+    elif mode == "All" and count:
+        yield invalid(f"{place}.count", count, "must not be specified when allocationMode is 'All'")
+    elif mode == "ExactCount" and count <= 0:
+        yield invalid(f"{place}.count", count, "must be greater than zero")
+
+
+def _selector(selector: Object, place: str) -> Iterator[Cause]:
+    if (cel := selector.get("cel")) is None:
+        yield required(f"{place}.cel")
+    elif len(cel.get("expression", "").encode()) > _LONGEST_EXPRESSION:
+        yield too_long(f"{place}.cel.expression", _LONGEST_EXPRESSION)
+
+
+def _config(config: Object, place: str) -> Iterator[Cause]:
+    if (opaque := config.get("opaque")) is None:
+        yield required(f"{place}.opaque")
+        return
+    yield from driver_name(opaque.get("driver", ""), f"{place}.opaque.driver")
+    if opaque.get("parameters") is None:
+        yield required(f"{place}.opaque.parameters")
+
+
+def device_class(obj: Object) -> Iterator[Cause]:
+    """Return the faults of a class of devices."""
+    spec = part(obj, "spec")
+    yield from _each_of(spec.get("selectors") or (), _MOST, _selector, "spec.selectors")
+    yield from _each_of(spec.get("config") or (), _MOST, _config, "spec.config")
+    if (name := spec.get("extendedResourceName")) is not None and not is_extended(name):
+        yield invalid("spec.extendedResourceName", name, "must be a valid extended resource name")
+
+
+def claim_status(old: Object, new: Object) -> Iterator[Cause]:
+    """Return the faults of the status of a claim: an allocation stays as it is, and users are named."""
+    before, after = part(old, "status"), part(new, "status")
+    reserved = after.get("reservedFor") or ()
+    yield from _each_of(reserved, _MOST_RESERVED, _user, "status.reservedFor", "uid")
+    if reserved and after.get("allocation") is None:
+        yield forbidden("status.reservedFor", "may not be specified when `allocated` is not set")
+    was, now = before.get("allocation"), after.get("allocation")
+    if was is not None and now is not None and was != now:
+        yield invalid("status.allocation", shown("*AllocationResult", now), IMMUTABLE)
+
+
+def _user(user: Object, place: str) -> Iterator[Cause]:
+    for name in ("resource", "name", "uid"):
+        if not user.get(name):
+            yield required(f"{place}.{name}")
+
+
+def resource_slice(obj: Object) -> Iterator[Cause]:
+    """Return the faults of a slice of the devices of a pool."""
+    spec = part(obj, "spec")
+    yield from driver_name(spec.get("driver", ""), "spec.driver")
+    yield from _pool(part(spec, "pool"), "spec.pool")
+    yield from _place(spec)
+    if spec.get("sharedCounters") and spec.get("devices"):
+        yield invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed")
+    yield from _each_of(spec.get("devices") or (), _MOST_DEVICES, _device, "spec.devices", "name")
+    yield from _each_of(spec.get("sharedCounters") or (), 8, _counters, "spec.sharedCounters", "name")
+
+
+def _pool(pool: Mapping[str, Any], place: str) -> Iterator[Cause]:
+    name = pool.get("name", "")
+    if not name:
+        yield required(f"{place}.name")
+    elif len(name.encode()) > _LONGEST_POOL:
+        yield too_long(f"{place}.name", _LONGEST_POOL)
+    else:
+        for segment in name.split("/"):
+            yield from each(subdomain_problems, segment, f"{place}.name")
+    if (count := pool.get("resourceSliceCount", 0)) <= 0:
+        yield invalid(f"{place}.resourceSliceCount", count, "must be greater than zero")
+    if (generation := pool.get("generation", 0)) < 0:
+        yield invalid(f"{place}.generation", generation, "must be greater than or equal to zero")
+
+
+def _counters(counters: Object, place: str) -> Iterator[Cause]:
+    yield from _name(counters.get("name", ""), f"{place}.name") if counters.get("name") else [required(f"{place}.name")]
+    if not counters.get("counters"):
+        yield required(f"{place}.counters")
+
+
+def _full_name(name: str, field: str) -> Iterator[Cause]:
+    """Return the faults of the name of an attribute: a domain and an identifier."""
+    parts = name.split("/")
+    if len(parts) == 1:
+        yield from _identifier(name, field)
+        yield invalid(field, name, "a fully qualified name must be a domain and a name separated by a slash")
+    elif len(parts) == 2:
+        domain, own = parts
+        if not domain:
+            yield invalid(field, "", "the domain must not be empty")
+        else:
+            yield from driver_name(domain, field)
+        if not own:
+            yield invalid(field, "", "the name must not be empty")
+        else:
+            yield from _identifier(own, field)
+
+
+def _identifier(name: str, field: str) -> Iterator[Cause]:
+    if len(name) > _LONGEST_IDENTIFIER:
+        yield too_long(field, _LONGEST_IDENTIFIER)
+    if not _IDENTIFIER.fullmatch(name):
+        yield invalid(field, name, _NO_IDENTIFIER)
+
+
+def _device(device: Object, place: str) -> Iterator[Cause]:
+    yield from _name(device.get("name", ""), f"{place}.name")
+
+
+def resource_slice_change(old: Object, new: Object) -> Iterator[Cause]:
+    """Return the faults of a changed slice: its driver, its pool and its node are fixed."""
+    yield from resource_slice(new)
+    before, after = part(old, "spec"), part(new, "spec")
+    was, now = (part(one, "pool").get("name") for one in (before, after))
+    if was != now:
+        yield invalid("spec.pool.name", now, IMMUTABLE)
+    for name in ("driver", "nodeName"):
+        if before.get(name) != after.get(name):
+            yield invalid(f"spec.{name}", after.get(name), IMMUTABLE)
+
+
+def _place(spec: Object) -> Iterator[Cause]:
+    """Return the faults of where the devices of a slice are: one of four fields says it."""
+    if (name := spec.get("nodeName")) == "":
+        yield invalid("spec.nodeName", name, "must be either unset or set to a non-empty string")
+    elif name is not None:
+        yield from each(subdomain_problems, name, "spec.nodeName")
+    if (selector := spec.get("nodeSelector")) is not None:
+        yield from node_selector(selector, "spec.nodeSelector")
+        if len(terms := selector.get("nodeSelectorTerms") or ()) != 1:
+            field = "spec.nodeSelector.nodeSelectorTerms"
+            yield invalid(field, shown("[]NodeSelectorTerm", terms), "must have exactly one node selector term")
+    for name in ("allNodes", "perDeviceNodeSelection"):
+        if spec.get(name) is False:
+            yield invalid(f"spec.{name}", False, "must be either unset or set to true")
+    given = [f"`{name}`" for name in _PLACES if spec.get(name) or (name == "nodeSelector" and name in spec)]
+    text = f"exactly one of {', '.join(f'`{name}`' for name in _PLACES)} is required"
+    if not given:
+        yield required("spec", text)
+    elif len(given) > 1:
+        yield invalid("spec", f"{{{', '.join(given)}}}", f"{text}, but multiple fields are set")
