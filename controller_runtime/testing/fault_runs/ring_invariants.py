@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The invariants of a ring, judged by the server's disk and by the requests, and not by what a member claims to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from controller_runtime.api.http import HTTPRequest
+from controller_runtime.api.objects import ObjectKey, annotations_of, meta
+from controller_runtime.ring.records import CLAIM, Claim
+from controller_runtime.ring.ring import Ring
+from controller_runtime.ring.slots import ALL, count, slots_in
+from controller_runtime.testing.fault_runs.disk import Write
+from controller_runtime.testing.fault_runs.invariants import Violated
+from controller_runtime.testing.fault_runs.restorable import RestorableDisk
+from controller_runtime.testing.fault_runs.ring_program import CONFIG
+from controller_runtime.testing.fault_runs.work import DONE, WANTED
+from controller_runtime.testing.simulation import SimulatedHost, Simulation
+
+CALL = 8.0
+"""Seconds for which a fault of one call has effects at most: a reconcile's timeout, a write of unknown outcome."""
+
+
+@attrs.frozen
+class Bounds:
+    """When each slot must have an owner, in virtual seconds. A slot without one breaks both.
+
+    Attributes:
+        owned: From the last event on, after which the server and a member could talk.
+        handed_over: From the last instant at which the slot had an owner: two members may hand it over.
+    """
+
+    owned: float
+    handed_over: float
+
+
+@attrs.frozen
+class Standing:
+    """A replica at one instant.
+
+    Attributes:
+        host: Its host.
+        ring: Its ring; None while no program runs.
+        is_reachable: Whether it runs and can talk to a server that runs.
+    """
+
+    host: SimulatedHost
+    ring: Ring | None
+    is_reachable: bool
+
+    @property
+    def has_joined(self) -> bool:
+        """Whether it has been a member since its program began."""
+        return self.ring is not None and self.ring.ownership.term is not None
+
+    @property
+    def held(self) -> int:
+        """The slots for which it could act: dead and frozen processes cannot."""
+        if self.ring is None or self.host.crashed or self.host.paused:
+            return 0
+        return self.ring.ownership.owned | self.ring.ownership.in_hand
+
+
+class RingInvariants:
+    """Checks a ring at each step of a simulation.
+
+    I1: no slot is held by two replicas. I2: each request of a reconcile is sent by a replica whose claim of the slot
+    the server has stored last, and in time. I3: what lands names the version that it was decided on, so nothing that
+    another owner did is undone. Liveness: see `Bounds`.
+
+    Args:
+        sim: The simulation; `look` is to be called at each step.
+        disk: The server's disk.
+        bounds: When slots must be held.
+        tolerance: The factor by which a deadline may be late in virtual time, because a clock may be slow.
+
+    Attributes:
+        standings: All replicas; to be set at each event.
+        slowest: Seconds by which the bounds were nearly reached, negative: how much time was left at least.
+    """
+
+    def __init__(
+        self,
+        sim: Simulation,
+        disk: RestorableDisk,
+        *,
+        bounds: Bounds,
+        tolerance: float,
+    ) -> None:
+        self.slowest = -1000.0
+        self.standings: list[Standing] = []
+        self._sim, self._disk = sim, disk
+        self._bounds, self._tolerance = bounds, tolerance
+        self._checked = 0  # number of the disk's writes that have been checked
+        self._sent: dict[tuple[str, str], float] = {}  # when a lease was sent, by identity and stamp
+        # For each identity: the slots of the claim that the server has stored last, and when it ends in virtual time.
+        self._claims: dict[str, tuple[int, float]] = {}
+        self._numbers: dict[str, tuple[str, int, int]] = {}  # (uid, wanted, done) by node
+        self._violated: Violated | None = None
+        self._state: object = None
+        self._quiet_since = 0.0
+        self._held = 0
+        self._lost = [(0.0, ALL)]  # slots without an owner, and since when
+
+    def disturbed(self, seconds: float) -> None:
+        """Note that something happens that may have effects for `seconds`."""
+        self._quiet_since = max(self._quiet_since, self._sim.time + seconds)
+
+    def look(self) -> None:
+        """Raise `Violated` if an invariant does not hold at this step."""
+        if self._violated is not None:
+            raise self._violated
+        taken = 0
+        for standing in self.standings:
+            held = standing.held
+            if both := taken & held:
+                names = " and ".join(each.host.name for each in self.standings if each.held & both)
+                raise Violated("one owner at most", f"{names} own the slots {[*slots_in(both)][:8]}")
+            taken |= held
+        while self._checked < len(self._disk.writes):
+            self._check_write(self._disk.writes[self._checked])
+            self._checked += 1
+        self._check_coverage(taken)
+
+    def settled(self) -> None:
+        """Raise `Violated` unless all is done, and all slots are held in fair shares."""
+        loads = [count(standing.held) for standing in self.standings]
+        if max(loads) - min(loads) > 1:
+            raise Violated("equal loads", f"the members own {loads} slots")
+        for collection, stored in self._disk.load()[1]:
+            numbers = annotations_of(json.loads(stored.raw)) if collection == "nodes" else {}
+            if numbers.get(WANTED) != numbers.get(DONE):
+                raise Violated("no key is lost", f"{stored.key}: the numbers are {numbers}")
+
+    def begins(self, host: SimulatedHost, request: HTTPRequest) -> None:
+        """Check a request that begins, and note when a lease is written."""
+        if request.method in ("POST", "PUT") and "/leases" in request.path:
+            lease = json.loads(request.body)
+            self._sent.setdefault((lease["metadata"]["name"], lease["spec"]["renewTime"]), self._sim.time)
+        elif request.method == "PATCH" and "/nodes/" in request.path and host.name.startswith("r"):
+            self._check_request(host, request)
+
+    def _check_request(self, host: SimulatedHost, request: HTTPRequest) -> None:
+        slot = self._slot_of(host, request.path.rpartition("/")[2])
+        slots, until = self._claims.get(host.name.replace("#", "-"), (0, 0.0))
+        if self._violated is None and not (slots >> slot & 1 and self._sim.time <= until):
+            # Raised by the next look: raised here, it would reach the reconcile that sends the request.
+            what = f"{host.name} sends a write for slot {slot}, which it does not own"
+            self._violated = Violated("no request outside the interval", what)
+
+    def _slot_of(self, host: SimulatedHost, name: str) -> int:
+        ring = next(each.ring for each in self.standings if each.host is host)
+        assert ring is not None, "it sends requests"
+        return ring.slot_of(ObjectKey(name))
+
+    def _check_write(self, write: Write) -> None:
+        if write.raw is None:
+            return
+        if write.collection.startswith("leases"):
+            found = json.loads(write.raw)
+            if CLAIM in annotations_of(found):
+                self._note_claim(found)
+        elif write.collection == "nodes":
+            self._check_node(write.key, json.loads(write.raw))
+
+    def _note_claim(self, lease: Mapping[str, Any]) -> None:
+        name, stamp = lease["metadata"]["name"], lease["spec"]["renewTime"]
+        sent_at = self._sent.get((name, stamp), self._sim.time)
+        claim = Claim.from_text(annotations_of(lease)[CLAIM])
+        self._claims[name] = claim.slots, sent_at + CONFIG.renew_deadline * self._tolerance
+
+    def _check_node(self, name: str, node: Mapping[str, Any]) -> None:
+        numbers = annotations_of(node)
+        new = meta(node).uid, int(numbers.get(WANTED, -1)), int(numbers.get(DONE, -1))
+        old = self._numbers.get(name, new)
+        is_back = old[0] == new[0] and (new[1] < old[1] or new[2] < old[2])
+        if (is_back and not self._disk.lost) or new[2] > new[1]:
+            raise Violated("no write is undone", f"{name}: (uid, wanted, done) were {old} and are {new}")
+        self._numbers[name] = new
+
+    def _check_coverage(self, held: int) -> None:
+        """Raise `Violated` if a slot has no owner though nothing has happened for long, and it has had none for long.
+
+        Members that join one after the other move slots twice, so a slot may be between two owners at any time.
+        """
+        state = [(each.host.name, each.is_reachable, each.has_joined) for each in self.standings]
+        if state != self._state or not any(reachable for _, reachable, _ in state):
+            self._state = state
+            self.disturbed(0.0)
+        if held != self._held or self._lost:
+            now = self._sim.time
+            self._lost = [(since, slots & ~held) for since, slots in self._lost if slots & ~held]
+            if gone := self._held & ~held:
+                self._lost.append((now, gone))
+            self._held = held
+            for since, slots in self._lost:
+                self._check_gap(now - self._quiet_since, now - since, slots)
+
+    def _check_gap(self, quiet: float, gap: float, slots: int) -> None:
+        self.slowest = max(self.slowest, min(quiet - self._bounds.owned, gap - self._bounds.handed_over))
+        if quiet > self._bounds.owned and gap > self._bounds.handed_over:
+            what = f"{count(slots)} slots have had none for {gap:.1f} s, {quiet:.1f} s after the last event"
+            raise Violated("each slot has an owner in time", what)
