@@ -21,8 +21,10 @@ from controller_runtime.core.errors import UNREADABLE
 from controller_runtime.manager.manager import Manager
 from controller_runtime.program.kinds import KindCounter, KindCounts
 
-if TYPE_CHECKING:  # an extra, which the live view alone needs
+if TYPE_CHECKING:  # an extra, which the live view alone needs; and what only some programs have
     from rich.console import RenderableType
+
+    from controller_runtime.ring.ring import Ring
 
 EVENTS_KEPT = 4
 """The number of events that a view shows below its table."""
@@ -109,6 +111,7 @@ class Snapshot:
         controllers: The controllers of the manager.
         kinds: The objects of the collections that the program watches; none where they are not counted.
         leader: The identity of the replica that leads, as far as this one knows; empty without an election.
+        rings: A line for each ring in which this replica takes part.
         events: The last events as lines, oldest first; none where events are not watched.
         panels: The parts that the program adds.
     """
@@ -117,6 +120,7 @@ class Snapshot:
     controllers: tuple[ControllerStatus, ...] = ()
     kinds: tuple[KindCounts, ...] = ()
     leader: str = ""
+    rings: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     panels: tuple[Panel, ...] = ()
 
@@ -163,6 +167,7 @@ class SnapshotSource:
             tuple(ControllerStatus(c.name, c.reconciles, errors_of(c), c.queued) for c in manager.controllers),
             tuple(counter.count() for counter in self._kinds.values()),
             self._leader(),
+            tuple(_ring_line(ring) for ring in manager.rings),
             tuple(self._events.lines()),
             self._panels,
         )
@@ -183,6 +188,16 @@ class SnapshotSource:
             if informer not in self._kinds:
                 self._kinds[informer] = counter = KindCounter(self._manager.host, _name_of(informer))
                 informer.add_handler(counter.observe)
+
+
+def _ring_line(ring: Ring) -> str:
+    """Return how many slots each living member of a ring claims, this replica first."""
+    counts = ring.member.status.counts()
+    own = ring.member.identity
+    others = [f"{name} {slots}" for name, slots in sorted(counts.members.items()) if name != own]
+    missing = [f"no member {counts.unclaimed}"] if counts.unclaimed else []
+    shares = ", ".join([f"this replica {ring.ownership.owned.bit_count()}", *others, *missing])
+    return f"{ring.config.name}, epoch {ring.member.epoch}, slots: {shares}"
 
 
 def _name_of(informer: Informer) -> str:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,7 +16,9 @@ from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.controller.channel import Channel
+from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
+from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
 from controller_runtime.ring.by import RingBy
@@ -24,6 +27,9 @@ from controller_runtime.ring.member import RingMember
 from controller_runtime.ring.ownership import Ownership
 from controller_runtime.ring.records import CLAIM, RING_LABEL, annotations_of
 from controller_runtime.ring.slots import slot_of_name
+
+if TYPE_CHECKING:  # a program that serves no metrics need not import it
+    from prometheus_client.metrics_core import Metric
 
 _HELD_BACK = 1_000_000
 """Requests of slots that come before their controller has started, at most."""
@@ -40,20 +46,32 @@ class Ring:
         informers: The manager's caches.
         config: The ring.
         by: What decides to which slot a request belongs.
+        problem: Returns in one line why this replica does not do its work; see `RingMember`.
 
     Attributes:
         name: The name of its runnable, `ring/` and the ring's name.
+        config: As given.
+        problem: As given.
         member: Takes part in the ring for this replica.
         ownership: What this replica owns.
 
     Threads: any; `run` one of its own.
     """
 
-    def __init__(self, host: Host, client: Client, informers: Informers, config: RingConfig, by: RingBy) -> None:
+    def __init__(
+        self,
+        host: Host,
+        client: Client,
+        informers: Informers,
+        config: RingConfig,
+        by: RingBy,
+        problem: Callable[[], str],
+    ) -> None:
         self._host, self._by = host, by
+        self.config, self.problem = config, problem
         self._channels: list[tuple[Lister[Any], Channel]] = []
         self.ownership = Ownership(host)
-        self.member = RingMember(host, client, config, self.ownership, on_take=self._request)
+        self.member = RingMember(host, client, config, self.ownership, on_take=self._request, problem=problem)
         self.name = self.member.name
         label, name = f"{RING_LABEL}={config.name}", f"metadata.name={config.name}"
         for collection in (
@@ -79,6 +97,16 @@ class Ring:
         not this replica's any more, and a slot is given to another replica only when its reconciles have ended.
         """
         return _Shared(self, reconciler)
+
+    def share(self, controller: Controller) -> None:
+        """Share the work of a controller that says that it is `shareable`.
+
+        Raises:
+            UsageError: It does not say so, was started, is shared already, or reconciles by coroutines.
+        """
+        if controller.shared_objects is None:
+            raise UsageError(f"controller {controller.name} does not say that it is shareable: call its `shareable`")
+        controller.share(self.shared, self.requests(controller.shared_objects))
 
     def requests(self, lister: Lister[Any]) -> Channel:
         """Return a channel for `Controller.receive`, with a request for each object of each slot that comes.
@@ -116,6 +144,13 @@ class _Shared(Reconciler):
 
     def __init__(self, ring: Ring, inner: Reconciler) -> None:
         self._ring, self._inner = ring, inner
+
+    @property
+    def is_shared(self) -> bool:
+        return True
+
+    def metrics(self) -> Iterable[Metric]:
+        return self._inner.metrics()
 
     def reconcile(self, request: Request) -> Result:
         turn = self._ring.ownership.turn(self._ring.slot_of(request))

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.http import HTTPRequest
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.objects import ObjectKey, annotations_of, meta
 from controller_runtime.ring.records import CLAIM, Claim
 from controller_runtime.ring.ring import Ring
@@ -23,6 +23,11 @@ from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 CALL = 8.0
 """Seconds for which a fault of one call has effects at most: a reconcile's timeout, a write of unknown outcome."""
+
+_BY_THE_SERVER = ("as it was last written", "than the one that it follows")
+"""The ends of the reasons for which only a restored server ends a membership."""
+_MARGIN = 0.5
+"""Seconds by which a deadline is earlier: that of the sender may be of a renewal whose answer is still coming."""
 
 
 @attrs.frozen
@@ -53,6 +58,11 @@ class Standing:
     is_reachable: bool
 
     @property
+    def identity(self) -> str:
+        """The identity of its member."""
+        return identity_of(self.host)
+
+    @property
     def has_joined(self) -> bool:
         """Whether it has been a member since its program began."""
         return self.ring is not None and self.ring.ownership.term is not None
@@ -65,18 +75,23 @@ class Standing:
         return self.ring.ownership.owned | self.ring.ownership.in_hand
 
 
+def identity_of(host: SimulatedHost) -> str:
+    """Return the identity of the member on a host."""
+    return host.name.replace("#", "-")
+
+
 class RingInvariants:
     """Checks a ring at each step of a simulation.
 
-    I1: no slot is held by two replicas. I2: each request of a reconcile is sent by a replica whose claim of the slot
-    the server has stored last, and in time. I3: what lands names the version that it was decided on, so nothing that
-    another owner did is undone. Liveness: see `Bounds`.
+    I1: no slot is held by two replicas. I2: a replica holds slots and sends a reconcile's requests only while its last
+    claim, as the server has stored it, has them, and until its deadline by its own clock. I3: what lands names the
+    version that it was decided on, so nothing that another owner did is undone; a slot with a request that was not
+    answered is given back only after the deadline. Liveness: see `Bounds`.
 
     Args:
         sim: The simulation; `look` is to be called at each step.
         disk: The server's disk.
         bounds: When slots must be held.
-        tolerance: The factor by which a deadline may be late in virtual time, because a clock may be slow.
 
     Attributes:
         standings: All replicas; to be set at each event.
@@ -89,17 +104,18 @@ class RingInvariants:
         disk: RestorableDisk,
         *,
         bounds: Bounds,
-        tolerance: float,
     ) -> None:
         self.slowest = -1000.0
         self.standings: list[Standing] = []
         self._sim, self._disk = sim, disk
-        self._bounds, self._tolerance = bounds, tolerance
+        self._bounds = bounds
         self._checked = 0  # number of the disk's writes that have been checked
         self._sent: dict[tuple[str, str], float] = {}  # when a lease was sent, by identity and stamp
         # For each identity: the slots of the claim that the server has stored last, and when it ends in virtual time.
         self._claims: dict[str, tuple[int, float]] = {}
         self._numbers: dict[str, tuple[str, int, int]] = {}  # (uid, wanted, done) by node
+        # Requests for slots that were not answered, by identity, slot and body, with the sender's deadline.
+        self._open: dict[tuple[str, int, bytes], float] = {}
         self._violated: Violated | None = None
         self._state: object = None
         self._quiet_since = 0.0
@@ -121,10 +137,20 @@ class RingInvariants:
                 names = " and ".join(each.host.name for each in self.standings if each.held & both)
                 raise Violated("one owner at most", f"{names} own the slots {[*slots_in(both)][:8]}")
             taken |= held
+            self._check_held(standing, held)
         while self._checked < len(self._disk.writes):
             self._check_write(self._disk.writes[self._checked])
             self._checked += 1
         self._check_coverage(taken)
+
+    def _check_held(self, standing: Standing, held: int) -> None:
+        slots, until = self._claims.get(standing.identity, (0, 0.0))
+        if held and (held & ~slots or self._sim.time > until):
+            what = f"{standing.host.name} holds {count(held)} slots, {count(slots)} of them claimed until {until:.2f} s"
+            raise Violated("no slot outside the interval", what)
+        term = standing.ring.ownership.term if standing.ring is not None else None
+        if term is not None and term.why_over.endswith(_BY_THE_SERVER) and not self._disk.lost:
+            raise Violated("a membership does not end without need", f"{standing.host.name}: {term.why_over}")
 
     def settled(self) -> None:
         """Raise `Violated` unless all is done, and all slots are held in fair shares."""
@@ -144,9 +170,16 @@ class RingInvariants:
         elif request.method == "PATCH" and "/nodes/" in request.path and host.name.startswith("r"):
             self._check_request(host, request)
 
+    def answered(self, host: SimulatedHost, request: HTTPRequest, response: HTTPResponse) -> None:
+        """Note that the outcome of a request is known."""
+        if request.method == "PATCH" and host.name.startswith("r"):
+            slot = self._slot_of(host, request.path.rpartition("/")[2])
+            self._open.pop((identity_of(host), slot, request.body), None)
+
     def _check_request(self, host: SimulatedHost, request: HTTPRequest) -> None:
         slot = self._slot_of(host, request.path.rpartition("/")[2])
-        slots, until = self._claims.get(host.name.replace("#", "-"), (0, 0.0))
+        slots, until = self._claims.get(identity_of(host), (0, 0.0))
+        self._open[identity_of(host), slot, request.body] = until
         if self._violated is None and not (slots >> slot & 1 and self._sim.time <= until):
             # Raised by the next look: raised here, it would reach the reconcile that sends the request.
             what = f"{host.name} sends a write for slot {slot}, which it does not own"
@@ -171,7 +204,17 @@ class RingInvariants:
         name, stamp = lease["metadata"]["name"], lease["spec"]["renewTime"]
         sent_at = self._sent.get((name, stamp), self._sim.time)
         claim = Claim.from_text(annotations_of(lease)[CLAIM])
-        self._claims[name] = claim.slots, sent_at + CONFIG.renew_deadline * self._tolerance
+        host = next(each.host for each in self.standings if each.identity == name)
+        self._check_given(name, self._claims.get(name, (0, 0.0))[0] & ~claim.slots, claim)
+        self._claims[name] = claim.slots, sent_at + CONFIG.renew_deadline / (1 + host.drift / 1e6) + 0.001
+
+    def _check_given(self, name: str, given: int, claim: Claim) -> None:
+        """Raise `Violated` if a slot is given back while a request for it may land; a new membership gives all up."""
+        for (identity, slot, _), until in self._open.items():
+            joins = not claim.slots and not claim.is_leaving
+            if identity == name and given >> slot & 1 and not joins and self._sim.time < until - _MARGIN:
+                what = f"{name} gives slot {slot} back {until - self._sim.time:.1f} s before its deadline"
+                raise Violated("no slot is given back while a request may land", what)
 
     def _check_node(self, name: str, node: Mapping[str, Any]) -> None:
         numbers = annotations_of(node)

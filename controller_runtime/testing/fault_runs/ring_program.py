@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import attrs
@@ -30,13 +31,12 @@ from controller_runtime.testing.simulation.network_transport import NetworkTrans
 
 NAMES = tuple(f"node-{number}" for number in range(8))
 """The nodes: in a ring of few members two of them often change hands together."""
-TIMES = RingOptions(lease_duration=6.0, renew_deadline=4.0, retry_period=1.0)
-"""The ring's times, shorter than the defaults, so that a run sees many memberships."""
-CONFIG = RingConfig(name="ring", namespace="default", **TIMES)
+CONFIG = RingConfig(name="ring", namespace="default", lease_duration=6.0, renew_deadline=4.0, retry_period=1.0)
+"""The ring, with shorter times than the defaults, so that a run sees many memberships."""
 SLOWEST = 3.0
 """Seconds after which a reconcile may send nothing any more."""
 
-_PATIENCE = Patience(silence=8.0, initial_silence=4.0, overdue=30.0, watch=(4.0, 8.0), backoff=Backoff(cap=2.0))
+_PATIENCE = Patience(silence=8.0, initial_silence=4.0, overdue=200.0, watch=(4.0, 8.0), backoff=Backoff(cap=2.0))
 """Watches end after some seconds, so that one whose events were lost is not trusted for long."""
 
 
@@ -71,12 +71,19 @@ class Fulfil(Reconciler):
 def program(network: Network, host: SimulatedHost) -> tuple[Manager, Ring]:
     """Return the manager of a replica, and its ring."""
     manager = Manager(host, NetworkTransport(network, host), patience=_PATIENCE, grace=SLOWEST + 2.0)
-    ring = manager.ring(CONFIG.name, RingBy.NAME, identity=host.name.replace("#", "-"), **TIMES)
+    ring = manager.ring(CONFIG.name, RingBy.NAME, **_options(host))
     nodes = manager.lister(NODES, dict[str, Any])
     fulfil = ring.shared(Fulfil(nodes, manager.client, host, Stop(host, "asleep")))
     controller = Controller("work", fulfil, workers=2, limiter=ItemExponential(cap=4.0), reconcile_timeout=SLOWEST)
     manager.add(controller.watch(NODES).receive(ring.requests(nodes)))
     return manager, ring
+
+
+def _options(host: SimulatedHost) -> RingOptions:
+    times = RingOptions(
+        lease_duration=CONFIG.lease_duration, renew_deadline=CONFIG.renew_deadline, retry_period=CONFIG.retry_period
+    )
+    return {**times, "identity": host.name.replace("#", "-")}
 
 
 class Wisher:
@@ -107,7 +114,5 @@ class Wisher:
 
     def _create(self, name: str) -> None:
         self._number += 1
-        try:
+        with contextlib.suppress(ControllerRuntimeError):  # it exists, or the request was lost
             self._client.create(NODES, {"metadata": {"name": name, "annotations": {WANTED: str(self._number)}}})
-        except ControllerRuntimeError:  # it exists, or the request was lost
-            pass
