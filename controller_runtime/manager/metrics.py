@@ -2,8 +2,8 @@
 """The metrics of one manager, read from its counters when they are scraped.
 
 Names, labels and buckets are those of Go's controller-runtime, so that its dashboards and alerts work. Metrics that
-Go does not have are called `controller_runtime_informer_*`, `_channel_*` or `_events_*`. `docs/operations.md` lists
-all of them.
+Go does not have are called `controller_runtime_informer_*`, `_channel_*`, `_ring_*` or `_events_*`.
+`docs/operations.md` lists all of them.
 """
 
 from __future__ import annotations

@@ -111,18 +111,18 @@ class Snapshot:
         controllers: The controllers of the manager.
         kinds: The objects of the collections that the program watches; none where they are not counted.
         leader: The identity of the replica that leads, as far as this one knows; empty without an election.
-        rings: A line for each ring in which this replica takes part.
         events: The last events as lines, oldest first; none where events are not watched.
         panels: The parts that the program adds.
+        rings: A line for each ring in which this replica takes part.
     """
 
     taken_at: float
     controllers: tuple[ControllerStatus, ...] = ()
     kinds: tuple[KindCounts, ...] = ()
     leader: str = ""
-    rings: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     panels: tuple[Panel, ...] = ()
+    rings: tuple[str, ...] = ()
 
 
 def errors_of(controller: Controller) -> int:
@@ -167,9 +167,9 @@ class SnapshotSource:
             tuple(ControllerStatus(c.name, c.reconciles, errors_of(c), c.queued) for c in manager.controllers),
             tuple(counter.count() for counter in self._kinds.values()),
             self._leader(),
-            tuple(_ring_line(ring) for ring in manager.rings),
             tuple(self._events.lines()),
             self._panels,
+            tuple(_ring_line(ring) for ring in manager.rings),
         )
 
     def _leader(self) -> str:

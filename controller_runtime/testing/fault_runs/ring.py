@@ -102,12 +102,16 @@ def with_disasters(seed: int, faults: Script) -> Script:
 def bounds(*, drift: int, latency: float) -> Bounds:
     """Return when each slot must have an owner, by the slowest clock.
 
-    After an event that is a lease and two retry periods; a hand-over takes two retry periods and the work in hand. A
-    turn of a member has three requests, each with an answer, and a slot's way has two turns.
+    After an event that is a lease and two retry periods; after a member may own slots, two retry periods; a hand-over
+    takes as long and the work in hand. A member's turn has three requests with an answer each, a slot's way two turns.
     """
     turns, slowest = 12 * 1.5 * latency, 1 / (1 - drift / 1e6)
     two = 2 * CONFIG.retry_period
-    return Bounds((CONFIG.lease_duration + two) * slowest + turns, (SLOWEST + two) * slowest + turns)
+    return Bounds(
+        owned=(CONFIG.lease_duration + two) * slowest + turns,
+        given=two * slowest + turns,
+        handed_over=(SLOWEST + two) * slowest + turns,
+    )
 
 
 class RingSystem:
