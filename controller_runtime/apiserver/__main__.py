@@ -16,6 +16,7 @@ import click
 from controller_runtime.api.http import Handler
 from controller_runtime.apiserver.admission.chain import NAMES, OFF_BY_DEFAULT
 from controller_runtime.apiserver.audit import AuditedHandler
+from controller_runtime.apiserver.gates import parse_gates
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.upkeep.identity_lease import IdentityLease
 from controller_runtime.core.errors import UsageError
@@ -73,6 +74,12 @@ def _names(context: click.Context, option: click.Parameter, text: str) -> tuple[
     help=f"Switch off these steps of admission, separated by commas; there are {', '.join(NAMES)}.",
 )
 @click.option(
+    "--feature-gates",
+    default="",
+    metavar="NAME=BOOL",
+    help="Switch features on or off, separated by commas; off by default: ShardedListAndWatch (`shardSelector`).",
+)
+@click.option(
     "--webhook-service",
     multiple=True,
     metavar="NAMESPACE/NAME=HOST:PORT",
@@ -90,6 +97,7 @@ def command(
     emulated_version: str | None,
     enable_admission_plugins: Collection[str],
     disable_admission_plugins: Collection[str],
+    feature_gates: str,
     webhook_service: tuple[str, ...],
 ) -> None:
     """Serve until stopped; the options are described in the command's help."""
@@ -99,6 +107,7 @@ def command(
         emulated_version=emulated_version,
         enable_admission_plugins=enable_admission_plugins,
         disable_admission_plugins=disable_admission_plugins,
+        feature_gates=feature_gates,
         webhook_service=webhook_service,
     )
 
@@ -121,6 +130,7 @@ def serve(
     emulated_version: str | None = None,
     enable_admission_plugins: Collection[str] = (),
     disable_admission_plugins: Collection[str] = (),
+    feature_gates: str = "",
     webhook_service: Sequence[str] = (),
 ) -> None:
     """Serve until stopped by a signal, or by the end of standard input if `exit_with_parent` is set.
@@ -132,8 +142,8 @@ def serve(
         audit_log_path: The file for the audit log; None writes none.
         exit_with_parent: Stop when standard input ends.
         beside: Further work in the same process, such as garbage collection.
-        accept_loss, emulated_version, enable_admission_plugins, disable_admission_plugins, webhook_service: As the
-            options of the command.
+        accept_loss, emulated_version, enable_admission_plugins, disable_admission_plugins, feature_gates,
+            webhook_service: As the options of the command.
 
     Raises:
         UsageError: What is asked for cannot be had, or the extra `server` is not installed.
@@ -149,6 +159,7 @@ def serve(
     make = partial(APIServer, host, token=identity.token, signing_key=identity.signing_key, data_dir=data_dir)
     make = partial(make, caller=webhook_calls.TLSCaller.of(host, webhook_service), emulated=emulated_version)
     make = partial(make, enable_admission_plugins=enable_admission_plugins, accept_loss=accept_loss)
+    make = partial(make, feature_gates=parse_gates(feature_gates))
     server = make(disable_admission_plugins=disable_admission_plugins)
     with ExitStack() as stack:
         stack.callback(server.close)

@@ -155,7 +155,7 @@ ring_options = adding(
     click.option("--ring", is_flag=True, help="Share the work of controllers that allow it with the other replicas."),
     click.option(
         "--ring-by",
-        type=click.Choice([by.value for by in RingBy]),
+        type=click.Choice([RingBy.NAME.value, RingBy.NAMESPACE.value]),
         default=RingBy.NAME.value,
         show_default=True,
         help="What the replicas share out: single objects, or namespaces.",

@@ -16,13 +16,14 @@ from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
+from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.ring import Ring
 from controller_runtime.testing.fault_runs.environment import Course, ServerProcess
 from controller_runtime.testing.fault_runs.outcome import Outcome, observe
 from controller_runtime.testing.fault_runs.replica import Replica
 from controller_runtime.testing.fault_runs.restorable import RestorableDisk
 from controller_runtime.testing.fault_runs.ring_invariants import CALL, Bounds, RingInvariants, Standing
-from controller_runtime.testing.fault_runs.ring_program import CONFIG, SLOWEST, Wisher, program
+from controller_runtime.testing.fault_runs.ring_program import CONFIG, LISTED, SLOWEST, Wisher, program
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network, Way
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
@@ -99,18 +100,19 @@ def with_disasters(seed: int, faults: Script) -> Script:
     return tuple(sorted(found, key=lambda fault: fault.when))
 
 
-def bounds(*, drift: int, latency: float) -> Bounds:
+def bounds(by: RingBy, *, drift: int, latency: float) -> Bounds:
     """Return when each slot must have an owner, by the slowest clock.
 
     After an event that is a lease and two retry periods; after a member may own slots, two retry periods; a hand-over
-    takes as long and the work in hand. A member's turn has three requests with an answer each, a slot's way two turns.
+    takes as long and the work in hand; by uid each takes the list of the slots, too. A member's turn has three requests with an answer each, a slot's way two turns.
     """
     turns, slowest = 12 * 1.5 * latency, 1 / (1 - drift / 1e6)
     two = 2 * CONFIG.retry_period
+    filled = two + (LISTED if by is RingBy.UID else 0.0)
     return Bounds(
-        owned=(CONFIG.lease_duration + two) * slowest + turns,
-        given=two * slowest + turns,
-        handed_over=(SLOWEST + two) * slowest + turns,
+        owned=(CONFIG.lease_duration + filled) * slowest + turns,
+        given=filled * slowest + turns,
+        handed_over=(SLOWEST + filled) * slowest + turns,
     )
 
 
@@ -120,7 +122,7 @@ class RingSystem:
     def __init__(self, sim: Simulation, faults: SystemFaults, fired: list[SystemFault]) -> None:
         chance = sim.chance("ring")
         drift, latency = chance.choice(DRIFTS), chance.choice(LATENCIES)
-        self._lost = chance.choice(LOST)
+        self._lost, self._by = chance.choice(LOST), chance.choice((RingBy.NAME, RingBy.UID))
         self._sim, self._fired, self._noted = sim, fired, 0
         self._course = Course(sim, faults.timed, self._supervise, self._inject)
         self._disk = RestorableDisk()
@@ -130,7 +132,9 @@ class RingSystem:
         self._rings: dict[str, Ring] = {}
         hosts = [sim.host(name, drift=_drift(chance, drift)) for name in MEMBERS]
         self._replicas = [Replica(sim, host, self._program) for host in hosts]
-        self.invariants = RingInvariants(sim, self._disk, bounds=bounds(drift=drift, latency=latency))
+        self.invariants = RingInvariants(
+            sim, self._disk, self._by, bounds=bounds(self._by, drift=drift, latency=latency)
+        )
         self._network.on_begin.append(self.invariants.begins)
         self._network.on_answer.append(self.invariants.answered)
         sim.check(self._look)
@@ -147,7 +151,7 @@ class RingSystem:
         self.invariants.settled()
 
     def _program(self, host: SimulatedHost) -> Manager:
-        manager, self._rings[host.name] = program(self._network, host)
+        manager, self._rings[host.name] = program(self._network, host, self._by)
         self.invariants.standings = self._stand()
         return manager
 

@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import ObjectKey, annotations_of, meta
+from controller_runtime.api.objects import annotations_of, meta
+from controller_runtime.ring.by import RingBy
+from controller_runtime.ring.division import slot_of_key
 from controller_runtime.ring.records import CLAIM, Claim
 from controller_runtime.ring.ring import Ring
-from controller_runtime.ring.slots import ALL, count, slots_in
+from controller_runtime.ring.slots import ALL, count, set_of, slot_of_uid, slots_in
 from controller_runtime.testing.fault_runs.disk import Write
 from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.fault_runs.restorable import RestorableDisk
@@ -93,6 +96,7 @@ class RingInvariants:
     Args:
         sim: The simulation; `look` is to be called at each step.
         disk: The server's disk.
+        by: What the ring is by: the name, or the uid.
         bounds: When slots must be held.
 
     Attributes:
@@ -104,12 +108,13 @@ class RingInvariants:
         self,
         sim: Simulation,
         disk: RestorableDisk,
+        by: RingBy,
         *,
         bounds: Bounds,
     ) -> None:
         self.slowest = -1000.0
         self.standings: list[Standing] = []
-        self._sim, self._disk = sim, disk
+        self._sim, self._disk, self._by = sim, disk, by
         self._bounds = bounds
         self._looked_at = -1.0
         self._checked = 0  # number of the disk's writes that have been checked
@@ -118,8 +123,9 @@ class RingInvariants:
         self._claims: dict[str, tuple[int, float]] = {}
         self._ready: set[str] = set()
         self._numbers: dict[str, tuple[str, int, int]] = {}  # (uid, wanted, done) by node
-        # Requests for slots that were not answered, by identity, slot and body, with the sender's deadline.
-        self._open: dict[tuple[str, int, bytes], float] = {}
+        # Requests for slots that were not answered, by identity, node and body, with the sender's deadline.
+        self._open: dict[tuple[str, str, bytes], float] = {}
+        self._uids: defaultdict[str, set[str]] = defaultdict(set)
         self._violated: Violated | None = None
         self._state: object = None
         self._quiet_since = self._ready_since = 0.0
@@ -141,6 +147,9 @@ class RingInvariants:
         if self._looked_at == self._sim.time:
             return
         self._looked_at = self._sim.time
+        while self._checked < len(self._disk.writes):
+            self._check_write(self._disk.writes[self._checked])
+            self._checked += 1
         taken = 0
         for standing in self.standings:
             held = standing.held
@@ -149,9 +158,6 @@ class RingInvariants:
                 raise Violated("one owner at most", f"{names} own the slots {[*slots_in(both)][:8]}")
             taken |= held
             self._check_held(standing, held)
-        while self._checked < len(self._disk.writes):
-            self._check_write(self._disk.writes[self._checked])
-            self._checked += 1
         self._check_coverage(taken)
 
     def _check_held(self, standing: Standing, held: int) -> None:
@@ -184,20 +190,22 @@ class RingInvariants:
     def answered(self, host: SimulatedHost, request: HTTPRequest, response: HTTPResponse) -> None:
         """Note that the outcome of a request is known."""
         if request.method == "PATCH" and host.name.startswith("r"):
-            slot = self._slot_of(request.path.rpartition("/")[2])
-            self._open.pop((identity_of(host), slot, request.body), None)
+            self._open.pop((identity_of(host), request.path.rpartition("/")[2], request.body), None)
 
     def _check_request(self, host: SimulatedHost, request: HTTPRequest) -> None:
-        slot = self._slot_of(request.path.rpartition("/")[2])
+        name = request.path.rpartition("/")[2]
         slots, until = self._claims.get(identity_of(host), (0, 0.0))
-        self._open[identity_of(host), slot, request.body] = until
-        if self._violated is None and not (slots >> slot & 1 and self._sim.time <= until):
+        self._open[identity_of(host), name, request.body] = until
+        if self._violated is None and not (slots & self._slots_of(name) and self._sim.time <= until):
             # Raised by the next look: raised here, it would reach the reconcile that sends the request.
-            what = f"{host.name} sends a write for slot {slot}, which it does not own"
+            what = f"{host.name} sends a write for {name}, whose slot it does not own"
             self._violated = Violated("no request outside the interval", what)
 
-    def _slot_of(self, name: str) -> int:
-        return next(each.ring.slot_of(ObjectKey(name)) for each in self.standings if each.ring is not None)
+    def _slots_of(self, name: str) -> int:
+        """Return the slot of a node's name, or those of all uids that nodes of this name have had."""
+        if self._by is RingBy.UID:
+            return set_of(map(slot_of_uid, self._uids[name]))
+        return 1 << slot_of_key(self._by, "", name)
 
     def _check_write(self, write: Write) -> None:
         if write.raw is None:
@@ -222,14 +230,16 @@ class RingInvariants:
 
     def _check_given(self, name: str, given: int, claim: Claim) -> None:
         """Raise `Violated` if a slot is given back while a request for it may land; a new membership gives all up."""
-        for (identity, slot, _), until in self._open.items():
-            joins = not claim.slots and not claim.is_leaving
-            if identity == name and given >> slot & 1 and not joins and self._sim.time < until - _MARGIN:
-                what = f"{name} gives slot {slot} back {until - self._sim.time:.1f} s before its deadline"
+        joins = not claim.slots and not claim.is_leaving
+        for (identity, node, _), until in self._open.items():
+            is_given = not self._slots_of(node) & ~given
+            if identity == name and is_given and not joins and self._sim.time < until - _MARGIN:
+                what = f"{name} gives the slot of {node} back {until - self._sim.time:.1f} s before its deadline"
                 raise Violated("no slot is given back while a request may land", what)
 
     def _check_node(self, name: str, node: Mapping[str, Any]) -> None:
         numbers = annotations_of(node)
+        self._uids[name].add(meta(node).uid)
         new = meta(node).uid, int(numbers.get(WANTED, -1)), int(numbers.get(DONE, -1))
         old = self._numbers.get(name, new)
         is_back = old[0] == new[0] and (new[1] < old[1] or new[2] < old[2])

@@ -36,6 +36,9 @@ CONFIG = RingConfig(name="ring", namespace="default", lease_duration=6.0, renew_
 SLOWEST = 3.0
 """Seconds after which a reconcile may send nothing any more."""
 
+LISTED = 12.0
+"""Seconds for a list of the nodes of slots that come, at most: a silent watch ends, and after a delay it is made."""
+
 _PATIENCE = Patience(silence=8.0, initial_silence=4.0, overdue=200.0, watch=(4.0, 8.0), backoff=Backoff(cap=2.0))
 """Watches end after some seconds, so that one whose events were lost is not trusted for long."""
 
@@ -68,10 +71,12 @@ class Fulfil(Reconciler):
         return Result()
 
 
-def program(network: Network, host: SimulatedHost) -> tuple[Manager, Ring]:
-    """Return the manager of a replica, and its ring."""
+def program(network: Network, host: SimulatedHost, by: RingBy) -> tuple[Manager, Ring]:
+    """Return the manager of a replica, and its ring; in a ring by uid it caches the nodes of its slots alone."""
     manager = Manager(host, NetworkTransport(network, host), patience=_PATIENCE, grace=SLOWEST + 2.0)
-    ring = manager.ring(CONFIG.name, RingBy.NAME, **_options(host))
+    ring = manager.ring(CONFIG.name, by, **_options(host))
+    if by is RingBy.UID:
+        ring.divide(NODES)
     nodes = manager.lister(NODES, dict[str, Any])
     fulfil = ring.shared(Fulfil(nodes, manager.client, host, Stop(host, "asleep")))
     controller = Controller("work", fulfil, workers=2, limiter=ItemExponential(cap=4.0), reconcile_timeout=SLOWEST)
