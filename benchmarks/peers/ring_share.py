@@ -16,7 +16,7 @@ from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
-from controller_runtime.client.transport import Stream
+from controller_runtime.client.http.stream import HTTPStream
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.stop import Stop, spawn
@@ -44,7 +44,7 @@ class Metered(HTTPTransport):
             self.received += len(answer.body)
         return answer
 
-    def stream(self, request: HTTPRequest, deadline: float) -> Stream:
+    def stream(self, request: HTTPRequest, deadline: float) -> HTTPStream:
         """Open a watch."""
         return super().stream(self._sent(request), deadline)
 
