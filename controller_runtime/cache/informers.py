@@ -266,7 +266,7 @@ class Informers:
         drops = self._options.drop_managed_fields
         drops = removes(transform, MANAGED_FIELDS) if drops is None else drops
         share = None if key.collection in self._whole else self._shares.get(resource)
-        portion = share and share.portion()
+        portion = None if share is None else share.portion()
         source = ListWatch(self._host, self._transport, key.collection, linger=key.linger, drop_managed_fields=drops)
         source.shards = None if portion is None else lambda: portion.selector
         any_version = any_version or self._options.any_version
