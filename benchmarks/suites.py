@@ -15,6 +15,7 @@ from benchmarks import (
     eviction_suite,
     lifecycle_suite,
     manager_suite,
+    ring_suite,
     server_suite,
     shard_suite,
     webhook_suite,
@@ -189,6 +190,11 @@ def shards(host: Host, sizes: Sizes) -> list[Row]:
     return shard_suite.shards(host)
 
 
+def rings(host: Host, sizes: Sizes) -> list[Row]:
+    """Measure what the replicas of a ring do together, and their hand-overs."""
+    return ring_suite.rings(host)
+
+
 SUITES: Mapping[str, Callable[[Host, Sizes], list[Row]]] = {
     "sync": sync,
     "growth": growth,
@@ -205,4 +211,5 @@ SUITES: Mapping[str, Callable[[Host, Sizes], list[Row]]] = {
     "agent": agent,
     "server": server,
     "shards": shards,
+    "rings": rings,
 }

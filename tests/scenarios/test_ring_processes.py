@@ -171,5 +171,5 @@ def test_each_node_has_one_writer_at_a_time_whatever_happens_to_the_processes(st
     sys.stdout.write(
         f"killed: all its nodes have a writer after {taken:.2f} s; "
         f"woken: it writes after {min(returned) - woken_at:.2f} s; "
-        f"rolling restart: {len(rolled)} hand-overs, gaps p50 {rolled[len(rolled) // 2]:.2f} s, at most {rolled[-1]:.2f}\n"
+        f"restarted: {len(rolled)} hand-overs, gaps p50 {rolled[len(rolled) // 2]:.2f} s, at most {rolled[-1]:.2f}\n"
     )

@@ -42,7 +42,7 @@ MEMBERS = ("r0", "r1", "r2")
 SERVER = "server"
 FAULTS_UNTIL = 60.0
 """Virtual seconds during which faults begin: ten durations of a lease."""
-RECOVERY = 45.0
+RECOVERY = 75.0
 """Virtual seconds after the faults until all must be done: the longest fault, a new membership, a silent watch."""
 DRIFTS = (5_000, 150_000)
 """Microseconds per second by which clocks are fast or slow at most, one of these; the second is beyond any clock."""
@@ -104,7 +104,8 @@ def bounds(by: RingBy, *, drift: int, latency: float) -> Bounds:
     """Return when each slot must have an owner, by the slowest clock.
 
     After an event that is a lease and two retry periods; after a member may own slots, two retry periods; a hand-over
-    takes as long and the work in hand; by uid each takes the list of the slots, too. A member's turn has three requests with an answer each, a slot's way two turns.
+    takes as long and the work in hand. By uid each takes the list of the slots, too. A member's turn has three requests
+    with an answer each, and a slot's way has two turns.
     """
     turns, slowest = 12 * 1.5 * latency, 1 / (1 - drift / 1e6)
     two = 2 * CONFIG.retry_period

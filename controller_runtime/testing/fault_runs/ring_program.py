@@ -36,8 +36,8 @@ CONFIG = RingConfig(name="ring", namespace="default", lease_duration=6.0, renew_
 SLOWEST = 3.0
 """Seconds after which a reconcile may send nothing any more."""
 
-LISTED = 12.0
-"""Seconds for a list of the nodes of slots that come, at most: a silent watch ends, and after a delay it is made."""
+LISTED = 45.0
+"""Seconds for a list of the nodes of slots that come, at most: a request that was lost is given up after thirty."""
 
 _PATIENCE = Patience(silence=8.0, initial_silence=4.0, overdue=200.0, watch=(4.0, 8.0), backoff=Backoff(cap=2.0))
 """Watches end after some seconds, so that one whose events were lost is not trusted for long."""
