@@ -54,6 +54,7 @@ CONTROLLERS = (DOCS / "controllers.md").read_text(encoding="utf-8")
 ASYNCIO = (DOCS / "asyncio.md").read_text(encoding="utf-8")
 CLIENT = (DOCS / "client.md").read_text(encoding="utf-8")
 RING = (DOCS / "ring.md").read_text(encoding="utf-8")
+SCALING = (DOCS / "scaling.md").read_text(encoding="utf-8")
 DEPENDENTS = (DOCS / "dependents.md").read_text(encoding="utf-8")
 CUSTOM_RESOURCES = (DOCS / "custom-resources.md").read_text(encoding="utf-8")
 WEBHOOKS = (DOCS / "webhooks.md").read_text(encoding="utf-8")
@@ -88,6 +89,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
         pytest.param(DEPENDENTS, 5, id="dependents"),
         pytest.param(WEBHOOKS, 2, id="webhooks"),
         pytest.param(RING, 2, id="ring"),
+        pytest.param(SCALING, 1, id="scaling"),
     ],
 )
 def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> None:
