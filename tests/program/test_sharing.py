@@ -54,6 +54,7 @@ def fill(manager: Manager, mark: str) -> Controller:
     return controller
 
 
+@pytest.mark.scenario("RG-13")
 def test_what_is_shareable_is_shared_while_what_needs_the_whole_runs_on_the_leader(simulation: Simulation) -> None:
     with EmbeddedCluster(simulation.host("a"), leader_election=LEASE) as first:
         second = EmbeddedCluster(simulation.host("b"), server=first.server, leader_election=LEASE)

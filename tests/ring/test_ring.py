@@ -26,6 +26,7 @@ def replicas() -> Iterator[Replicas]:
         yield Replicas(sim)
 
 
+@pytest.mark.scenario("RG-01")
 def test_replicas_share_the_objects_and_each_is_seen_by_one(replicas: Replicas) -> None:
     for name in ("a", "b", "c"):
         replicas.start(name)
@@ -36,6 +37,7 @@ def test_replicas_share_the_objects_and_each_is_seen_by_one(replicas: Replicas) 
     assert set(replicas.touch()) == {"a", "b", "c"}
 
 
+@pytest.mark.scenario("RG-02")
 def test_a_new_replica_takes_its_share_without_a_gap_longer_than_a_hand_off(replicas: Replicas) -> None:
     replicas.start("a")
     replicas.sim.advance(JOIN)
@@ -50,6 +52,7 @@ def test_a_new_replica_takes_its_share_without_a_gap_longer_than_a_hand_off(repl
     assert gaps <= 2.0
 
 
+@pytest.mark.scenario("RG-03")
 def test_the_slots_of_a_replica_that_stops_are_taken_at_once(replicas: Replicas) -> None:
     replicas.start("a")
     replicas.start("b")
@@ -65,6 +68,7 @@ def test_the_slots_of_a_replica_that_stops_are_taken_at_once(replicas: Replicas)
     assert replicas.touch() == {"a": OBJECTS}
 
 
+@pytest.mark.scenario("RG-04")
 def test_the_slots_of_a_replica_that_was_killed_are_taken_when_its_lease_has_expired(replicas: Replicas) -> None:
     replicas.start("a")
     replicas.start("b")
@@ -77,6 +81,7 @@ def test_the_slots_of_a_replica_that_was_killed_are_taken_when_its_lease_has_exp
     assert replicas.owners() == {"a": SLOTS}
 
 
+@pytest.mark.scenario("RG-05")
 def test_a_slot_is_handed_over_only_when_its_reconciles_have_ended(replicas: Replicas) -> None:
     replicas.start("a")
     replicas.sim.advance(JOIN)
@@ -90,6 +95,7 @@ def test_a_slot_is_handed_over_only_when_its_reconciles_have_ended(replicas: Rep
     assert replicas.owners() == {"a": 128, "b": 128}
 
 
+@pytest.mark.scenario("RG-06")
 def test_a_reconcile_of_a_lost_membership_can_send_nothing(replicas: Replicas) -> None:
     ring = replicas.start("a")
     replicas.sim.advance(JOIN)
@@ -108,6 +114,7 @@ def send(turn: Turn, client: Client) -> None:
     assert client.get(NODES, ObjectKey("n00"), dict)["metadata"]["name"] == "n00"
 
 
+@pytest.mark.scenario("RG-07")
 def test_weights_decide_about_the_shares(replicas: Replicas) -> None:
     replicas.start("a", weight=3)
     replicas.start("b")

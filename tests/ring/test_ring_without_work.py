@@ -28,6 +28,7 @@ def replicas() -> Iterator[Replicas]:
         yield replicas
 
 
+@pytest.mark.scenario("RG-09")
 def test_a_replica_that_hangs_in_a_reconcile_keeps_that_slot_alone_and_the_others_go_where_work_is_done(
     replicas: Replicas,
 ) -> None:
@@ -42,6 +43,7 @@ def test_a_replica_that_hangs_in_a_reconcile_keeps_that_slot_alone_and_the_other
     assert replicas.owners() == {"b": SLOTS}
 
 
+@pytest.mark.scenario("RG-10")
 def test_a_frozen_replica_owns_nothing_after_a_lease_although_the_assignment_and_its_lease_name_it(
     replicas: Replicas,
 ) -> None:
@@ -63,6 +65,7 @@ def test_where_no_replica_works_the_assignment_stays(replicas: Replicas) -> None
     assert replicas.owners() == {"a": 128, "b": 128}
 
 
+@pytest.mark.scenario("RG-11")
 def test_one_replica_has_all_slots_only_until_another_is_ready(replicas: Replicas) -> None:
     replicas.stops["b"].set()
     replicas.sim.advance(3.0)
@@ -88,6 +91,7 @@ def test_a_replica_that_stops_hands_over_while_its_last_reconciles_run(replicas:
     assert replicas.rings["a"].ownership.owned.bit_count() == SLOTS
 
 
+@pytest.mark.scenario("RG-12")
 def test_the_lease_of_a_member_that_died_is_deleted_after_ten_leases(replicas: Replicas) -> None:
     replicas.sim.crash(replicas.hosts["b"])
     key = ObjectKey(replicas.rings["b"].member.identity, "default")

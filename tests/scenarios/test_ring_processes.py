@@ -137,6 +137,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
             process.wait()
 
 
+@pytest.mark.scenario("RG-14")
 def test_each_node_has_one_writer_at_a_time_whatever_happens_to_the_processes(stage: Stage) -> None:
     for name in ("one", "two", "three"):
         stage.start(name)
