@@ -31,8 +31,8 @@ SECONDS = 10.0
 """Seconds for which reconciles are counted."""
 JOINED = 25.0
 """Seconds until a new member owns its share, with a reserve: a lease of 15 s, two turns of 2 s, a start."""
-CREATED, PACE = 3_000, 50.0
-"""Objects of the published experiment as it is repeated here, and how many are created a second."""
+CREATED = ((600, 10.0), (3_000, 50.0))
+"""Objects of the published experiment as it is repeated here, and how many are created a second: as there, and more."""
 _OURS = "controller-runtime"
 
 
@@ -52,8 +52,10 @@ def rings(host: Host) -> list[Row]:
             rows.append(Row(f"reconciles of a ring of {members}, {OBJECTS} nodes of 7 KB", _OURS, figures, note))
     with APIServerProcess(host) as server:
         rows.append(_hand_overs(host, server.kubeconfig))
-    with APIServerProcess(host) as server:
-        rows.append(_published(host, Manager.from_kubeconfig(server.kubeconfig).client, server.kubeconfig))
+    for created, pace in CREATED:
+        with APIServerProcess(host) as server:
+            client = Manager.from_kubeconfig(server.kubeconfig).client
+            rows.append(_published(host, client, server.kubeconfig, created, pace))
     return rows
 
 
@@ -142,15 +144,15 @@ def gaps_of(changes: Sequence[tuple[float, str, int]]) -> dict[str, float]:
     return {"gap_p50_s": statistics.median(gaps), "gap_p99_s": p99, "moved_slots": len(gaps)}
 
 
-def _published(host: Host, client: Client, kubeconfig: Path) -> Row:
+def _published(host: Host, client: Client, kubeconfig: Path, created: int, pace: float) -> Row:
     """Repeat the experiment of kubernetes-controller-sharding: three replicas, objects created at a steady pace."""
     asleep = Stop(host)
     with tempfile.TemporaryDirectory() as folder, _replicas(kubeconfig, "write", Path(folder), "abc"):
         asleep.wait(JOINED)
         begun = host.monotonic()
-        for number in range(CREATED):
+        for number in range(created):
             client.create(NODES, {"metadata": {"name": f"made-{number:05d}"}})
-            asleep.wait_until(begun + number / PACE)
+            asleep.wait_until(begun + number / pace)
         took = host.monotonic() - begun
         asleep.wait(5.0)
         done = sum("done" in (node["metadata"].get("annotations") or {}) for node in client.list(NODES, view=dict))
@@ -164,4 +166,4 @@ def _published(host: Host, client: Client, kubeconfig: Path) -> Row:
         "largest_share_of_cpu": max(cpu) / sum(cpu),
     }
     note = "kubernetes-controller-sharding published 9,000 objects in 900 s (10 per_s), queue_p99_s <= 1, a third each"
-    return Row(f"{CREATED} objects created for three replicas", _OURS, figures, note)
+    return Row(f"{created} objects created for three replicas", _OURS, figures, note)

@@ -27,9 +27,7 @@ from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Manager
 from controller_runtime.ring.by import RingBy
-
-LOOK = 0.005
-"""Seconds between two looks at the owned slots."""
+from controller_runtime.ring.ownership import Ownership
 
 
 @attrs.frozen
@@ -61,20 +59,39 @@ def main() -> None:
     controller = Controller("worker", worker if mode == "own" else ring.shared(worker)).watch(NODES)
     if mode != "own":
         manager.add(controller.receive(ring.requests(nodes)))
+    if mode == "own":
+        note_changes(host)
     with stop_on_signals(host, stop):
         thread = spawn(host, stop, "manager", lambda: manager.run(stop, signals=False))
-        before = 0
-        while not thread.join_until(host.monotonic() + (LOOK if mode == "own" else 1.0)):
-            owned = ring.ownership.owned
+        while not thread.join_until(host.monotonic() + 1.0):
             if mode != "own":
                 counters = controller.counters()
                 wait = 0.0 if counters is None else percentile(counters[1].queue_duration, 0.99)
                 figures = {"reconciles": controller.reconciles, "cpu_s": time.process_time(), "queue_p99_s": wait}
-                report({"at": host.monotonic(), "slots": owned.bit_count(), **figures})
-            elif owned != before:
-                sys.stdout.write(f"{host.monotonic()} {owned:x}\n")
-                sys.stdout.flush()
-                before = owned
+                report({"at": host.monotonic(), "slots": ring.ownership.owned.bit_count(), **figures})
+
+
+def note_changes(host: SystemHost) -> None:
+    """Print each change of the owned slots: before slots that come are owned, and after others are not any more."""
+    take, drain, end_all = Ownership.take, Ownership.drain, Ownership.end_all
+
+    def write(owned: int) -> None:
+        sys.stdout.write(f"{host.monotonic()} {owned:x}\n")
+        sys.stdout.flush()
+
+    def noted_take(self: Ownership, slots: int) -> None:
+        write(self.owned | slots)
+        take(self, slots)
+
+    def noted_drain(self: Ownership, slots: int) -> None:
+        drain(self, slots)
+        write(self.owned)
+
+    def noted_end_all(self: Ownership, why: str) -> None:
+        end_all(self, why)
+        write(0)
+
+    Ownership.take, Ownership.drain, Ownership.end_all = noted_take, noted_drain, noted_end_all  # type: ignore[method-assign]
 
 
 def percentile(histogram: Any, share: float) -> float:

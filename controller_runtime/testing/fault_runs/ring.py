@@ -77,17 +77,20 @@ def run(seed: int, *, profile: str = "broad", script: Iterable[SystemFault] | No
         if script is None
         else ScriptedFaults(script)
     )
-    if script is None:
-        faults.timed = with_disasters(seed, faults.timed)
-    return observe(seed, lambda sim, fired: RingSystem(sim, faults, fired).run())
+
+    def live(sim: Simulation, fired: list[SystemFault]) -> None:
+        if script is None:
+            faults.timed = with_disasters(sim.chance("disasters"), faults.timed)
+        RingSystem(sim, faults, fired).run()
+
+    return observe(seed, live)
 
 
-def with_disasters(seed: int, faults: Script) -> Script:
+def with_disasters(chance: random.Random, faults: Script) -> Script:
     """Return faults in which each restored backup comes soon after slots have moved, while a member is cut off.
 
     That is when it does the most harm: the backup shows owners that the slots do not have any more.
     """
-    chance = random.Random(f"{seed}/disasters")
     found = [fault for fault in faults if fault.kind is not FaultKind.RESTORE]
     for restore in (fault for fault in faults if fault.kind is FaultKind.RESTORE):
         moving, cut = chance.sample(MEMBERS, 2)
