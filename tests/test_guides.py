@@ -222,6 +222,7 @@ def families(simulation: Simulation) -> list[Metric]:
     manager = Manager(host, transport, leader_election=LeaderElectionConfig(name="shared", namespace="default"))
     manager.recorder("idle")
     manager.add(Controller("idle", Idle()).watch(NODES).follow(NODES, lambda delta: ()).receive(Channel(host)))
+    manager.ring("shares")
     cluster.user.create(NODES, a_node("a"))
     stop = Stop(host)
     thread = spawn(host, stop, "manager", lambda: manager.run(stop))
@@ -251,7 +252,7 @@ def test_the_metrics_that_the_text_names_are_in_the_table() -> None:
     documented = {name.strip("`") for name, *_ in rows_of(OPERATIONS, "Metrics")}
     named = set(re.findall(r"\b(?:controller_runtime_\w+|workqueue_\w+|rest_client_\w+)\b", OPERATIONS))
 
-    assert named - {f"controller_runtime_{part}_" for part in ("informer", "channel", "events")} <= documented
+    assert named - {f"controller_runtime_{part}_" for part in ("informer", "channel", "ring", "events")} <= documented
 
 
 def test_the_probes_are_those_that_are_answered(cluster: EmbeddedCluster) -> None:

@@ -15,8 +15,8 @@ from benchmarks.harness import report
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.http.configuration import from_kubeconfig
-from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.client.http.stream import HTTPStream
+from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.stop import Stop, spawn

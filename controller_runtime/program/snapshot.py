@@ -21,8 +21,10 @@ from controller_runtime.core.errors import UNREADABLE
 from controller_runtime.manager.manager import Manager
 from controller_runtime.program.kinds import KindCounter, KindCounts
 
-if TYPE_CHECKING:  # an extra, which the live view alone needs
+if TYPE_CHECKING:  # an extra, which the live view alone needs; and what only some programs have
     from rich.console import RenderableType
+
+    from controller_runtime.ring.ring import Ring
 
 EVENTS_KEPT = 4
 """The number of events that a view shows below its table."""
@@ -111,6 +113,7 @@ class Snapshot:
         leader: The identity of the replica that leads, as far as this one knows; empty without an election.
         events: The last events as lines, oldest first; none where events are not watched.
         panels: The parts that the program adds.
+        rings: A line for each ring in which this replica takes part.
     """
 
     taken_at: float
@@ -119,6 +122,7 @@ class Snapshot:
     leader: str = ""
     events: tuple[str, ...] = ()
     panels: tuple[Panel, ...] = ()
+    rings: tuple[str, ...] = ()
 
 
 def errors_of(controller: Controller) -> int:
@@ -165,6 +169,7 @@ class SnapshotSource:
             self._leader(),
             tuple(self._events.lines()),
             self._panels,
+            tuple(_ring_line(ring) for ring in manager.rings),
         )
 
     def _leader(self) -> str:
@@ -183,6 +188,16 @@ class SnapshotSource:
             if informer not in self._kinds:
                 self._kinds[informer] = counter = KindCounter(self._manager.host, _name_of(informer))
                 informer.add_handler(counter.observe)
+
+
+def _ring_line(ring: Ring) -> str:
+    """Return how many slots each living member of a ring claims, this replica first."""
+    counts = ring.member.status.counts()
+    own = ring.member.identity
+    others = [f"{name} {slots}" for name, slots in sorted(counts.members.items()) if name != own]
+    missing = [f"no member {counts.unclaimed}"] if counts.unclaimed else []
+    shares = ", ".join([f"this replica {ring.ownership.owned.bit_count()}", *others, *missing])
+    return f"{ring.config.name}, epoch {ring.member.epoch}, slots: {shares}"
 
 
 def _name_of(informer: Informer) -> str:

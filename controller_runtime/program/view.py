@@ -57,6 +57,8 @@ def summary(snapshot: Snapshot) -> dict[str, object]:
             fields[f"{name}_{condition}"] = true
     if snapshot.leader:
         fields["leader"] = snapshot.leader
+    if snapshot.rings:
+        fields["ring"] = "; ".join(snapshot.rings)
     for c in snapshot.controllers:
         fields[f"{c.name}_errors"] = c.errors
     return fields

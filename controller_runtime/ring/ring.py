@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any
 
@@ -18,6 +18,7 @@ from controller_runtime.cache.share import Division, Share
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.controller.channel import Channel
+from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
@@ -47,22 +48,36 @@ class Ring:
         informers: The manager's caches.
         config: The ring.
         by: What decides to which slot a request belongs.
+        problem: Returns in one line why this replica does not do its work; see `RingMember`.
 
     Attributes:
         name: The name of its runnable, `ring/` and the ring's name.
+        config: As given.
+        problem: As given.
         member: Takes part in the ring for this replica.
         ownership: What this replica owns.
 
     Threads: any; `run` one of its own.
     """
 
-    def __init__(self, host: Host, client: Client, informers: Informers, config: RingConfig, by: RingBy) -> None:
+    def __init__(
+        self,
+        host: Host,
+        client: Client,
+        informers: Informers,
+        config: RingConfig,
+        by: RingBy,
+        problem: Callable[[], str],
+    ) -> None:
         self._host, self._client, self._informers, self._by = host, client, informers, by
+        self.config, self.problem = config, problem
         self._divided: dict[Resource[Any], DividedKind] = {}
         self._shares: list[Share] = []
         self._channels: list[tuple[Lister[Any], Channel]] = []
         self.ownership = Ownership(host)
-        self.member = RingMember(host, client, config, self.ownership, on_take=self._request, prepare=self._prepare)
+        self.member = RingMember(
+            host, client, config, self.ownership, on_take=self._request, prepare=self._prepare, problem=problem
+        )
         self.name = self.member.name
         label, name = f"{RING_LABEL}={config.name}", f"metadata.name={config.name}"
         for collection in (
@@ -129,6 +144,16 @@ class Ring:
         """
         divided = self._kind(kind) if self._by is RingBy.UID or self._divided else None
         return SharedReconciler(self, reconciler, divided, asks=self._by is RingBy.UID)
+
+    def share(self, controller: Controller) -> None:
+        """Share the work of a controller that says that it is `shareable`.
+
+        Raises:
+            UsageError: It does not say so, was started, is shared already, or reconciles by coroutines.
+        """
+        if controller.shared_objects is None:
+            raise UsageError(f"controller {controller.name} does not say that it is shareable: call its `shareable`")
+        controller.share(self.shared, self.requests(controller.shared_objects))
 
     def requests(self, lister: Lister[Any]) -> Channel:
         """Return a channel for `Controller.receive`, with a request for each object of each slot that comes.

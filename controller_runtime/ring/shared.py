@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Protocol
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
 
 from controller_runtime.cache.divided import holding
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.log import get_logger
 from controller_runtime.ring.divided import DividedKind
 from controller_runtime.ring.ownership import Ownership
+
+if TYPE_CHECKING:  # a program that serves no metrics need not import it
+    from prometheus_client.metrics_core import Metric
 
 log = get_logger(__name__)
 
@@ -40,6 +44,15 @@ class SharedReconciler(Reconciler):
 
     def __init__(self, ring: Slots, inner: Reconciler, kind: DividedKind | None, *, asks: bool) -> None:
         self._ring, self._inner, self._kind, self._asks = ring, inner, kind, asks
+
+    @property
+    def is_shared(self) -> bool:
+        """True: see `Reconciler.is_shared`."""
+        return True
+
+    def metrics(self) -> Iterable[Metric]:
+        """Return the metrics of the reconciler that does the work."""
+        return self._inner.metrics()
 
     def reconcile(self, request: Request) -> Result:
         """Reconcile a request of an owned slot, to the end of which its object is there if it was at the beginning."""
