@@ -78,8 +78,10 @@ class DividedStore(Store):
 
     def replace(self, objects: dict[PlainKey, Cached], version: str) -> list[Delta]:
         """Replace the content with a list; see `Store.replace`."""
-        kept = {key: cached for key, cached in objects.items() if self._portion.keeps(cached)}
-        return super().replace(kept, version)
+        # In place, because a second dict of a large list would stay in the memory of the process.
+        for key in [key for key, cached in objects.items() if not self._portion.keeps(cached)]:
+            del objects[key]
+        return super().replace(objects, version)
 
     def drop_others(self) -> None:
         """Drop the objects that are not in the share any more.

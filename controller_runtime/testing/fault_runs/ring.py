@@ -126,13 +126,18 @@ class RingSystem:
     def __init__(self, sim: Simulation, faults: SystemFaults, fired: list[SystemFault]) -> None:
         chance = sim.chance("ring")
         drift, latency = chance.choice(DRIFTS), chance.choice(LATENCIES)
-        self._lost, self._by = chance.choice(LOST), chance.choice((RingBy.NAME, RingBy.UID))
+        self._lost, self._by = chance.choice(LOST), chance.choice(list(RingBy))
         self._sim, self._fired, self._noted = sim, fired, 0
         self._course = Course(sim, faults.timed, self._supervise, self._inject)
         self._disk = RestorableDisk()
         self._network = Network(sim, faults, fired, latency=latency, until=FAULTS_UNTIL)
         server = sim.host(SERVER, drift=_drift(chance, drift))
-        self._server = ServerProcess(sim, self._network, server, lambda host: APIServer(host, journal=self._disk))
+        gates = {"ShardedListAndWatch": sim.chance("shards").random() < 0.5}
+
+        def serve(host: SimulatedHost) -> APIServer:
+            return APIServer(host, journal=self._disk, feature_gates=gates)
+
+        self._server = ServerProcess(sim, self._network, server, serve)
         self._rings: dict[str, Ring] = {}
         hosts = [sim.host(name, drift=_drift(chance, drift)) for name in MEMBERS]
         self._replicas = [Replica(sim, host, self._program) for host in hosts]
