@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from benchmarks.harness import Figures, Row
-from benchmarks.nodes import fill, node_name
+from benchmarks.nodes import fill
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.client import Client
@@ -23,6 +23,7 @@ from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.ring.slots import ALL, SLOTS, slots_in
 from controller_runtime.testing.server_process import APIServerProcess
+from controllers.hollow.node import node_name
 
 OBJECTS, SIZE = 2_000, 7_000
 CHANGES = 50
@@ -76,14 +77,22 @@ def _started(stack: ExitStack, kubeconfig: Path, mode: str, out: Path) -> subpro
 
 
 def _lines(folder: Path) -> list[list[dict[str, float]]]:
-    return [[json.loads(line) for line in path.read_text().splitlines()[1:]] for path in sorted(folder.iterdir())]
+    whole = (path.read_text().rpartition("\n")[0] for path in sorted(folder.iterdir()))
+    return [[json.loads(line) for line in text.splitlines()[1:]] for text in whole]
+
+
+def _have_shares(folder: Path, members: int) -> bool:
+    """Return whether each replica owns its share, by the last whole line that it has written."""
+    last = [lines[-1]["slots"] if lines else 0 for lines in _lines(folder)]
+    return all(slots >= SLOTS // members for slots in last)
 
 
 def _work(host: Host, client: Client, kubeconfig: Path, members: int) -> dict[str, float]:
     """Return the reconciles of all replicas for each CPU second of all of them, while nodes change."""
     asleep, names = Stop(host), [str(number) for number in range(members)]
     with tempfile.TemporaryDirectory() as folder, _replicas(kubeconfig, "work", Path(folder), names):
-        asleep.wait(JOINED)
+        while not _have_shares(Path(folder), members):
+            asleep.wait(1.0)
         begun = host.monotonic()
         while host.monotonic() < begun + SECONDS:
             number = int(host.monotonic() * CHANGES)
@@ -148,7 +157,8 @@ def _published(host: Host, client: Client, kubeconfig: Path, created: int, pace:
     """Repeat the experiment of kubernetes-controller-sharding: three replicas, objects created at a steady pace."""
     asleep = Stop(host)
     with tempfile.TemporaryDirectory() as folder, _replicas(kubeconfig, "write", Path(folder), "abc"):
-        asleep.wait(JOINED)
+        while not _have_shares(Path(folder), 3):
+            asleep.wait(1.0)
         begun = host.monotonic()
         for number in range(created):
             client.create(NODES, {"metadata": {"name": f"made-{number:05d}"}})
