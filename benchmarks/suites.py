@@ -15,7 +15,9 @@ from benchmarks import (
     eviction_suite,
     lifecycle_suite,
     manager_suite,
+    ring_suite,
     server_suite,
+    shard_suite,
     webhook_suite,
 )
 from benchmarks.harness import PeerFailed, Row, budgeted, cpu_seconds_of, ratio, repeated, run_peer
@@ -183,6 +185,16 @@ def growth(host: Host, sizes: Sizes) -> list[Row]:
     return cache_suite.sizes(host, sizes.runs)
 
 
+def shards(host: Host, sizes: Sizes) -> list[Row]:
+    """Measure the memory and the bytes of each replica of a ring by uid."""
+    return shard_suite.shards(host)
+
+
+def rings(host: Host, sizes: Sizes) -> list[Row]:
+    """Measure what the replicas of a ring do together, and their hand-overs."""
+    return ring_suite.rings(host)
+
+
 SUITES: Mapping[str, Callable[[Host, Sizes], list[Row]]] = {
     "sync": sync,
     "growth": growth,
@@ -198,4 +210,6 @@ SUITES: Mapping[str, Callable[[Host, Sizes], list[Row]]] = {
     "lifecycle": lifecycle,
     "agent": agent,
     "server": server,
+    "shards": shards,
+    "rings": rings,
 }

@@ -158,4 +158,4 @@ def node_ttl(manager: Manager, *, workers: int = WORKERS, lazy: bool = False) ->
     # The retries of kube-controller-manager: 5 ms to 1000 s for each node, and for all nodes together
     # 10 a second after a burst of 100.
     limiter = MaxOf(ItemExponential(), Bucket())
-    return Controller(NAME, reconciler, workers=workers, limiter=limiter).follow(NODES, size.observe)
+    return Controller(NAME, reconciler, workers=workers, limiter=limiter).follow(NODES, size.observe).shareable(nodes)

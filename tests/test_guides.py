@@ -55,6 +55,7 @@ CONTROLLERS = (DOCS / "controllers.md").read_text(encoding="utf-8")
 ASYNCIO = (DOCS / "asyncio.md").read_text(encoding="utf-8")
 CLIENT = (DOCS / "client.md").read_text(encoding="utf-8")
 RING = (DOCS / "ring.md").read_text(encoding="utf-8")
+SCALING = (DOCS / "scaling.md").read_text(encoding="utf-8")
 DEPENDENTS = (DOCS / "dependents.md").read_text(encoding="utf-8")
 CUSTOM_RESOURCES = (DOCS / "custom-resources.md").read_text(encoding="utf-8")
 WEBHOOKS = (DOCS / "webhooks.md").read_text(encoding="utf-8")
@@ -88,7 +89,8 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
         pytest.param(CUSTOM_RESOURCES, 7, id="custom resources"),
         pytest.param(DEPENDENTS, 5, id="dependents"),
         pytest.param(WEBHOOKS, 3, id="webhooks"),
-        pytest.param(RING, 1, id="ring"),
+        pytest.param(RING, 2, id="ring"),
+        pytest.param(SCALING, 1, id="scaling"),
     ],
 )
 def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> None:
@@ -224,6 +226,7 @@ def families(simulation: Simulation) -> list[Metric]:
     manager.recorder("idle")
     manager.webhooks.add(Checks(NODES, lambda *_: None))
     manager.add(Controller("idle", Idle()).watch(NODES).follow(NODES, lambda delta: ()).receive(Channel(host)))
+    manager.ring("shares")
     cluster.user.create(NODES, a_node("a"))
     stop = Stop(host)
     thread = spawn(host, stop, "manager", lambda: manager.run(stop))
@@ -253,7 +256,7 @@ def test_the_metrics_that_the_text_names_are_in_the_table() -> None:
     documented = {name.strip("`") for name, *_ in rows_of(OPERATIONS, "Metrics")}
     named = set(re.findall(r"\b(?:controller_runtime_\w+|workqueue_\w+|rest_client_\w+)\b", OPERATIONS))
 
-    assert named - {f"controller_runtime_{part}_" for part in ("informer", "channel", "events")} <= documented
+    assert named - {f"controller_runtime_{part}_" for part in ("informer", "channel", "ring", "events")} <= documented
 
 
 def test_the_probes_are_those_that_are_answered(cluster: EmbeddedCluster) -> None:

@@ -16,6 +16,7 @@ import click
 from controller_runtime.api.http import Handler
 from controller_runtime.apiserver.admission.chain import NAMES, OFF_BY_DEFAULT
 from controller_runtime.apiserver.audit import AuditedHandler
+from controller_runtime.apiserver.gates import parse_gates
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.shell.quick_import import without_authorities
 from controller_runtime.apiserver.upkeep.identity_lease import IdentityLease
@@ -74,6 +75,12 @@ def _names(context: click.Context, option: click.Parameter, text: str) -> tuple[
     help=f"Switch off these steps of admission, separated by commas; there are {', '.join(NAMES)}.",
 )
 @click.option(
+    "--feature-gates",
+    default="",
+    metavar="NAME=BOOL",
+    help="Switch features on or off, separated by commas; off by default: ShardedListAndWatch (`shardSelector`).",
+)
+@click.option(
     "--webhook-service",
     multiple=True,
     metavar="NAMESPACE/NAME=HOST:PORT",
@@ -97,6 +104,7 @@ def command(
     emulated_version: str | None,
     enable_admission_plugins: Collection[str],
     disable_admission_plugins: Collection[str],
+    feature_gates: str,
     webhook_service: tuple[str, ...],
     cluster_objects: bool,
 ) -> None:
@@ -107,6 +115,7 @@ def command(
         emulated_version=emulated_version,
         enable_admission_plugins=enable_admission_plugins,
         disable_admission_plugins=disable_admission_plugins,
+        feature_gates=feature_gates,
         webhook_service=webhook_service,
         cluster_objects=cluster_objects,
     )
@@ -130,6 +139,7 @@ def serve(
     emulated_version: str | None = None,
     enable_admission_plugins: Collection[str] = (),
     disable_admission_plugins: Collection[str] = (),
+    feature_gates: str = "",
     webhook_service: Sequence[str] = (),
     cluster_objects: bool = False,
 ) -> None:
@@ -142,8 +152,8 @@ def serve(
         audit_log_path: The file for the audit log; None writes none.
         exit_with_parent: Stop when standard input ends.
         beside: Further work in the same process, such as garbage collection.
-        accept_loss, emulated_version, enable_admission_plugins, disable_admission_plugins, webhook_service,
-            cluster_objects: As the options of the command.
+        accept_loss, emulated_version, enable_admission_plugins, disable_admission_plugins, feature_gates,
+            webhook_service, cluster_objects: As the options of the command.
 
     Raises:
         UsageError: What is asked for cannot be had, or the extra `server` is not installed.
@@ -160,6 +170,7 @@ def serve(
     make = partial(make, caller=webhook_calls.TLSCaller.of(host, webhook_service), emulated=emulated_version)
     make = partial(make, enable_admission_plugins=enable_admission_plugins, accept_loss=accept_loss)
     make = partial(make, cluster_objects=cluster_objects, authority=identity.certificates.authority.decode())
+    make = partial(make, feature_gates=parse_gates(feature_gates))
     server = make(disable_admission_plugins=disable_admission_plugins)
     with ExitStack() as stack:
         stack.callback(server.close)

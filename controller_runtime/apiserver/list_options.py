@@ -15,6 +15,8 @@ from controller_runtime.apiserver.status import LIST_OPTIONS, Cause, bad_request
 
 _NUMBER = re.compile(r"[0-9]+")
 _MOST_DIGITS = 20  # more do not fit into 64 bits, and take long to read
+SHARDS = "shardSelector"
+"""The parameter that selects by hash; whether it is read at all is for a feature gate to say."""
 _EXACT, _NOT_OLDER = "Exact", "NotOlderThan"
 _SINCE, _MATCH, _INITIAL = "resourceVersion", "resourceVersionMatch", "sendInitialEvents"
 _NOT_WITH_TOKEN = f"{_MATCH} is forbidden when continue is provided"
@@ -27,6 +29,7 @@ class ListOptions:
     Attributes:
         labels: The text of the label selector.
         fields: The text of the field selector.
+        shards: The text of the shard selector; empty if it is not given, or its feature is off.
         version: The `resourceVersion`, as sent; empty if it is not given.
         match: The `resourceVersionMatch`, as sent; empty if it is not given.
         limit: The most objects on a page; 0 for no limit.
@@ -38,6 +41,7 @@ class ListOptions:
 
     labels: str
     fields: str
+    shards: str
     version: str
     match: str
     limit: int
@@ -61,6 +65,7 @@ class ListOptions:
         options = cls(
             labels=query.get("labelSelector", ""),
             fields=query.get("fieldSelector", ""),
+            shards=query.get(SHARDS, ""),
             version=query.get("resourceVersion", ""),
             match=query.get("resourceVersionMatch", ""),
             limit=max(number_of(query, "limit") or 0, 0),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.apiserver.admission.service_account import ServiceAccount
@@ -20,6 +21,7 @@ from controller_runtime.apiserver.cluster_objects.recorded import provide_record
 from controller_runtime.apiserver.definitions import Definitions
 from controller_runtime.apiserver.discovery.description import SelfDescription
 from controller_runtime.apiserver.discovery.discovery import is_served
+from controller_runtime.apiserver.gates import FeatureGates
 from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.kinds.registry import KINDS, NAMESPACE
 from controller_runtime.apiserver.kinds.release import NEWEST, Release
@@ -68,6 +70,7 @@ class APIServer:
             knows. What came later is refused or unknown, as by a server of that release in its default configuration.
         enable_admission_plugins: The names of steps of admission to switch on that are off by default.
         disable_admission_plugins: The names of steps of admission to switch off.
+        feature_gates: The features to switch on or off by name, such as `{"ShardedListAndWatch": True}`.
         caller: Calls webhooks, which this core cannot do; None for one that reaches none.
         cluster_objects: Have what every cluster has: the service `kubernetes` with its endpoints, an account `default`
             and the config map `kube-root-ca.crt` in each namespace, priority classes, flow schemas, priority levels.
@@ -81,7 +84,7 @@ class APIServer:
 
     Raises:
         UsageError: The data directory cannot be used, or is damaged; the release cannot be emulated; or an admission
-            plugin is unknown.
+            plugin or a feature gate is unknown.
 
     Threads: any, for every method.
     """
@@ -99,12 +102,14 @@ class APIServer:
         emulated: str | None = None,
         enable_admission_plugins: Collection[str] = (),
         disable_admission_plugins: Collection[str] = (),
+        feature_gates: Mapping[str, bool] = MappingProxyType({}),
         caller: Caller | None = None,
         cluster_objects: bool = False,
         authority: str = "",
     ) -> None:
         self._host = host
         self.release = NEWEST if emulated is None else Release.parse(emulated)
+        gates = FeatureGates.of(feature_gates, self.release)
         if data_dir is not None:
             journal = SQLiteJournal(data_dir, accept_loss=accept_loss)
         self.storage = Storage(host, history, journal)
@@ -121,7 +126,7 @@ class APIServer:
                 caller=self._caller,
                 kinds=lambda: self._definitions.kinds,
             )
-            self._verbs = Verbs(host, self.storage, self._access, self.release, admitting)
+            self._verbs = Verbs(host, self.storage, self._access, self.release, admitting, gates)
             self._definitions = Definitions(host, self.storage, KINDS.of_release(self.release), self._caller)
         except UsageError:
             self.storage.close()

@@ -14,6 +14,7 @@ from controller_runtime.apiserver.authentication.access import Access
 from controller_runtime.apiserver.authorization.guard import Guard
 from controller_runtime.apiserver.connections import answer as answer_handed_on
 from controller_runtime.apiserver.connections import is_handed_on
+from controller_runtime.apiserver.gates import FeatureGates
 from controller_runtime.apiserver.go_texts import check_timeout
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.parts import PARTS, SCALE, TOKEN_REQUEST
@@ -59,6 +60,7 @@ class Verbs:
         access: Decides what users may do.
         release: The release of Kubernetes as which the server answers.
         admitting: The admission of the server; None makes one with the steps that are on by default.
+        gates: The feature gates of the server; None for those of a default configuration.
 
     Attributes:
         objects: Creates, reads and updates objects, without a check of what the user may write.
@@ -73,9 +75,11 @@ class Verbs:
         access: Access,
         release: Release = NEWEST,
         admitting: Admitting | None = None,
+        gates: FeatureGates | None = None,
     ) -> None:
         self._host = host
         self._release = release
+        self._gates = gates or FeatureGates()
         self._storage = storage
         self._admitting = admitting or Admitting(host, storage)
         self.objects = Objects(host, storage, None, self._admitting)
@@ -116,7 +120,7 @@ class Verbs:
     def _answer(
         self, user: User, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None
     ) -> HTTPResponse | Watch:
-        verb, query = verb_of(route, request.method), query_of(request.query)
+        verb, query = verb_of(route, request.method), self._gates.read(query_of(request.query))
         if "timeout" in query:
             _check_timeout(query)
         if route.name in _NO_NAMES or "%" in route.name:
@@ -172,7 +176,7 @@ class Verbs:
 
     def _list(self, route: Route, query: Query, form: Form) -> HTTPResponse:
         options = ListOptions.parse(query)
-        selection = Selection(route.kind, route.namespace, options.labels, options.fields)
+        selection = Selection.of(route.kind, route.namespace, options)
         return _listed(page_of(self._storage, route.kind.resource, selection, options), form)
 
     def _watch(self, route: Route, query: Query, wanted: _Wanted, on_ready: Callable[[], None] | None) -> Watch:
@@ -257,4 +261,4 @@ def _single(route: Route, form: Form, raw: bytes) -> bytes:
 
 
 def _listed(page: Page, form: Form, warnings: Sequence[str] = ()) -> HTTPResponse:
-    return whole_answer(200, form, form.list(page.items, page.version, page.token, page.remaining), warnings)
+    return whole_answer(200, form, form.list(*page), warnings)

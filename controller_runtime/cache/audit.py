@@ -195,7 +195,7 @@ class CacheAudit:
 
     Args:
         host: Its clock and randomness.
-        informers: The caches, those that are made later among them.
+        informers: The caches, those that are made later among them. Those of a share are not audited.
         source_of: Returns what lists the metadata of a cache's collection.
         every: Seconds between two pages, of all caches together.
         most_objects: Caches with more objects are left out; None audits each.
@@ -234,7 +234,11 @@ class CacheAudit:
             audit.forget()
 
     def _follow(self) -> None:
-        present = {id(informer): informer for informer in self._informers if self._is_audited(informer)}
+        present = {
+            id(informer): informer
+            for informer in self._informers
+            if informer.portion is None and self._is_audited(informer)
+        }
         for gone in [key for key in self._audits if key not in present]:
             self._audits.pop(gone).forget()
         for key, informer in present.items():

@@ -81,6 +81,11 @@ class Delivery:
             handler_has_synced()
         self.synced.set()
 
+    def drop(self, drop: Callable[[], None]) -> None:
+        """Have the store drop objects, by a function of it, while no change is being applied; no handler is told."""
+        with self._lock:
+            drop()
+
     def wait_for_handlers(self) -> None:
         """Wait until the handlers have been called for every change that the store shows at this moment."""
         with self._lock:

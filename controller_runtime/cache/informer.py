@@ -9,6 +9,7 @@ import attrs
 
 from controller_runtime.cache.audit_tally import AuditTally
 from controller_runtime.cache.delivery import Delivery, Handler
+from controller_runtime.cache.divided import DividedStore
 from controller_runtime.cache.index import IndexFunction
 from controller_runtime.cache.latch import Latch
 from controller_runtime.cache.options import CacheOptions
@@ -68,6 +69,7 @@ class Informer:
         resource: The resource of the collection.
         store: The local copy.
         reflector: Fills the store; public for its state and counters.
+        portion: The share of the objects that the store keeps; None for all.
         audit: What a `CacheAudit` has found; the thread of that audit alone writes to it.
 
     Threads: any, for every method; `run` once, on a thread of its own.
@@ -82,12 +84,19 @@ class Informer:
     ) -> None:
         self.collection = listwatch.collection
         self.resource = listwatch.collection.resource
-        self.store = Store(host, f"store of {listwatch}")
+        portion = options.portion if options is not None else None
+        label = f"store of {listwatch}"
+        self.store = Store(host, label) if portion is None else DividedStore(host, label, portion)
         self._host = host
         self._name = str(listwatch)
         self._delivery = Delivery(host, self.store, str(listwatch), peers)
         self.reflector = Reflector(host, listwatch, self._delivery, options)
         self.store.liveness = self.reflector.liveness
+        self.portion = portion
+        if portion is not None and isinstance(self.store, DividedStore):
+            drop = self.store.drop_others
+            portion.on_narrowed = lambda: self._delivery.drop(drop)
+            portion.on_widened = self.reflector.relist
         self.audit = AuditTally()
         # Guards the two fields below.
         self._lock = host.lock(f"informer of {listwatch}")
@@ -182,6 +191,11 @@ class Informer:
         # waiter wakes up and asks for the reason.
         stop.on_set(self._delivery.synced.give_up)
         self.reflector.run(stop)
+
+    def leave_share(self) -> None:
+        """Have nobody wait for this informer to fill its share: nobody uses it any more."""
+        if self.portion is not None:
+            self.portion.share.drop(self.portion)
 
     def join_until(self, deadline: float | None) -> list[Thread]:
         """Wait for the subscriptions' threads; return those that still run at `deadline`, in monotonic seconds."""

@@ -14,6 +14,7 @@ from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.scope import CacheScope, Scopes, without_covered
+from controller_runtime.cache.share import Share
 from controller_runtime.cache.shared_informer import Key, Shared
 from controller_runtime.cache.transforms import MANAGED_FIELDS, Transform, removes
 from controller_runtime.cache.union import Peers
@@ -55,6 +56,8 @@ class Informers:
         # Guards everything below.
         self._lock = host.lock("informers")
         self._transforms = {resource_of(kind): transform for kind, transform in transforms.items()}
+        self._shares: dict[Resource[Any], Share] = {}
+        self._whole: set[Collection] = set()  # of divided kinds
         self._scope = CacheScope()
         self._scopes: dict[Resource[Any], CacheScope] = {}
         self._peers: dict[Resource[Any], Peers] = {}
@@ -74,6 +77,19 @@ class Informers:
             if any(key.collection.resource == known for key in self._shared):
                 raise UsageError(f"{known} are cached already: set their transform before the first use")
             self._transforms[known] = transform
+
+    def divide(self, resource: Kind[Any], share: Share) -> None:
+        """Keep only a share of the objects of a resource in its caches.
+
+        Raises:
+            UsageError: The resource is cached already, or has another share.
+        """
+        known = resource_of(resource)
+        with self._lock:
+            collections = (key.collection for key in self._shared if key.collection not in self._whole)
+            if known in self._shares or any(collection.resource == known for collection in collections):
+                raise UsageError(f"{known} are cached already: divide their caches once, before the first use")
+            self._shares[known] = share
 
     def scope(self, all_kinds: CacheScope, kinds: Mapping[Kind[Any], CacheScope] = MappingProxyType({})) -> None:
         """Set what caches hold of all kinds and of single ones, where their readers do not say it; see `CacheScope`.
@@ -109,7 +125,9 @@ class Informers:
         with self._lock:
             return [*dict.fromkeys(key.collection for key in self._shared)]
 
-    def of(self, collection: Collection, *, linger: float = 0.0, any_version: bool = False) -> Informer:
+    def of(
+        self, collection: Collection, *, linger: float = 0.0, any_version: bool = False, whole: bool = False
+    ) -> Informer:
         """Return the informer of a collection and linger, the same one to each caller.
 
         What the collection does not say follows from the scopes of its kind and of all kinds.
@@ -123,6 +141,7 @@ class Informers:
                 are delivered together: a wake-up of the thread costs more than a change.
             any_version: Begin with any state that the server has at hand, as by `CacheOptions.any_version`. Callers
                 that do not ask for it share the informer.
+            whole: Keep all objects, even if the caches of the kind are divided.
 
         Raises:
             ValueError: A selector is malformed, or a namespace was given for a cluster-scoped resource.
@@ -133,6 +152,8 @@ class Informers:
         if others:
             names = ", ".join(each.namespace or "all others" for each in (first, *others))
             raise UsageError(f"{collection.resource} are cached in several namespaces ({names}): name one of them")
+        if whole:
+            self._whole.add(first.normalized())
         return self._of(Key(first.normalized(), linger), any_version)
 
     def each(self, *collections: Collection, any_version: bool = False) -> list[Informer]:
@@ -192,6 +213,7 @@ class Informers:
             if self._stop is not None:
                 self._released.append(shared)
         shared.stop.set()
+        informer.leave_share()
         self._forget_ended()
 
     def start(self, stop: Stop) -> None:
@@ -243,9 +265,12 @@ class Informers:
         transform = self._transforms.get(resource, transform)
         drops = self._options.drop_managed_fields
         drops = removes(transform, MANAGED_FIELDS) if drops is None else drops
+        share = None if key.collection in self._whole else self._shares.get(resource)
+        portion = None if share is None else share.portion()
         source = ListWatch(self._host, self._transport, key.collection, linger=key.linger, drop_managed_fields=drops)
+        source.shards = None if portion is None else lambda: portion.selector
         any_version = any_version or self._options.any_version
-        options = attrs.evolve(self._options, transform=transform, any_version=any_version)
+        options = attrs.evolve(self._options, transform=transform, any_version=any_version, portion=portion)
         informer = Informer(self._host, source, options, self._peers.setdefault(resource, Peers(self._host)))
         return Shared(informer, Stop(self._host, f"stop of {informer}"), any_version)
 

@@ -58,6 +58,11 @@ class Lister(Generic[T]):
         """How often the server's data was restored from a backup; older resourceVersions mean nothing any more."""
         return self._store.resets
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether reads show this replica's share of the objects alone (`Ring.divide`): then absence proves nothing."""
+        return self._store.is_partial
+
     def __len__(self) -> int:
         return len(self._store)
 

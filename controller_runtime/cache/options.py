@@ -6,6 +6,7 @@ from __future__ import annotations
 import attrs
 
 from controller_runtime.cache.patience import Patience
+from controller_runtime.cache.share import Portion
 from controller_runtime.cache.transforms import Transform
 from controller_runtime.client.reachable import ServerReachable
 
@@ -26,6 +27,8 @@ class CacheOptions:
             `transform` removes them, so that the cache has the same objects from every server; False never asks.
         reachable: Tells that the server has answered another client of this process, which shortens the wait after a
             lost connection; None if no other client tells it.
+        portion: The share of the objects that the cache keeps; None for all. Such a cache lists by pages, because a
+            streamed list does not tell whether the server has chosen the objects.
     """
 
     streaming: bool = True
@@ -34,3 +37,4 @@ class CacheOptions:
     transform: Transform | None = None
     drop_managed_fields: bool | None = None
     reachable: ServerReachable | None = None
+    portion: Portion | None = None

@@ -11,6 +11,7 @@ most recent state only when the server has refused a resourceVersion.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Protocol
 
 from controller_runtime.api.objects import Cached, PlainKey
@@ -22,7 +23,7 @@ from controller_runtime.cache.recovery import Failure, classify, recovery
 from controller_runtime.cache.state import TRANSITIONS, Listing, Receiving, Resuming, State, Streaming, Watching
 from controller_runtime.cache.streamed import StreamedList
 from controller_runtime.cache.transforms import transformed
-from controller_runtime.client.decoding import EventType, Undecodable, WatchEvent
+from controller_runtime.client.decoding import EventType, Page, Undecodable, WatchEvent
 from controller_runtime.client.listwatch import ANY_VERSION, MOST_RECENT, ListWatch, WatchStream
 from controller_runtime.client.reachable import ServerReachable
 from controller_runtime.core.errors import ControllerRuntimeError, DecodeError, Expired, StreamIdle
@@ -79,7 +80,8 @@ class Reflector:
         self._host = host
         self._source = source
         self._sink = sink
-        self._streaming = options.streaming
+        self._portion = options.portion
+        self._streaming = options.streaming and options.portion is None
         self._first_version = ANY_VERSION if options.any_version else MOST_RECENT
         self._transform = options.transform
         self.patience = options.patience
@@ -94,11 +96,10 @@ class Reflector:
         self._relist_because = ""
         self._open: WatchStream | None = None
 
-    def relist(self, why: str) -> None:
-        """List the most recent state anew, in place of the watch that is open or comes next. Threads: any."""
-        self._relist_because = why
-        stream = self._open
-        if stream is not None:
+    def relist(self, why: str = "") -> None:
+        """List anew in place of the watch that is open or comes next; without a reason, what the portion lacks."""
+        self._relist_because = why or self._relist_because
+        if (stream := self._open) is not None:
             stream.close()
 
     def run(self, stop: Stop) -> None:
@@ -129,7 +130,7 @@ class Reflector:
         self._pace.list_begins(self._host.monotonic())
         objects: dict[PlainKey, Cached] = {}
         version = ""
-        for page in self._source.pages(self._version_to_ask(), bounds=self.patience.lists, pause=stop.wait):
+        for page in self._pages(stop):
             if stop.is_set():
                 return
             version = version or page.version
@@ -139,6 +140,14 @@ class Reflector:
                 else:
                     objects[found.plain_key] = self._sink.reuse_equal(found)
         self._complete(objects, version)
+
+    def _pages(self, stop: Stop) -> Iterator[Page]:
+        version = self._version_to_ask()
+        pages = partial(self._source.pages, version, bounds=self.patience.lists, pause=stop.wait)
+        return pages() if self._portion is None else self._portion.pages(partial(self._source.list, version), pages)
+
+    def _must_list(self) -> bool:
+        return bool(self._relist_because) or (self._portion is not None and self._portion.lacks_slots)
 
     def _stream(self, stop: Stop, *, initial: bool) -> None:
         """Open a watch, which begins with a streamed list if `initial`, and read the watch to its end."""
@@ -155,7 +164,7 @@ class Reflector:
             self._opened()
             try:
                 while (
-                    not self._relist_because
+                    not self._must_list()
                     and (events := stream.read(self._deadline(began + timeout + SLACK))) is not None
                 ):
                     self._take(events)
@@ -167,6 +176,9 @@ class Reflector:
         if isinstance(self.state, Watching) and (why := self._relist_because):
             self._relist_because = ""
             raise Expired(f"{self._source}: {why}", code=410)
+        if isinstance(self.state, Watching) and self._must_list():
+            self._enter(Listing())
+            return
         ended = self._host.monotonic()
         if not isinstance(self.state, Watching):
             raise ControllerRuntimeError(f"{self._source}: the streamed list ended before it was complete")
@@ -231,6 +243,8 @@ class Reflector:
         self._enter(Watching(now, is_retry=False) if isinstance(self.state, Receiving) else Resuming())
         self.liveness.last_error = ""
         self._sink.replace(objects, version)
+        if self._portion is not None:
+            self._portion.completed()
 
     def _recover(self, error: ControllerRuntimeError) -> float:
         """Enter the state that follows from a failure, and return the seconds to wait before going on."""
@@ -263,6 +277,8 @@ class Reflector:
     def _prepared(self, event: WatchEvent | Undecodable) -> WatchEvent | Undecodable:
         # A deletion is not transformed: the store looks at its key alone.
         if isinstance(event, Undecodable) or event.cached is None or event.type is EventType.DELETED:
+            return event
+        if self._portion is not None and not self._portion.keeps(event.cached):  # the sink drops it
             return event
         found = self._transformed(event.cached)
         return found if isinstance(found, Undecodable) else event._replace(cached=found)

@@ -93,6 +93,11 @@ class Store:
         """How often the server's data was restored from a backup; older resourceVersions mean nothing any more."""
         return self._resets
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether the store has a share of the collection alone."""
+        return False
+
     def __len__(self) -> int:
         return len(self._objects)
 

@@ -24,6 +24,10 @@ class Readable(Protocol):
     def resets(self) -> int:
         """How often the server's data was restored from a backup."""
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether only a share of the objects is here."""
+
     def __len__(self) -> int: ...
 
     def get(self, key: ObjectKey) -> Cached | None:
@@ -80,6 +84,11 @@ class Union:
     def resets(self) -> int:
         """How often the server's data was restored from a backup, as the stores have counted it together."""
         return sum(store.resets for store in self._stores)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether any store has only a share of its objects."""
+        return any(store.is_partial for store in self._stores)
 
     def __len__(self) -> int:
         return len(self._found(store.list() for store in self._stores))

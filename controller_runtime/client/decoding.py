@@ -65,17 +65,24 @@ class Page(NamedTuple):
         undecodable: The objects that cannot be read.
         version: The resourceVersion of the whole list; the same on each of its pages.
         continue_token: Asks for the next page; empty on the last one.
+        shards: The shard selector by which the server says that it has chosen the objects; empty if it does not say it.
     """
 
     items: list[Cached]
     undecodable: list[Undecodable]
     version: str
     continue_token: str
+    shards: str = ""
+
+
+class _ShardInfo(msgspec.Struct, gc=False):
+    selector: str = ""
 
 
 class _ListMeta(msgspec.Struct, gc=False, rename="camel"):
     resource_version: str = ""
     continue_token: str | None = msgspec.field(default=None, name="continue")
+    shard_info: _ShardInfo | None = None
 
 
 class _List(msgspec.Struct, gc=False, rename="camel"):
@@ -208,7 +215,9 @@ class Decoding:
             )
         if not found.metadata.resource_version:
             raise DecodeError(f"{self._resource}: the answer has no resourceVersion")
-        page = Page([], [], found.metadata.resource_version, found.metadata.continue_token or "")
+        shard = found.metadata.shard_info
+        token = found.metadata.continue_token or ""
+        page = Page([], [], found.metadata.resource_version, token, "" if shard is None else shard.selector)
         for raw in found.items or ():
             try:
                 page.items.append(self._item(raw))

@@ -102,6 +102,7 @@ class ListWatch:
 
     Attributes:
         collection: As given.
+        shards: Returns the `shardSelector` of each request, which other servers ignore; None for none.
 
     Raises:
         ValueError: A namespace was given for a cluster-scoped resource.
@@ -122,6 +123,7 @@ class ListWatch:
         warnings: Warnings | None = None,
     ) -> None:
         self.collection = collection
+        self.shards: Callable[[], str] | None = None
         self._host = host
         self._transport = transport
         self._path = collection.path
@@ -163,7 +165,7 @@ class ListWatch:
             if seconds > 0.0 and (left := began + seconds - self._host.monotonic()) > 0.0:
                 (pause or Stop(self._host, f"pages of {self}").wait)(left)
 
-    def list(self, version: str = "", *, continue_token: str = "", exact: bool = False) -> Page:
+    def list(self, version: str = "", *, continue_token: str = "", exact: bool = False, most: int = 0) -> Page:
         """Return one page.
 
         Args:
@@ -171,6 +173,7 @@ class ListWatch:
                 Ignored with a `continue_token`, which includes a version.
             continue_token: That of the page before; empty for the first page.
             exact: Ask for `version` exactly, which the server may have forgotten.
+            most: The most objects on the page; 0 for the usual size.
 
         Raises:
             Expired: The server has forgotten the version; the error may have a token to go on with at a newer one.
@@ -179,7 +182,7 @@ class ListWatch:
             ConnectionLost: No whole answer came in time.
             DecodeError: The answer is not a list of this kind, but a Table, for example.
         """
-        query = [("limit", str(self._page_size))]
+        query = [("limit", str(most or self._page_size))]
         if continue_token:
             query.append(("continue", continue_token))
         elif version:
@@ -227,6 +230,8 @@ class ListWatch:
     def _request(self, query: Iterable[tuple[str, str]], of: str = "") -> HTTPRequest:
         selectors = {"labelSelector": self.collection.label_selector, "fieldSelector": self.collection.field_selector}
         chosen = [(name, value) for name, value in selectors.items() if value]
+        if self.shards is not None and (shards := self.shards()):
+            chosen.append(("shardSelector", shards))
         accept = "application/json"
         if self.collection.resource.is_partial:  # no alternative, so that a server which cannot strip objects refuses
             group, _, version = PARTIAL.api_version.partition("/")

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 from controller_runtime.cache.informers import Informers
+from controller_runtime.cache.lister import Lister
 from controller_runtime.controller.arguments import check_controller
+from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.counters import ReconcileCounters
 from controller_runtime.controller.description import Description
 from controller_runtime.controller.history import PastReconcile, Why
@@ -84,6 +86,7 @@ class Controller(Description):
         self.reconcile_timeout = reconcile_timeout
         self._reconciler = reconciler
         self._limiter = limiter
+        self._shareable: Lister[Any] | None = None
         self._fair_by = fair_by
         self.warm_up = warm_up
         self._has_begun = False
@@ -91,6 +94,51 @@ class Controller(Description):
         # that takes a source out of here attaches it (a deque needs no lock for that), so each is attached once.
         self._unattached: deque[Source] = deque()
         self._running: Running | None = None
+
+    def shareable(self, lister: Lister[Any]) -> Self:
+        """Say that a ring may share the work: each reconcile decides about its object alone, and not about the whole.
+
+        With `--ring` the replicas of a program then share it; see `Ring.share`.
+
+        Args:
+            lister: Reads the objects whose keys are the requests.
+
+        Returns:
+            The controller, so that calls can be chained.
+        """
+        self._shareable = lister
+        return self
+
+    @property
+    def shared_objects(self) -> Lister[Any] | None:
+        """The lister that `shareable` was given; None if the controller needs the whole."""
+        return self._shareable
+
+    @property
+    def needs_leader(self) -> bool:
+        """Whether it runs only while this replica leads: not if a ring shares its work."""
+        return not self._is_shared
+
+    def share(self, shared: Callable[[Reconciler], Reconciler], requests: Channel) -> None:
+        """Have a ring share the work; called by `Ring.share`.
+
+        Args:
+            shared: Returns a reconciler for owned requests alone.
+            requests: Brings the requests of slots that come.
+
+        Raises:
+            UsageError: It was started, it is shared, or its reconciler is a coroutine.
+        """
+        if self._has_begun or self._is_shared or isinstance(self._reconciler, AsyncReconciler):
+            raise UsageError(
+                f"controller {self.name} cannot be shared: it runs, is shared, or reconciles by coroutines"
+            )
+        self._reconciler = shared(self._reconciler)
+        self.receive(requests)
+
+    @property
+    def _is_shared(self) -> bool:
+        return isinstance(self._reconciler, Reconciler) and self._reconciler.is_shared
 
     @property
     def reconciles(self) -> int:

@@ -75,6 +75,11 @@ class Reconciler(abc.ABC):
         `ExceptionGroup` is retried unless all its members are terminal.
         """
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether it works for the slots that this replica owns, by `Ring.shared`, and so waits for no leadership."""
+        return False
+
     def metrics(self) -> Iterable[Metric]:
         """Return metrics of the reconciler's own, for the manager's `/metrics`; by default none.
 

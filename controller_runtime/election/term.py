@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextvars
 from collections.abc import Callable
 
 from controller_runtime.api.http import HTTPRequest
@@ -67,6 +68,10 @@ class Term:
         return self._is_over
 
 
+needs_no_leader = contextvars.ContextVar("needs_no_leader", default=False)
+"""True in work of this context that has a limit of its own, so that it may go on while another replica leads."""
+
+
 def leadership_limit(term: Callable[[], Term | None]) -> Limit:
     """Return the limit that keeps a `DeadlineTransport` from sending anything once a leadership is lost.
 
@@ -80,7 +85,7 @@ def leadership_limit(term: Callable[[], Term | None]) -> Limit:
 
     def limit(request: HTTPRequest) -> float | None:
         present = term()
-        if present is None:
+        if present is None or needs_no_leader.get():
             return None
         if present.is_over():
             raise LeadershipLost(

@@ -16,6 +16,7 @@ from controller_runtime.controller.reconciler import Request
 from controller_runtime.controller.unreadable import Trouble
 from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.manager import Manager
+from controller_runtime.manager.ring_metrics import describe_ring
 from controller_runtime.queue.causes import Cause, PlainCause
 from controller_runtime.queue.turns import Turn, TurnState
 
@@ -49,6 +50,7 @@ def describe(manager: Manager) -> dict[str, Any]:
     return {
         "stopping": manager.stopping.is_set(),
         "election": election,
+        "rings": [describe_ring(ring) for ring in manager.rings],
         "controllers": [_controller(controller, now) for controller in manager.controllers],
         "recorders": [_recorder(recorder) for recorder in manager.recorders],
         "informers": [_informer(informer, now) for informer in manager.informers],

@@ -128,8 +128,8 @@ class Lifecycle:
                 log.info("controller warmed up", controller=controller.name, queued=controller.queued)
         if self._elector is not None and not self._elections:
             self._elections.append(spawn(self._host, self._stopping, "leader-election", self._elect))
-        if self._elector is None or self._elector.is_leader():
-            self._start_controllers(self._host.monotonic() + cache_sync_timeout)
+        leads = self._elector is None or self._elector.is_leader()
+        self._start_controllers(self._host.monotonic() + cache_sync_timeout, leads=leads)
 
     def fail(self, error: Exception) -> None:
         """Stop because the thread that calls `start` failed with `error`; if another failed before, log the error."""
@@ -171,8 +171,10 @@ class Lifecycle:
         log.info("runnable started", runnable=runnable.name)
         return thread
 
-    def _start_controllers(self, sync_deadline: float) -> None:
-        controllers, self._waiting = self._waiting, []
+    def _start_controllers(self, sync_deadline: float, *, leads: bool) -> None:
+        """Start the controllers that wait: all if this replica leads, else those that need no leader."""
+        controllers = [each for each in self._waiting if leads or not each.needs_leader]
+        self._waiting = [each for each in self._waiting if each not in controllers]
         for controller in controllers:
             controller.start(self._host, self._informers, self._stopping, sync_deadline, self._observers)
             log.info("controller started", controller=controller.name, workers=controller.workers)

@@ -2,8 +2,8 @@
 """The metrics of one manager, read from its counters when they are scraped.
 
 Names, labels and buckets are those of Go's controller-runtime, so that its dashboards and alerts work. Metrics that
-Go does not have are called `controller_runtime_informer_*`, `_channel_*` or `_events_*`. `docs/operations.md` lists
-all of them.
+Go does not have are called `controller_runtime_informer_*`, `_channel_*`, `_ring_*` or `_events_*`.
+`docs/operations.md` lists all of them.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.exposition import Labels, Row, counter, gauge, histogram, metrics_of
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.registries import Merged
+from controller_runtime.manager.ring_metrics import of_rings
 from controller_runtime.manager.webhook_metrics import of_webhooks
 from controller_runtime.queue.counters import QueueCounters
 
@@ -77,6 +78,7 @@ class _ManagerCollector(Collector):
         yield from _of_requests(self._manager.transport)
         yield from _of_election(self._manager.elector)
         yield from of_webhooks(self._manager)
+        yield from of_rings(self._manager.rings)
         yield from _of_informers([*self._manager.informers], self._manager.host.monotonic())
 
 

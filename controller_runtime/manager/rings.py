@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from controller_runtime.cache.informers import Informers
@@ -11,6 +10,7 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.counting import CountingTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.core.host import Host
+from controller_runtime.core.stop import Stop
 from controller_runtime.manager.lifecycle import Runnable
 from controller_runtime.ring.by import RingBy
 
@@ -28,8 +28,13 @@ class ManagedRings:
     host: Host
     informers: Informers
     transport: CountingTransport
-    rings: Sequence[Ring] = ()
-    """The rings that `ring` made."""
+    stopping: Stop
+    _rings: tuple[Ring, ...] = ()
+
+    @property
+    def controllers(self) -> list[Controller]:
+        """See `Manager.controllers`."""
+        raise NotImplementedError
 
     def add(self, thing: Controller | Runnable) -> None:
         """See `Manager.add`."""
@@ -55,7 +60,28 @@ class ManagedRings:
 
         config = RingConfig(name=name, namespace=namespace, **options)
         # Its client is not bound to a leadership: each replica is a member, whether it leads or not.
-        ring = Ring(self.host, Client(self.host, self.transport), self.informers, config, by)
+        ring = Ring(self.host, Client(self.host, self.transport), self.informers, config, by, self._problem_of_work)
         self.add(ring)
-        self.rings = (*self.rings, ring)
+        self._rings = (*self._rings, ring)
+        self.stopping.on_set(ring.member.wake)
         return ring
+
+    @property
+    def rings(self) -> list[Ring]:
+        """The rings in which this replica takes part."""
+        return [*self._rings]
+
+    def _problem_of_work(self) -> str:
+        """Return in one line why this replica does not do its work, by which it is given no slots of a ring."""
+        from controller_runtime.manager.health import overdue_reconciles, problem_of, stuck_workers
+
+        if self.stopping.is_set():
+            return "the manager stops"
+        for problems in (
+            (problem_of(informer, self.host) for informer in self.informers),
+            overdue_reconciles(self.controllers),
+            stuck_workers(self.controllers),
+        ):
+            if problem := next((problem for problem in problems if problem), ""):
+                return problem
+        return ""

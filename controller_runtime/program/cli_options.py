@@ -12,6 +12,7 @@ import click
 
 from controller_runtime.core.log import configure
 from controller_runtime.manager.endpoints import NOWHERE
+from controller_runtime.ring.by import RingBy
 
 F = Callable[..., Any]
 SECONDS = click.FloatRange(min=0, min_open=True)
@@ -150,12 +151,25 @@ webhook_options = adding(
 )
 """Adds what is served over TLS: webhooks, and metrics beside them."""
 
+ring_options = adding(
+    click.option("--ring", is_flag=True, help="Share the work of controllers that allow it with the other replicas."),
+    click.option(
+        "--ring-by",
+        type=click.Choice([RingBy.NAME.value, RingBy.NAMESPACE.value]),
+        default=RingBy.NAME.value,
+        show_default=True,
+        help="What the replicas share out: single objects, or namespaces.",
+    ),
+)
+"""Adds the options of a ring."""
+
 program_options = adding(
     server_options,
     click.option(
         "-n", "--namespace", metavar="NS", default="", help="Watch this namespace only; cluster-scoped kinds as ever."
     ),
     election_options,
+    ring_options,
     click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Workers of each controller."),
     click.option("--dry-run", is_flag=True, help="Let the server check each write and not do it; log a line for each."),
     click.option(

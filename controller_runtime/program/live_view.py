@@ -110,7 +110,7 @@ def render(title: str, before: Snapshot, now: Snapshot) -> RenderableType:
         parts.append(_kinds(now.kinds))
     if now.leader:
         parts.append(line_of(f"leader  {now.leader}", ""))
-    parts += [line_of(f"{name}  {slots} slots", "") for name, slots in now.rings]
+    parts += [line_of(f"ring    {line}", "") for line in now.ring_lines]
     parts.append(_controllers(before, now))
     parts += [line_of(line, "cyan") for line in now.events]
     return Group(*parts)

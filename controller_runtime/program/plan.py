@@ -12,6 +12,7 @@ from controller_runtime.core.errors import UsageError
 from controller_runtime.election.config import Candidacy, LeaderElectionConfig
 from controller_runtime.manager.endpoints import NOWHERE
 from controller_runtime.program.cluster import Cluster, choose_cluster
+from controller_runtime.ring.by import RingBy
 
 POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 """The file in which Kubernetes tells a pod its namespace."""
@@ -38,6 +39,8 @@ class ProgramOptions:
     emulation_version: str | None = None
     leader_election_id: str | None = None
     leader_election_namespace: str | None = None
+    ring: bool = False
+    ring_by: str = RingBy.NAME.value
     workers: int | None = None
     grace: float | None = None
     duration: float | None = None
@@ -62,16 +65,33 @@ class ProgramOptions:
 
 
 @attrs.frozen
+class RingPlan:
+    """The ring of a program.
+
+    Attributes:
+        name: Its name.
+        namespace: Where its objects are.
+        by: What the replicas share out.
+    """
+
+    name: str
+    namespace: str
+    by: RingBy
+
+
+@attrs.frozen
 class ProgramPlan:
     """Where and how to run.
 
     Attributes:
         cluster: Where to run.
         leader_election: How replicas elect a leader; None runs the controllers without an election.
+        ring: The ring in which replicas share their work; None shares nothing.
     """
 
     cluster: Cluster
     leader_election: LeaderElectionConfig | None
+    ring: RingPlan | None
 
 
 def plan_program(
@@ -97,13 +117,17 @@ def plan_program(
         raise UsageError(
             "--dry-run and --leader-elect exclude each other: a lease that is not written elects no leader"
         )
+    if options.dry_run and options.ring:
+        raise UsageError("--dry-run and --ring exclude each other: a lease that is not written claims nothing")
     if options.dry_run and options.install_crds:
         raise UsageError(
             "--dry-run and --install-crds exclude each other: a kind whose definition is not written is never served"
         )
     if options.plot is not None and not options.plot.absolute().parent.is_dir():
         raise UsageError(f"--plot {options.plot}: there is no folder {options.plot.parent}")
-    return ProgramPlan(cluster, election)
+    namespace = lease_namespace or options.namespace or _pod_namespace()
+    ring = RingPlan(lease_name, namespace, RingBy(options.ring_by)) if options.ring else None
+    return ProgramPlan(cluster, election, ring)
 
 
 def lease_name_of(program: str) -> str:

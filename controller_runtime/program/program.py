@@ -26,6 +26,7 @@ from controller_runtime.program.origin import Origin, ProgramFailed, call_setup
 from controller_runtime.program.plan import ProgramOptions, ProgramPlan, lease_name_of, plan_program
 from controller_runtime.program.reload import POLL, Sources
 from controller_runtime.program.session import GRACE, reach
+from controller_runtime.program.sharing import share_work
 from controller_runtime.program.signals import Signals, handled_signals
 from controller_runtime.program.snapshot import Panel, Snapshot, SnapshotSource
 from controller_runtime.program.switching import short_switches
@@ -180,6 +181,7 @@ class _Process:
                     forget_webhooks(manager, serving)
                 call_setup(setup, manager)
                 choose_definitions(manager, embedded=embedded, asked=self.options.install_crds)
+                share_work(manager, self.plan.ring)
                 choose_webhooks(manager, serving, metrics=self.options.secure_metrics)
         except ControllerRuntimeError:
             manager.transport.close()

@@ -22,8 +22,10 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.page.tables import StatusRow, StatusTable
 from controller_runtime.program.kinds import KindCounter, KindCounts
 
-if TYPE_CHECKING:  # an extra, which the live view alone needs
+if TYPE_CHECKING:  # an extra, which the live view alone needs; and what only some programs have
     from rich.console import RenderableType
+
+    from controller_runtime.ring.ring import Ring
 
 EVENTS_KEPT = 4
 """The number of events that a view shows below its table."""
@@ -113,6 +115,7 @@ class Snapshot:
         events: The last events as lines, oldest first; none where events are not watched.
         panels: The parts that the program adds.
         rings: The rings in which this replica takes part, each with the number of slots that it owns.
+        ring_lines: A line for each of them.
     """
 
     taken_at: float
@@ -122,6 +125,7 @@ class Snapshot:
     events: tuple[str, ...] = ()
     panels: tuple[Panel, ...] = ()
     rings: tuple[tuple[str, int], ...] = ()
+    ring_lines: tuple[str, ...] = ()
 
 
 def errors_of(controller: Controller) -> int:
@@ -169,6 +173,7 @@ class SnapshotSource:
             tuple(self._events.lines()),
             self._panels,
             tuple((ring.name, ring.ownership.owned.bit_count()) for ring in manager.rings),
+            tuple(_ring_line(ring) for ring in manager.rings),
         )
 
     def tables(self) -> list[StatusTable]:
@@ -197,6 +202,16 @@ class SnapshotSource:
             if informer not in self._kinds:
                 self._kinds[informer] = counter = KindCounter(self._manager.host, _name_of(informer))
                 informer.add_handler(counter.observe)
+
+
+def _ring_line(ring: Ring) -> str:
+    """Return how many slots each living member of a ring claims, this replica first."""
+    counts = ring.member.status.counts()
+    own = ring.member.identity
+    others = [f"{name} {slots}" for name, slots in sorted(counts.members.items()) if name != own]
+    missing = [f"no member {counts.unclaimed}"] if counts.unclaimed else []
+    shares = ", ".join([f"this replica {ring.ownership.owned.bit_count()}", *others, *missing])
+    return f"{ring.config.name}, epoch {ring.member.epoch}, slots: {shares}"
 
 
 def _name_of(informer: Informer) -> str:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from controller_runtime.ring.slots import SLOTS, fnv1a64, splitmix64
+from controller_runtime.api.shards import fnv1a64
+from controller_runtime.ring.slots import SLOTS, splitmix64
 
 NOBODY = ""
 """Stands for the owner of a slot that no member owns."""

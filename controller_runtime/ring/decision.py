@@ -11,6 +11,10 @@ from controller_runtime.ring.assignment import NOBODY, assigned
 from controller_runtime.ring.records import Assignment, Claim
 from controller_runtime.ring.slots import SLOTS, set_of, slots_in
 
+LONG_DEAD = 10
+"""Durations of a lease after which a silent member's lease is deleted. A member that wakes up later begins anew; until
+then its lease tells people that it existed."""
+
 
 @attrs.frozen
 class Sighting:
@@ -57,6 +61,7 @@ class Membership:
         draining: The slots of its claim that it takes no work for any more.
         drained: Those of them that have no work in hand.
         prepared: The slots whose objects are in its caches.
+        works: Whether it does its work; else it is given no slots, as long as others are there.
     """
 
     identity: str
@@ -65,6 +70,7 @@ class Membership:
     draining: int = 0
     drained: int = 0
     prepared: int = (1 << SLOTS) - 1
+    works: bool = True
 
 
 @attrs.frozen
@@ -106,7 +112,7 @@ def next_step(me: Membership, ring: Assignment | None, others: Iterable[Sighting
         me.claim,
         epoch=me.claim.epoch if ring is None else ring.epoch,
         slots=held | take,
-        is_ready=now >= me.ready_at and not me.claim.is_leaving,
+        is_ready=now >= me.ready_at and me.works and not me.claim.is_leaving,
     )
     return Step(
         claim,
@@ -159,6 +165,15 @@ def next_assignment(ring: Assignment | None, members: Sequence[Sighting], now: f
     if ring is not None and owners == ring.owners:
         return None
     return before.followed_by(owners)
+
+
+def long_dead(ring: Assignment | None, others: Iterable[Sighting], now: float) -> Sighting | None:
+    """Return a member whose lease can be deleted: silent for `LONG_DEAD` of its durations, and without slots."""
+    owners = set(ring.owners) if ring is not None else set()
+    for other in others:
+        if now >= other.seen_at + LONG_DEAD * other.duration and other.member not in owners:
+            return other
+    return None
 
 
 def _lives(member: Sighting, now: float) -> bool:

@@ -27,11 +27,20 @@ from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop
 from controller_runtime.election.term import Term
 from controller_runtime.ring.config import RingConfig
-from controller_runtime.ring.decision import Membership, Sighting, is_older, next_assignment, next_step, publishes
+from controller_runtime.ring.decision import (
+    Membership,
+    Sighting,
+    is_older,
+    long_dead,
+    next_assignment,
+    next_step,
+    publishes,
+)
 from controller_runtime.ring.objects import Attempt, PublishedRing, RingObjects
 from controller_runtime.ring.ownership import Ownership
 from controller_runtime.ring.records import Claim
 from controller_runtime.ring.slots import count
+from controller_runtime.ring.status import GIVEN, LOST, TAKEN, RingStatus
 
 log = get_logger(__name__)
 
@@ -50,6 +59,10 @@ def _all_prepared(slots: int) -> int:
     return slots
 
 
+def _no_problem() -> str:
+    return ""
+
+
 class RingMember:
     """Takes part in a ring, from `run` until its stop, and gives its slots back at the end.
 
@@ -64,12 +77,15 @@ class RingMember:
         on_take: Called with slots that the member owns from now on: all their objects want a reconcile.
         prepare: Called with the slots that the member has or will have; returns those of them whose objects are in its
             caches. A slot is owned only after that.
+        problem: Returns in one line why this replica does not do its work; empty if it does. Until then its slots are
+            given to other members.
 
     Attributes:
         name: The member's name among the members of a manager.
         identity: The identity under which it takes part, the name of its lease.
         last_error: Why the last turn failed; empty if it succeeded.
         epoch: The epoch of the assignment that it follows.
+        status: What it has seen and done.
 
     Threads: `run` on one, which also makes the callbacks; `wake` and the attributes from any.
     """
@@ -83,6 +99,7 @@ class RingMember:
         *,
         on_take: OnSlots = _ignore,
         prepare: Callable[[int], int] = _all_prepared,
+        problem: Callable[[], str] = _no_problem,
     ) -> None:
         config = config.named_by(host)
         self.name = f"ring/{config.name}"
@@ -90,7 +107,8 @@ class RingMember:
         self.last_error = ""
         self._host, self._config, self._ownership = host, config, ownership
         self._objects = RingObjects(host, client, config)
-        self._on_take, self._prepare = on_take, prepare
+        self._on_take, self._prepare, self._problem = on_take, prepare, problem
+        self.status = RingStatus(host, self.identity, config.renew_deadline)
         # Guards the field below; `run` waits on it.
         self._condition = host.condition(self.name)
         self._is_woken = False
@@ -146,6 +164,7 @@ class RingMember:
         if self._claim.is_leaving and not self._claim.slots:
             self._objects.delete_lease(self._deadline())
             return True
+        self.status.looked(self._claim, self._others.values(), now)
         self._publish(ring, now)
         return False
 
@@ -166,7 +185,8 @@ class RingMember:
 
     def _me(self, prepared: int) -> Membership:
         drained = self._ownership.drained(self._draining)
-        return Membership(self.identity, self._claim, self._ready_at, self._draining, drained, prepared)
+        works = not self._problem()
+        return Membership(self.identity, self._claim, self._ready_at, self._draining, drained, prepared, works)
 
     def _write(self, claim: Claim) -> None:
         sent_at = self._host.monotonic()
@@ -186,9 +206,11 @@ class RingMember:
             self._rejoin("its renewal was answered too late")
             return
         new = attempt.claim.slots & ~self._claim.slots
+        self.status.changed(GIVEN, self._claim.slots & ~attempt.claim.slots)
         self._claim = attempt.claim
         self._draining &= attempt.claim.slots
         self._renew_at = attempt.sent_at + self._config.retry_period
+        self.status.changed(TAKEN, new)
         self._take(new)
 
     def _take(self, slots: int) -> None:
@@ -217,6 +239,7 @@ class RingMember:
         """Own nothing from now on, and become a new member."""
         log.warning("the membership in a ring is over", ring=self._config.name, member=self.identity, reason=why)
         self._ownership.end_all(why)
+        self.status.changed(LOST, self._claim.slots)
         self._claim = Claim(weight=self._config.weight, is_leaving=self._claim.is_leaving)
         self._draining, self._ring_uid, self._is_new = 0, "", True
         self._ready_at = math.inf
@@ -236,6 +259,9 @@ class RingMember:
             return
         following = next_assignment(ring.assignment, [*members.values()], now)
         if following is None:
+            if (dead := long_dead(ring.assignment, self._others.values(), now)) is not None:
+                log.info("deletes the lease of a dead member", ring=self._config.name, member=dead.member)
+                self._objects.delete_dead(dead, self._deadline())
             return
         try:
             self._objects.publish(ring, following, self._deadline())
@@ -255,9 +281,10 @@ class RingMember:
         return self._config.retry_period * self._host.random.uniform(0.8, 1.0)
 
     def _next_turn(self) -> float:
-        """Return when the next turn begins: after a period, when a claim of another ends, soon while work ends."""
+        """Return when the next turn begins: after a period, when we are ready, when another's claim ends, or soon."""
         now = self._host.monotonic()
         at = now + (SOON if self._draining else self._pause())
+        at = min(at, self._ready_at) if self._ready_at > now else at
         return min([at, *(other.expires_at for other in self._others.values() if other.expires_at > now)])
 
     def _wait(self, until: float) -> None:

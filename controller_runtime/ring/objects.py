@@ -17,7 +17,7 @@ from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.objects import ObjectKey, microtime
 from controller_runtime.api.resources import LEASES
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import NotFound
+from controller_runtime.core.errors import Conflict, NotFound
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.ring.config import RingConfig
@@ -152,6 +152,13 @@ class RingObjects:
         """Delete our lease, which claims nothing any more."""
         with contextlib.suppress(NotFound):
             self._client.until(deadline).delete(LEASES, self._own)
+
+    def delete_dead(self, member: Sighting, deadline: float) -> None:
+        """Delete the lease of a member that died, unless it has changed since it was read."""
+        uid, version, _ = member.version.split("/", 2)
+        with contextlib.suppress(NotFound, Conflict):
+            key = ObjectKey(member.member, self._config.namespace)
+            self._client.until(deadline).delete(LEASES, key, uid=uid, resource_version=version)
 
     def publish(self, ring: PublishedRing, assignment: Assignment, deadline: float) -> None:
         """Write an assignment over the one that was read.

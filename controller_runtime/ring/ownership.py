@@ -12,7 +12,7 @@ from controller_runtime.client.deadlines import DeadlineTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.core.errors import ConnectionLost, LeadershipLost
 from controller_runtime.core.host import Host
-from controller_runtime.election.term import Term
+from controller_runtime.election.term import Term, needs_no_leader
 from controller_runtime.ring.slots import set_of
 
 _turn: contextvars.ContextVar[Turn | None] = contextvars.ContextVar("ring turn", default=None)
@@ -27,7 +27,7 @@ class Turn:
         unsure_until: Monotonic seconds until which a write of the work, whose answer was lost, keeps the slot ours.
     """
 
-    __slots__ = ("_ownership", "_token", "slot", "term", "unsure_until")
+    __slots__ = ("_ownership", "_token", "_unled", "slot", "term", "unsure_until")
 
     def __init__(self, ownership: Ownership, slot: int, term: Term) -> None:
         self._ownership = ownership
@@ -37,10 +37,12 @@ class Turn:
 
     def __enter__(self) -> None:
         self._token = _turn.set(self)
+        self._unled = needs_no_leader.set(True)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        needs_no_leader.reset(self._unled)
         _turn.reset(self._token)
         self._ownership.end(self)
 

@@ -3,27 +3,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import reduce
 from typing import Any
 
 import msgspec
 
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.resources import LEASES
+from controller_runtime.api.resources import LEASES, Kind, Resource, resource_of
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
+from controller_runtime.cache.share import Division, Share
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.controller.channel import Channel
-from controller_runtime.controller.reconciler import Reconciler, Request, Result
+from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.reconciler import Reconciler, Request
+from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.config import RingConfig
+from controller_runtime.ring.divided import DividedKind
+from controller_runtime.ring.division import OwnersSlots, OwnSlots, slot_of_key
 from controller_runtime.ring.member import RingMember
 from controller_runtime.ring.ownership import Ownership
 from controller_runtime.ring.records import CLAIM, RING_LABEL, annotations_of
-from controller_runtime.ring.slots import slot_of_name
+from controller_runtime.ring.shared import SharedReconciler
+from controller_runtime.ring.slots import ALL, slot_of_uid
 
 _HELD_BACK = 1_000_000
 """Requests of slots that come before their controller has started, at most."""
@@ -40,45 +48,112 @@ class Ring:
         informers: The manager's caches.
         config: The ring.
         by: What decides to which slot a request belongs.
+        problem: Returns in one line why this replica does not do its work; see `RingMember`.
 
     Attributes:
         name: The name of its runnable, `ring/` and the ring's name.
+        config: As given.
+        problem: As given.
         member: Takes part in the ring for this replica.
         ownership: What this replica owns.
 
     Threads: any; `run` one of its own.
     """
 
-    def __init__(self, host: Host, client: Client, informers: Informers, config: RingConfig, by: RingBy) -> None:
-        self._host, self._by = host, by
+    def __init__(
+        self,
+        host: Host,
+        client: Client,
+        informers: Informers,
+        config: RingConfig,
+        by: RingBy,
+        problem: Callable[[], str],
+    ) -> None:
+        self._host, self._client, self._informers, self._by = host, client, informers, by
+        self.config, self.problem = config, problem
+        self._divided: dict[Resource[Any], DividedKind] = {}
+        self._shares: list[Share] = []
         self._channels: list[tuple[Lister[Any], Channel]] = []
         self.ownership = Ownership(host)
-        self.member = RingMember(host, client, config, self.ownership, on_take=self._request)
+        self.member = RingMember(
+            *(host, client, config, self.ownership), on_take=self._request, prepare=self._prepare, problem=problem
+        )
         self.name = self.member.name
         label, name = f"{RING_LABEL}={config.name}", f"metadata.name={config.name}"
         for collection in (
             Collection(LEASES, config.namespace, label_selector=label),
             Collection(CONFIG_MAPS, config.namespace, field_selector=name),
         ):
-            informers.of(collection).add_handler(self._wake)
+            informers.of(collection, whole=True).add_handler(self._wake)
 
-    def slot_of(self, request: Request) -> int:
-        """Return the slot of a request."""
-        if self._by is RingBy.NAMESPACE:
-            return slot_of_name(request.namespace or request.name)
-        return slot_of_name(f"{request.namespace}/{request.name}")
+    def divide(self, kind: Kind[Any], *, children: Iterable[Kind[Any]] = ()) -> None:
+        """Keep in the caches of a kind the objects of this replica's slots alone; call it before their first use.
+
+        Caches have the objects of a slot before this replica owns it, and until its work for it has ended. So listers
+        of these kinds are partial: an object that is not there may be another replica's. In a ring by uid, a server
+        with the feature `ShardedListAndWatch` sends each replica its share of the kind; others send all objects, and
+        the cache drops those of others before it decodes their bodies.
+
+        Args:
+            kind: The kind whose keys are the requests of shared reconcilers.
+            children: Kinds whose objects such an object controls: kept with their controller. An object that none
+                controls is in no cache.
+
+        Raises:
+            UsageError: One of the kinds is cached already.
+        """
+        resource = resource_of(kind)
+        own = self._share(OwnSlots(self._by))
+        self._divided[resource] = DividedKind(self._host, self._client, self._informers, resource, own)
+        for child in children:
+            self._informers.divide(child, self._share(OwnersSlots(self._by, resource)))
+
+    def slot_of(self, request: Request, kind: DividedKind | None = None) -> int | None:
+        """Return the slot of a request; None if no object of its key is known, in a ring by uid.
+
+        Args:
+            request: The request.
+            kind: The kind of its object; needed in a ring by uid that divides several.
+        """
+        if self._by is not RingBy.UID:
+            return slot_of_key(self._by, request.namespace, request.name)
+        uid = (kind or self._kind(None)).uid_of(request)
+        return slot_of_uid(uid) if uid else None
 
     def owns(self, request: Request) -> bool:
         """Return whether this replica owns the slot of a request now."""
-        return self.ownership.owns(self.slot_of(request))
+        slot = self.slot_of(request)
+        return slot is not None and self.ownership.owns(slot)
 
-    def shared(self, reconciler: Reconciler) -> Reconciler:
+    def shared(self, reconciler: Reconciler, kind: Kind[Any] | None = None) -> Reconciler:
         """Return a reconciler that does what the given one does, for requests of owned slots; it passes over others.
 
         The requests of the manager's client that a reconcile sends are refused with `LeadershipLost` once the slot is
         not this replica's any more, and a slot is given to another replica only when its reconciles have ended.
+
+        If the caches of the kind are divided, a reconcile reads its object to its end. In a ring by uid, the server is
+        asked once by name before a reconcile sees that its object is absent: if it exists, it is another object, and
+        the reconcile is left out.
+
+        Args:
+            reconciler: Does the work.
+            kind: The kind of its requests; None is the only one that the ring divides, if there is one.
+
+        Raises:
+            UsageError: The ring is by uid and does not divide the kind.
         """
-        return _Shared(self, reconciler)
+        divided = self._kind(kind) if self._by is RingBy.UID or self._divided else None
+        return SharedReconciler(self, reconciler, divided, asks=self._by is RingBy.UID)
+
+    def share(self, controller: Controller) -> None:
+        """Share the work of a controller that says that it is `shareable`.
+
+        Raises:
+            UsageError: It does not say so, was started, is shared already, or reconciles by coroutines.
+        """
+        if controller.shared_objects is None:
+            raise UsageError(f"controller {controller.name} does not say that it is shareable: call its `shareable`")
+        controller.share(self.shared, self.requests(controller.shared_objects))
 
     def requests(self, lister: Lister[Any]) -> Channel:
         """Return a channel for `Controller.receive`, with a request for each object of each slot that comes.
@@ -96,9 +171,29 @@ class Ring:
 
     def _request(self, slots: int) -> None:
         for lister, channel in self._channels:
+            kind = self._divided.get(lister.resource)
             for key in lister.keys():  # noqa: SIM118  a lister is no dict
-                if slots >> self.slot_of(key) & 1:
+                slot = self.slot_of(key, kind)
+                if slot is not None and slots >> slot & 1:
                     channel.push(key, cause="slot owned")
+
+    def _prepare(self, slots: int) -> int:
+        return reduce(lambda prepared, share: prepared & share.want(slots), self._shares, ALL)
+
+    def _share(self, division: Division) -> Share:
+        share = Share(self._host, division, lambda: self.member.wake())
+        self._shares.append(share)
+        return share
+
+    def _kind(self, kind: Kind[Any] | None) -> DividedKind:
+        if kind is None and len(self._divided) == 1:
+            return next(iter(self._divided.values()))
+        found = None if kind is None else self._divided.get(resource_of(kind))
+        if found is None:
+            raise UsageError(
+                f"{self.name} cannot tell whose uid a request means: call its `divide` with the kind first"
+            )
+        return found
 
     def _wake(self, delta: Delta) -> None:
         """Have the member look at once if a claim or the assignment has changed, and not at each renewal."""
@@ -109,17 +204,3 @@ class Ring:
 def _content(raw: bytes) -> object:
     found: dict[str, Any] = msgspec.json.decode(raw)
     return annotations_of(found).get(CLAIM), found.get("data")
-
-
-class _Shared(Reconciler):
-    """Reconciles the requests of owned slots."""
-
-    def __init__(self, ring: Ring, inner: Reconciler) -> None:
-        self._ring, self._inner = ring, inner
-
-    def reconcile(self, request: Request) -> Result:
-        turn = self._ring.ownership.turn(self._ring.slot_of(request))
-        if turn is None:  # its owner has the same change in its own cache
-            return Result()
-        with turn:
-            return self._inner.reconcile(request)

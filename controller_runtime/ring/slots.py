@@ -5,21 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from controller_runtime.api.shards import fnv1a64
+
 SLOTS = 256
 """The number of slots of every ring. It is part of the protocol, and never changes."""
 ALL = (1 << SLOTS) - 1
 """The set of all slots."""
 
-_FNV_OFFSET, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 _WORD = (1 << 64) - 1
-
-
-def fnv1a64(text: str) -> int:
-    """Return the FNV-1a hash of a text's UTF-8, of 64 bits: the one by which an API server shards lists by uid."""
-    value = _FNV_OFFSET
-    for byte in text.encode():
-        value = ((value ^ byte) * _FNV_PRIME) & _WORD
-    return value
 
 
 def splitmix64(value: int) -> int:

@@ -37,6 +37,18 @@ NEVER_IN_ALL: frozenset[str] = frozenset({"lease-candidate-election", "lease-can
 """Controllers that `*` always leaves out, because API servers run them; they run only if they are named."""
 
 
+NEEDS_THE_WHOLE: Mapping[str, str] = MappingProxyType(
+    {
+        "node-lifecycle": "how many nodes of a zone are silent decides about each of them",
+        "taint-eviction": "the pods of one node share a bound of workers",
+        "lease-candidate-election": "all candidates of a lease are compared",
+        "apiserver-lease-gc": "it is idle nearly always, so there is nothing to share",
+        "lease-candidate-gc": "it is idle nearly always, so there is nothing to share",
+    }
+)
+"""Why `--ring` shares the work of a controller with no other replica."""
+
+
 def select_controllers(asked: str, *, embedded: bool) -> list[str]:
     """Return the names that `asked` selects, each once, in the order given.
 

@@ -88,7 +88,21 @@ def plan(options: RunOptions, *, in_cluster: bool) -> Plan:
     names = catalog.select_controllers("*" if options.controllers is None else options.controllers, embedded=embedded)
     if options.coordinated and ELECTION in names:
         raise UsageError(f"{ELECTION} cannot elect its own leader: run it with --leader-elect, without --coordinated")
-    return Plan(where.cluster, where.leader_election, names, _lifecycle(options, names))
+    _check_ring(options, names)
+    return Plan(where.cluster, where.leader_election, where.ring, names, _lifecycle(options, names))
+
+
+def _check_ring(options: RunOptions, names: list[str]) -> None:
+    """Refuse a ring that would share nothing, or in which a controller that needs the whole would run twice.
+
+    Raises:
+        UsageError: It would.
+    """
+    whole = [name for name in names if name in catalog.NEEDS_THE_WHOLE]
+    if options.ring and whole and (len(whole) == len(names) or not options.leader_elect):
+        why = f"{whole[0]} needs the whole: {catalog.NEEDS_THE_WHOLE[whole[0]]}"
+        cure = "run it with --leader-elect alone" if len(whole) == len(names) else "add --leader-elect for it"
+        raise UsageError(f"--ring cannot share {', '.join(whole)}: {why}; {cure}")
 
 
 def _lifecycle(options: RunOptions, names: list[str]) -> LifecycleConfig:

@@ -28,10 +28,10 @@ _READ: Mapping[str, Callable[[str], Any]] = {"application/json": json.loads, "ap
 
 
 @contextmanager
-def embedded() -> Iterator[Target]:
+def embedded(**options: Any) -> Iterator[Target]:
     """Yield the embedded server in virtual time, in which a watch of two seconds takes no time."""
     with Simulation() as sim:
-        server = APIServer(sim.host("server"))
+        server = APIServer(sim.host("server"), **options)
 
         def ask(request: HTTPRequest) -> Answer:
             answer = server.handle(request, on_ready=lambda: None)

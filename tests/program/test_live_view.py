@@ -48,10 +48,21 @@ def on_a_terminal(sim: Simulation, snapshot: Snapshot, lines: list[str]) -> str:
     return out.getvalue()
 
 
+RING = "cabins, epoch 3, slots: this replica 128, b 128"
+
+
 def at(seconds: float, reconciles: int) -> Snapshot:
     events = ("Normal Heated cabin/alm: it is warm",)
     controllers = (ControllerStatus("cabins", reconciles, 1, 7),)
-    return Snapshot(seconds, controllers, (CABINS, KindCounts("Lease", 3)), "host-a_1", events, (Panel(),))
+    return Snapshot(
+        seconds,
+        controllers,
+        (CABINS, KindCounts("Lease", 3)),
+        "host-a_1",
+        events,
+        (Panel(),),
+        (RING,),
+    )
 
 
 def row(text: str, word: str) -> list[str]:
@@ -80,6 +91,7 @@ def test_the_pace_after_a_reload_is_not_negative() -> None:
 
 def test_the_live_view_shows_the_leader_the_panels_and_the_last_events(text: str) -> None:
     assert "leader  host-a_1" in text
+    assert "ring    cabins, epoch 3, slots: this replica 128, b 128" in text
     assert "guests  7" in text
     assert "Heated cabin/alm" in text
 

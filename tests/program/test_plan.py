@@ -11,6 +11,7 @@ import pytest
 from controller_runtime.core.errors import UsageError
 from controller_runtime.program.cluster import Cluster
 from controller_runtime.program.plan import ProgramOptions, ProgramPlan, lease_name_of, plan_program
+from controller_runtime.ring.by import RingBy
 
 FILE = Path("some.kubeconfig")
 
@@ -54,6 +55,16 @@ def test_the_lease_is_where_it_is_told_else_where_the_program_is(
 
     assert election is not None
     assert (election.name, election.namespace) == expected
+
+
+def test_a_ring_is_where_the_lease_would_be_and_has_its_name() -> None:
+    ring = decide(ring=True, ring_by="namespace", lease_namespace="kube-system").ring
+
+    assert ring is not None
+    assert (ring.name, ring.namespace, ring.by) == ("cabins", "kube-system", RingBy.NAMESPACE)
+    assert decide().ring is None
+    with pytest.raises(UsageError, match="--dry-run and --ring exclude each other"):
+        decide(ring=True, dry_run=True)
 
 
 def test_without_leader_elect_there_is_no_election() -> None:

@@ -3,104 +3,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import attrs
 import pytest
+from kit.ringing import JOIN, OBJECTS, Replicas
 
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
-from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import LeadershipLost
-from controller_runtime.core.stop import Stop
-from controller_runtime.manager.manager import Manager
-from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.ownership import RingTransport, Turn
 from controller_runtime.ring.records import CLAIM, annotations_of
-from controller_runtime.ring.ring import Ring
 from controller_runtime.ring.slots import SLOTS
-from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from controller_runtime.testing.simulation.network import Network
+from controller_runtime.testing.simulation import Simulation
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
-from controller_runtime.testing.simulation.system_faults import ScriptedFaults
-
-OBJECTS = 60
-JOIN = 30.0
-"""Virtual seconds after which a new member owns its slots: a lease of 15 s, two turns, and the hand-off."""
-
-
-@attrs.frozen
-class Seen(Reconciler):
-    """Writes into each node which replica saw it, how often it was seen, and the value that was wanted."""
-
-    replica: str
-    client: Client
-    log: list[tuple[str, str]]
-    slow: list[Stop]
-
-    def reconcile(self, request: Request) -> Result:
-        self.log.append((self.replica, request.name))
-        if self.slow:
-            self.slow[0].wait(5.0)
-        self.client.patch(NODES, request, {"metadata": {"annotations": {"by": self.replica}}})
-        return Result()
-
-
-class Replicas:
-    """Replicas of a program on one API server, and a user."""
-
-    def __init__(self, sim: Simulation) -> None:
-        self.sim = sim
-        server, user = sim.host("server"), sim.host("user")
-        self.network = Network(sim, ScriptedFaults(()), [], latency=0.001, until=0.0)
-        handler = APIServer(server)
-        server.spawn("boot", lambda: self.network.serve(server, handler))
-        self.user = Client(user, InProcessTransport(user, handler))
-        self.log: list[tuple[str, str]] = []
-        self.slow: list[Stop] = []
-        self.rings: dict[str, Ring] = {}
-        self.hosts: dict[str, SimulatedHost] = {}
-        self.stops: dict[str, Stop] = {}
-        for number in range(OBJECTS):
-            self.user.create(NODES, {"metadata": {"name": f"n{number:02d}", "labels": {"at": "0"}}})
-
-    def start(self, name: str, **options: Any) -> Ring:
-        host = self.hosts[name] = self.sim.host(name)
-        manager = Manager(host, NetworkTransport(self.network, host))
-        ring = self.rings[name] = manager.ring("seers", RingBy.NAME, **options)
-        nodes = manager.lister(NODES, dict)
-        seen = ring.shared(Seen(name, manager.client, self.log, self.slow))
-        manager.add(Controller("seen", seen).watch(NODES).receive(ring.requests(nodes)))
-        stop = self.stops[name] = Stop(host)
-        host.spawn("program", lambda: manager.run(stop))
-        return ring
-
-    def owners(self) -> Counter[str]:
-        """How many slots each living replica owns, which together are all of them, each once."""
-        loads = {name: ring.ownership.owned for name, ring in self.rings.items() if not self.hosts[name].crashed}
-        together = 0
-        for owned in loads.values():
-            assert not together & owned, "a slot has two owners"
-            together |= owned
-        return Counter({name: owned.bit_count() for name, owned in loads.items()})
-
-    def touch(self) -> Counter[str]:
-        """Change each node, and return how many were then seen by which replica; each by one."""
-        self.log.clear()
-        for number in range(OBJECTS):
-            label = {"metadata": {"labels": {"at": str(self.sim.time)}}}
-            self.user.patch(NODES, ObjectKey(f"n{number:02d}"), label)
-        self.sim.advance(5.0)
-        by = {name: replica for replica, name in self.log}
-        assert {(replica, name) for name, replica in by.items()} == {*self.log}, "two replicas saw one object"
-        assert len(by) == OBJECTS
-        return Counter(by.values())
 
 
 @pytest.fixture
@@ -109,6 +26,7 @@ def replicas() -> Iterator[Replicas]:
         yield Replicas(sim)
 
 
+@pytest.mark.scenario("RG-01")
 def test_replicas_share_the_objects_and_each_is_seen_by_one(replicas: Replicas) -> None:
     for name in ("a", "b", "c"):
         replicas.start(name)
@@ -119,6 +37,7 @@ def test_replicas_share_the_objects_and_each_is_seen_by_one(replicas: Replicas) 
     assert set(replicas.touch()) == {"a", "b", "c"}
 
 
+@pytest.mark.scenario("RG-02")
 def test_a_new_replica_takes_its_share_without_a_gap_longer_than_a_hand_off(replicas: Replicas) -> None:
     replicas.start("a")
     replicas.sim.advance(JOIN)
@@ -133,6 +52,7 @@ def test_a_new_replica_takes_its_share_without_a_gap_longer_than_a_hand_off(repl
     assert gaps <= 2.0
 
 
+@pytest.mark.scenario("RG-03")
 def test_the_slots_of_a_replica_that_stops_are_taken_at_once(replicas: Replicas) -> None:
     replicas.start("a")
     replicas.start("b")
@@ -148,6 +68,7 @@ def test_the_slots_of_a_replica_that_stops_are_taken_at_once(replicas: Replicas)
     assert replicas.touch() == {"a": OBJECTS}
 
 
+@pytest.mark.scenario("RG-04")
 def test_the_slots_of_a_replica_that_was_killed_are_taken_when_its_lease_has_expired(replicas: Replicas) -> None:
     replicas.start("a")
     replicas.start("b")
@@ -160,10 +81,11 @@ def test_the_slots_of_a_replica_that_was_killed_are_taken_when_its_lease_has_exp
     assert replicas.owners() == {"a": SLOTS}
 
 
+@pytest.mark.scenario("RG-05")
 def test_a_slot_is_handed_over_only_when_its_reconciles_have_ended(replicas: Replicas) -> None:
     replicas.start("a")
     replicas.sim.advance(JOIN)
-    replicas.slow.append(Stop(replicas.hosts["a"]))
+    replicas.slow_down("a", 5.0)
     replicas.start("b")
     replicas.sim.advance(15.0)
     replicas.user.patch(NODES, ObjectKey("n00"), {"metadata": {"labels": {"at": "slow"}}})
@@ -173,6 +95,7 @@ def test_a_slot_is_handed_over_only_when_its_reconciles_have_ended(replicas: Rep
     assert replicas.owners() == {"a": 128, "b": 128}
 
 
+@pytest.mark.scenario("RG-06")
 def test_a_reconcile_of_a_lost_membership_can_send_nothing(replicas: Replicas) -> None:
     ring = replicas.start("a")
     replicas.sim.advance(JOIN)
@@ -191,6 +114,7 @@ def send(turn: Turn, client: Client) -> None:
     assert client.get(NODES, ObjectKey("n00"), dict)["metadata"]["name"] == "n00"
 
 
+@pytest.mark.scenario("RG-07")
 def test_weights_decide_about_the_shares(replicas: Replicas) -> None:
     replicas.start("a", weight=3)
     replicas.start("b")

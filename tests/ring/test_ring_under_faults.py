@@ -28,17 +28,21 @@ def test_a_ring_holds_under_faults_of_every_profile(seed: int) -> None:
     "script",
     [
         pytest.param(
-            (SystemFault(FaultKind.CUT, "r0", 40.0, 60.0), SystemFault(FaultKind.RESTORE, "server", 50.0, 1.0)),
+            (SystemFault(FaultKind.CUT, "r0", 20.0, 25.0), SystemFault(FaultKind.RESTORE, "server", 25.0, 1.0)),
             id="a member is cut off while the server is restored from a backup",
         ),
         pytest.param(
-            tuple(SystemFault(FaultKind.PAUSE, f"r{n}", 40.0 + 20 * n, 16.0) for n in range(3)),
+            tuple(SystemFault(FaultKind.PAUSE, f"r{n}", 16.0 + 8 * n, 7.0) for n in range(3)),
             id="each freezes for longer than its lease",
         ),
         pytest.param(
-            tuple(SystemFault(FaultKind.STOP, f"r{n % 3}", 30.0 + 12 * n, 0.5) for n in range(9)), id="rolling restarts"
+            tuple(SystemFault(FaultKind.STOP, f"r{n % 3}", 12.0 + 5 * n, 0.5) for n in range(9)), id="rolling restarts"
         ),
-        pytest.param((SystemFault(FaultKind.CRASH, "server", 40.0, 60.0),), id="the server is away for a minute"),
+        pytest.param((SystemFault(FaultKind.CRASH, "server", 20.0, 30.0),), id="the server is away for half a minute"),
+        pytest.param(
+            (SystemFault(FaultKind.CUT_IN, "r0", 20.0, 12.0), SystemFault(FaultKind.CUT_OUT, "r1", 36.0, 12.0)),
+            id="one hears nothing, then another is not heard",
+        ),
     ],
 )
 def test_a_ring_holds_in_kept_scripts(script: Script) -> None:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller_runtime.api.shards import fnv1a64
 from controller_runtime.ring.slots import (
     SLOTS,
     count,
-    fnv1a64,
     ranges_of,
     set_of,
     slot_of_name,

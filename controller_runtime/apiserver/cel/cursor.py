@@ -32,11 +32,13 @@ class Cursor:
         issues: What is wrong with the text.
         tokens: The tokens.
         place: The number of the next token.
+        is_plain: Whether the language is that of cel-go without options: no macros, and no optional syntax.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, is_plain: bool) -> None:
         self.issues: list[Issue] = []
         self.source = source
+        self.is_plain = is_plain
         self.tokens = tokens_of(source, self.issues)
         self.place = 0
 
@@ -54,6 +56,14 @@ class Cursor:
     def accept(self, kind: str) -> Token | None:
         """Take the next token if it is of a kind."""
         return self.take() if self.next.kind == kind else None
+
+    def accept_optional(self, place: int, mark: str) -> bool:
+        """Take a question mark if there is one, and return whether there was."""
+        if self.accept("?") is None:
+            return False
+        if self.is_plain:
+            self.issue(place, f"unsupported syntax '{mark}'")
+        return True
 
     def expect(self, kind: str, name: str = "") -> Token:
         """Take a token; as ANTLR does, go on without it if it is all that is missing, or if one is too many."""

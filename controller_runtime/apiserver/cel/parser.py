@@ -37,8 +37,12 @@ _RESERVED = frozenset({
 _T = TypeVar("_T")
 
 
-def parsed(text: str) -> tuple[Node, Source]:
+def parsed(text: str, *, is_plain: bool = False) -> tuple[Node, Source]:
     """Return the tree of a text.
+
+    Args:
+        text: The text.
+        is_plain: Whether the language is that of cel-go without options: no macros, and no optional syntax.
 
     Raises:
         CompileError: The text is no expression.
@@ -47,7 +51,7 @@ def parsed(text: str) -> tuple[Node, Source]:
         message = f"expression code point size exceeds limit: size: {len(text)}, limit {LONGEST}"
         raise CompileError("", [Issue(-1, -1, message)])
     source = Source(text)
-    parser = _Parser(source)
+    parser = _Parser(source, is_plain)
     try:
         tree = parser.whole()
     except TextError:
@@ -65,8 +69,8 @@ def too_deep() -> Issue:
 
 
 class _Parser(Cursor):
-    def __init__(self, source: Source) -> None:
-        super().__init__(source)
+    def __init__(self, source: Source, is_plain: bool) -> None:
+        super().__init__(source, is_plain)
         self._depth = 0
 
     def whole(self) -> Node:
@@ -139,14 +143,14 @@ class _Parser(Cursor):
 
     def _index(self, operand: Node) -> Node:
         place = self.take().offset
-        function = "_[?_]" if self.accept("?") else "_[_]"
+        function = "_[?_]" if self.accept_optional(place, "[?") else "_[_]"
         index = self._expression()
         self.expect("]")
         return Call(place, function, [operand, index])
 
     def _selected(self, operand: Node) -> Node:
         place = self.take().offset
-        optional = self.accept("?") is not None
+        optional = self.accept_optional(place, ".?")
         name = self.next
         if name.kind == "ESC_IDENTIFIER":
             self.issue(name.offset, "unsupported syntax: '`'")
@@ -174,7 +178,7 @@ class _Parser(Cursor):
 
     def _called(self, place: int, function: str, target: Node | None, arguments: list[Node]) -> Node:
         try:
-            macro = expanded(place, function, target, arguments)
+            macro = None if self.is_plain else expanded(place, function, target, arguments)
         except MacroError as error:
             self.issue(error.offset, error.message)
             return Literal(place, None)
@@ -241,11 +245,11 @@ class _Parser(Cursor):
             return Literal(first.offset, None)
 
     def _element(self) -> tuple[Node, bool]:
-        marked = self.accept("?") is not None
+        marked = self.accept_optional(self.next.offset, "?")
         return self._expression(), marked
 
     def _entry(self) -> MapEntry:
-        marked = self.accept("?") is not None
+        marked = self.accept_optional(self.next.offset, "?")
         key = self._expression()
         place = self.expect(":").offset
         return MapEntry(place, key, self._expression(), marked)
@@ -285,7 +289,7 @@ class _Parser(Cursor):
         return StructureLiteral(place, name, self._arguments("}", self._field, trailing=True))
 
     def _field(self) -> StructureField:
-        marked = self.accept("?") is not None
+        marked = self.accept_optional(self.next.offset, "?")
         name = self.next
         if name.kind == "ESC_IDENTIFIER":
             self.issue(name.offset, "unsupported syntax: '`'")

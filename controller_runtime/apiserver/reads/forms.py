@@ -36,7 +36,7 @@ class Form(Protocol):
     def single(self, raw: bytes) -> bytes:
         """Return the body of one object; `raw` is its stored bytes, JSON without kind and apiVersion."""
 
-    def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
+    def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None, shards: str = "") -> bytes:
         """Return the body of a list.
 
         Args:
@@ -44,6 +44,7 @@ class Form(Protocol):
             version: The resourceVersion at which the list was read.
             token: The token of the next page; empty if there is none.
             remaining: How many objects follow this page; None if that is not known.
+            shards: The shard selector that has chosen the objects; empty if none has.
         """
 
 
@@ -79,13 +80,15 @@ def bookmark_metadata(version: int, *, initial_end: bool) -> dict[str, Any]:
     return {"resourceVersion": str(version), **annotations}
 
 
-def list_metadata(version: int, token: str, remaining: int | None) -> dict[str, Any]:
+def list_metadata(version: int, token: str, remaining: int | None, shards: str = "") -> dict[str, Any]:
     """Return the metadata of a list; see `Form.list`."""
     metadata: dict[str, Any] = {"resourceVersion": str(version)}
     if token:
         metadata["continue"] = token
     if remaining:
         metadata["remainingItemCount"] = remaining
+    if shards:
+        metadata["shardInfo"] = {"selector": shards}
     return metadata
 
 
@@ -115,9 +118,10 @@ class JSONForm:
         """Return the body of one object."""
         return self._single + raw[1:]
 
-    def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
+    def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None, shards: str = "") -> bytes:
         """Return the body of a list. Its items have neither kind nor apiVersion, unless `items_named` is set."""
-        metadata = list_metadata(version, token, remaining)
+        # A real server does not tell it of lists of custom kinds, although it selects.
+        metadata = list_metadata(version, token, remaining, "" if self._names_token else shards)
         if self._names_token:
             metadata = {"continue": token, **metadata}
         raws = [self.single(item.raw) if self._items_named else item.raw for item in items] or [b""]

@@ -40,12 +40,14 @@ class Page(NamedTuple):
         token: The token of the next page; empty on the last page.
         remaining: How many objects follow; None on the last page, or if selectors decide: each
             object would have to be compared with them.
+        shards: The shard selector that has chosen the objects; empty if none has.
     """
 
     items: Sequence[Stored]
     version: int
     token: str = ""
     remaining: int | None = None
+    shards: str = ""
 
 
 class _Token(msgspec.Struct, frozen=True):
@@ -127,6 +129,7 @@ def _cut(snapshot: Snapshot, start: int, selection: Selection, limit: int) -> Pa
             return Page(items, snapshot.version)
         page, remaining = items[:limit], len(items) - limit
         return Page(page, snapshot.version, _after(snapshot, page), remaining)
+    shards = selection.shards
     selected: list[Stored] = []
     for place, item in enumerate(items, 1):
         if selection.matches(item):
@@ -134,8 +137,12 @@ def _cut(snapshot: Snapshot, start: int, selection: Selection, limit: int) -> Pa
             if len(selected) == limit:
                 # Like a real server, do not look whether one of the others is selected.
                 is_last = place == len(items) or selection.is_single
-                return Page(selected, snapshot.version, "" if is_last else _after(snapshot, selected))
-    return Page(selected, snapshot.version)
+                if is_last:
+                    return Page(selected, snapshot.version, shards=shards)
+                # It counts the objects of other shards, too, even those that it has passed.
+                left = len(items) - limit if selection.is_counted else None
+                return Page(selected, snapshot.version, _after(snapshot, selected), left, shards)
+    return Page(selected, snapshot.version, shards=shards)
 
 
 def _after(snapshot: Snapshot, page: Sequence[Stored]) -> str:

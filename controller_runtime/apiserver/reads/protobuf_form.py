@@ -58,9 +58,11 @@ class ProtobufForm:
         """Return the body of one object."""
         return enveloped(self._api_version, self._kind, self._encoded(raw))
 
-    def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
+    def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None, shards: str = "") -> bytes:
         """Return the body of a list. One object at a time is decoded."""
-        parts = list_parts(list_metadata(version, token, remaining), (self._encoded(item.raw) for item in items))
+        parts = list_parts(
+            list_metadata(version, token, remaining, shards), (self._encoded(item.raw) for item in items)
+        )
         return enveloped(self._api_version, self._list_kind, *parts)
 
     def event(self, type_: EventType, change: Change) -> bytes:

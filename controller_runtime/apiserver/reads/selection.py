@@ -7,35 +7,41 @@ from collections.abc import Mapping
 
 from controller_runtime.api.selectors import FieldSelector
 from controller_runtime.apiserver.kinds.registry import Kind
-from controller_runtime.apiserver.list_options import parsed_selectors
+from controller_runtime.apiserver.list_options import ListOptions, parsed_selectors
+from controller_runtime.apiserver.reads.shards import ShardSelector
 from controller_runtime.apiserver.rules.selector_fields import check_fields, fields_for_selector
+from controller_runtime.apiserver.status import untyped
 from controller_runtime.apiserver.storage.stored import Stored
 
 _NAME, _NAMESPACE = "metadata.name", "metadata.namespace"
 
 
 class Selection:
-    """A namespace, a label selector and a field selector for the objects of one kind.
+    """A namespace, a label selector, a field selector and a shard selector for the objects of one kind.
 
     Args:
         kind: The kind of the objects.
         namespace: The namespace; empty for all.
         labels: The text of the label selector.
         fields: The text of the field selector.
+        shards: The text of the shard selector.
 
     Attributes:
         prefix: The prefix of the keys of all selected objects. A selector by name and namespace makes the whole key
             the prefix, so that a watch of one object among many costs little.
         is_narrowed: Whether a selector may leave out objects whose keys have the prefix.
+        is_counted: Whether a list tells how many objects follow: it does not know of shards, as on a real server.
+        shards: The shard selector as a list shows it; empty if there is none.
         is_single: Whether a name is selected, so that there is no object after the first.
 
     Raises:
-        StatusError: 400, a selector cannot be parsed, or names a field that cannot be selected.
+        StatusError: 400, a selector cannot be parsed, or names a field that cannot be selected; 500, as from a real
+            server, for a shard selector.
 
     Threads: any. Immutable, except for the fields that `matches` caches in a `Stored`.
     """
 
-    def __init__(self, kind: Kind, namespace: str = "", labels: str = "", fields: str = "") -> None:
+    def __init__(self, kind: Kind, namespace: str = "", labels: str = "", fields: str = "", shards: str = "") -> None:
         by_labels, by_fields = parsed_selectors(labels, fields)
         names = tuple(requirement.field for requirement in by_fields.requirements)
         check_fields(kind, names)
@@ -46,7 +52,15 @@ class Selection:
         self._by_key = all(name in (_NAME, _NAMESPACE) for name in names)
         self.prefix = _prefix(kind, namespace, by_fields)
         self.is_single = any(one.equal and one.field == _NAME for one in by_fields.requirements)
-        self.is_narrowed = self._labels is not None or self._fields is not None
+        self._shards = _shards(shards)
+        self.shards = str(self._shards or "")
+        self.is_counted = self._labels is None and self._fields is None
+        self.is_narrowed = not self.is_counted or self._shards is not None
+
+    @classmethod
+    def of(cls, kind: Kind, namespace: str, options: ListOptions) -> Selection:
+        """Return the selection that the options of a list ask for."""
+        return cls(kind, namespace, options.labels, options.fields, options.shards)
 
     def matches(self, item: Stored) -> bool:
         """Return whether `item` is selected."""
@@ -54,7 +68,9 @@ class Selection:
             return False
         if self._labels is not None and not self._labels.matches(item.labels()):
             return False
-        return self._fields is None or self._fields.matches(self._fields_of(item))
+        if self._fields is not None and not self._fields.matches(self._fields_of(item)):
+            return False
+        return self._shards is None or self._shards.matches(item)
 
     def _fields_of(self, item: Stored) -> Mapping[str, str]:
         if self._by_key:
@@ -66,6 +82,13 @@ class Selection:
         if item.fields is None:
             item.fields = fields_for_selector(self._kind, item.decode())
         return item.fields
+
+
+def _shards(text: str) -> ShardSelector | None:
+    try:
+        return ShardSelector.parse(text) if text else None
+    except ValueError as error:
+        raise untyped(f"invalid shard selector: {error}") from None
 
 
 def _prefix(kind: Kind, namespace: str, fields: FieldSelector) -> str:

@@ -79,8 +79,8 @@ class TableForm:
         version = {"resourceVersion": metadata["resourceVersion"]} if "resourceVersion" in metadata else {}
         return self._table(version, [(raw, obj)])
 
-    def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
-        """Return a table with a row for each object."""
+    def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None, shards: str = "") -> bytes:
+        """Return a table with a row for each object. It does not name `shards`, as on a real server."""
         return self._table(list_metadata(version, token, remaining), ((item.raw, item.decode()) for item in items))
 
     def event(self, type_: EventType, change: Change) -> bytes:

@@ -57,12 +57,12 @@ class View:
         """Return the body of one object."""
         return self._form.single(self._show(raw))
 
-    def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
+    def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None, shards: str = "") -> bytes:
         """Return the body of a list."""
         if self._prepare is not None:
             self._prepare([_decode(item.raw) for item in items])
         shown = [Stored(item.key, item.version, self._item(item.raw)) for item in items]
-        return self._form.list(shown, version, token, remaining)
+        return self._form.list(shown, version, token, remaining, shards)
 
     def event(self, type_: EventType, change: Change) -> bytes:
         """Return the line of a change. It is built for each watcher, not cached: few clients watch in this form."""
@@ -174,14 +174,14 @@ class OneOrMany:
             raise untyped("content is not a list")
         raise self._mismatch(f"{PARTIAL}List", f"not a list ({_go_type(self._kind, self._kind.kind)})")
 
-    def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
+    def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None, shards: str = "") -> bytes:
         """Return the body of a list.
 
         Raises:
             StatusError: 406, the client asked for one object.
         """
         if self._is_list:
-            body = self._form.list(items, version, token, remaining)
+            body = self._form.list(items, version, token, remaining)  # without `shards`, as a real server
             # In Go, the list of no items is another one than an empty list.
             return body if items else body.replace(b'"items":[]', b'"items":null')
         raise self._mismatch(PARTIAL, f"a list ({_go_type(self._kind, self._kind.list_kind)})")

@@ -199,7 +199,7 @@ def check_watch(route: Route, options: ListOptions) -> None:
     Raises:
         StatusError: 400 for a bad selector, 500 for a bad version.
     """
-    Selection(route.kind, route.namespace, options.labels, options.fields)
+    Selection.of(route.kind, route.namespace, options)
     version_number(options.version)
 
 
@@ -225,7 +225,7 @@ def open_watch(
     kind = route.kind
     if options.timeout is not None and options.timeout < 0:
         return FailedWatch(StatusError(500, "InternalError", "context deadline exceeded"), form)
-    selection = Selection(kind, route.namespace, options.labels, options.fields)
+    selection = Selection.of(kind, route.namespace, options)
     version, initial = version_number(options.version), None
     if options.initial_events or (options.initial_events is None and not version):
         if version > storage.version:

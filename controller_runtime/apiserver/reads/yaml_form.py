@@ -29,9 +29,9 @@ class YAMLForm:
         """Return the body of one object."""
         return to_yaml(self._form.single(raw))
 
-    def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None) -> bytes:
+    def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None, shards: str = "") -> bytes:
         """Return the body of a list."""
-        return to_yaml(self._form.list(items, version, token, remaining))
+        return to_yaml(self._form.list(items, version, token, remaining, shards))
 
 
 def to_yaml(document: bytes) -> bytes:

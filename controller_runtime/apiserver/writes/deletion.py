@@ -116,7 +116,7 @@ class Deletion:
         self, route: Route, listed: ListOptions, options: DeleteOptions, asked: Asked | None = None
     ) -> Page:
         """Delete each selected object of a collection, one by one, and return the objects as they were listed."""
-        selection = Selection(route.kind, route.namespace, listed.labels, listed.fields)
+        selection = Selection.of(route.kind, route.namespace, listed)
         page = page_of(self._storage, route.kind.resource, selection, listed)
         for item in page.items:
             try:

@@ -1,40 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ring under faults: its members own slots, hand them over, crash, freeze, are cut off, and see restored servers.
+"""A ring under faults: managers share their work, crash, freeze, are cut off, stop, and see restored servers.
 
-The invariants: no slot is owned by two members at one instant (I1), each request for a slot is sent by a member whose
-claim of it the server has stored, in time (I2), and what was sent names the version that it changes, so that it fails
-if another owner came first (I3). After the faults each slot has an owner, and the loads differ by one slot at most.
+`ring_invariants` has the invariants: no slot is owned twice, no request is sent outside its interval, nothing is
+undone, each slot has an owner in time, and no key is lost.
 """
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterable
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.objects import ObjectKey
-from controller_runtime.api.resources import NODES
+import attrs
+
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import ControllerRuntimeError
 from controller_runtime.core.stop import Stop
-from controller_runtime.ring.config import RingConfig
-from controller_runtime.ring.member import RingMember
-from controller_runtime.ring.ownership import Ownership, RingTransport
-from controller_runtime.ring.records import CLAIM, Claim, annotations_of
-from controller_runtime.ring.slots import ALL, SLOTS, count, slots_in
+from controller_runtime.manager.manager import Manager
+from controller_runtime.ring.by import RingBy
+from controller_runtime.ring.ring import Ring
 from controller_runtime.testing.fault_runs.environment import Course, ServerProcess
-from controller_runtime.testing.fault_runs.invariants import TOLERANCE, Violated
 from controller_runtime.testing.fault_runs.outcome import Outcome, observe
+from controller_runtime.testing.fault_runs.replica import Replica
 from controller_runtime.testing.fault_runs.restorable import RestorableDisk
+from controller_runtime.testing.fault_runs.ring_invariants import CALL, Bounds, RingInvariants, Standing
+from controller_runtime.testing.fault_runs.ring_program import CONFIG, LISTED, SLOWEST, Wisher, program
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from controller_runtime.testing.simulation.network import Network
+from controller_runtime.testing.simulation.network import Network, Way
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
 from controller_runtime.testing.simulation.system_faults import (
+    CALLS,
     DrawnFaults,
     FaultKind,
     Profile,
+    Script,
     ScriptedFaults,
     SystemFault,
     SystemFaults,
@@ -42,29 +40,32 @@ from controller_runtime.testing.simulation.system_faults import (
 
 MEMBERS = ("r0", "r1", "r2")
 SERVER = "server"
-FAULTS_UNTIL = 150.0
-"""Virtual seconds during which faults begin."""
-RECOVERY = 120.0
-"""Virtual seconds after the faults until all slots must be owned: the longest freeze, a new membership, a hand-off."""
-DRIFT = 5_000
-"""Microseconds per second by which clocks are fast or slow, at most."""
-KEYS = 8
-"""Slots that the workers of a member write for; so few that two owners would meet."""
+FAULTS_UNTIL = 60.0
+"""Virtual seconds during which faults begin: ten durations of a lease."""
+RECOVERY = 75.0
+"""Virtual seconds after the faults until all must be done: the longest fault, a new membership, a silent watch."""
+DRIFTS = (5_000, 150_000)
+"""Microseconds per second by which clocks are fast or slow at most, one of these; the second is beyond any clock."""
+LATENCIES = (0.001, 0.02, 0.2)
+"""Seconds that a message takes, one of these."""
 LOST = (5, 12, 60)
-"""Writes that a server loses when it is restored, one of these: the renewals of a few seconds, or of forty."""
+"""Writes that a server loses when it is restored, one of these: the renewals of a second, or of twenty."""
 
+_CUTS = {FaultKind.CUT: 2, FaultKind.CUT_IN: 2, FaultKind.CUT_OUT: 1}
 PROFILES = {
-    "broad": Profile({FaultKind.CUT: 3, FaultKind.PAUSE: 3, FaultKind.JUMP: 1, FaultKind.CRASH: 2, FaultKind.STOP: 2}),
-    "network": Profile({FaultKind.CUT: 1}, rates=(0.1, 0.3)),
-    "freezes": Profile({FaultKind.PAUSE: 3, FaultKind.STOP: 3}, most=20, rates=(0.0, 0.1)),
-    "restarts": Profile({FaultKind.STOP: 3, FaultKind.CRASH: 1}, most=20, rates=(0.02, 0.1)),
-    "backups": Profile({FaultKind.RESTORE: 2, FaultKind.CUT: 2, FaultKind.PAUSE: 1}, most=8, rates=(0.0, 0.1)),
+    "broad": Profile(
+        {**_CUTS, FaultKind.PAUSE: 3, FaultKind.JUMP: 1, FaultKind.CRASH: 2, FaultKind.STOP: 2}, longest=15.0
+    ),
+    "network": Profile(_CUTS, rates=(0.1, 0.3), longest=12.0),
+    "freezes": Profile({FaultKind.PAUSE: 3, FaultKind.STOP: 3}, most=20, rates=(0.0, 0.1), longest=12.0),
+    "restarts": Profile({FaultKind.STOP: 3, FaultKind.CRASH: 1}, most=20, rates=(0.0, 0.02, 0.1)),
+    "backups": Profile({FaultKind.RESTORE: 2, **_CUTS, FaultKind.PAUSE: 1}, most=8, rates=(0.0, 0.1), longest=12.0),
 }
 """The kinds of faults for a ring, by name."""
 
 
 def run(seed: int, *, profile: str = "broad", script: Iterable[SystemFault] | None = None) -> Outcome:
-    """Run the members of a ring under faults, then without faults until each slot must have an owner.
+    """Run the members of a ring under faults, then without faults until all must be done.
 
     Args:
         seed: Determines latencies, drifts, the schedule, and without a script the faults.
@@ -76,180 +77,127 @@ def run(seed: int, *, profile: str = "broad", script: Iterable[SystemFault] | No
         if script is None
         else ScriptedFaults(script)
     )
-    return observe(seed, lambda sim, fired: RingSystem(sim, faults, fired).run())
+
+    def live(sim: Simulation, fired: list[SystemFault]) -> None:
+        if script is None:
+            faults.timed = with_disasters(sim.chance("disasters"), faults.timed)
+        RingSystem(sim, faults, fired).run()
+
+    return observe(seed, live)
 
 
-class Replica:
-    """A host that runs one member and its workers, and the hosts that succeed it after crashes."""
+def with_disasters(chance: random.Random, faults: Script) -> Script:
+    """Return faults in which each restored backup comes soon after slots have moved, while a member is cut off.
 
-    def __init__(self, sim: Simulation, network: Network, host: SimulatedHost) -> None:
-        self.host = host
-        self.ownership: Ownership | None = None
-        self.identity = ""
-        self._sim, self._network = sim, network
-        self._stop: Stop | None = None
-        self._has_ended = False
-        self._starts_at: float | None = 0.0
-        self._pause_before_start = 1.0
-
-    @property
-    def held(self) -> int:
-        """The slots for which it could act at this instant: dead and frozen processes cannot."""
-        if self.ownership is None or self.host.crashed or self.host.paused:
-            return 0
-        return self.ownership.owned | self.ownership.in_hand
-
-    def supervise(self) -> None:
-        """Start the program again if it has ended and the time until its start has passed."""
-        if self._has_ended:
-            self._has_ended = False
-            self.die(self._pause_before_start)
-            self._pause_before_start = 1.0
-        if self._starts_at is not None and self._sim.time >= self._starts_at:
-            self._starts_at = None
-            if self.host.crashed:
-                self.host = self._sim.restart(self.host)
-            self.host.spawn("program", self._run)
-
-    def die(self, seconds: float) -> None:
-        """Kill the process; it is started again after `seconds`."""
-        self._sim.crash(self.host)
-        self.ownership = self._stop = None
-        self._starts_at = self._sim.time + seconds
-
-    def stop(self, seconds: float) -> None:
-        """Ask the process to stop; it is started again `seconds` after it has ended."""
-        if self._stop is not None and not self.host.crashed:
-            self._pause_before_start = seconds
-            self.host.spawn("signal", self._stop.set)
-
-    def _run(self) -> None:
-        host = self.host
-        stop = self._stop = Stop(host)
-        self.identity = host.name.replace("#", "-")
-        ownership = self.ownership = Ownership(host)
-        transport = NetworkTransport(self._network, host)
-        config = RingConfig(name="ring", namespace="default", identity=self.identity)
-        member = RingMember(host, Client(host, transport, request_timeout=5.0), config, ownership)
-        worker = Client(host, RingTransport(transport), request_timeout=5.0)
-        for number in range(2):
-            host.spawn(f"worker-{number}", lambda: work(stop, host, ownership, worker))
-        member.run(stop)
-        self._has_ended = True
+    That is when it does the most harm: the backup shows owners that the slots do not have any more.
+    """
+    found = [fault for fault in faults if fault.kind is not FaultKind.RESTORE]
+    for restore in (fault for fault in faults if fault.kind is FaultKind.RESTORE):
+        moving, cut = chance.sample(MEMBERS, 2)
+        when = max(restore.when, 20.0)
+        found += [
+            SystemFault(FaultKind.STOP, moving, round(when - chance.uniform(1.0, 8.0), 1), 0.5),
+            SystemFault(FaultKind.CUT, cut, round(when - 0.1, 1), round(chance.uniform(2.0, 8.0), 1)),
+            attrs.evolve(restore, when=when, seconds=round(chance.uniform(0.1, 1.0), 1)),
+        ]
+    return tuple(sorted(found, key=lambda fault: fault.when))
 
 
-def work(stop: Stop, host: SimulatedHost, ownership: Ownership, client: Client) -> None:
-    """Read and write the object of a slot that is owned, again and again, as a reconcile does."""
-    while not stop.is_cancelled() and not (stop.is_set() and not ownership.owned):
-        slot = host.random.randrange(KEYS) * (SLOTS // KEYS)
-        turn = ownership.turn(slot)
-        if turn is not None:
-            with turn:
-                reconcile(stop, host.random, client, f"slot-{slot}")
-        stop.wait(host.random.choice((0.1, 1.0, 3.0)))
+def bounds(by: RingBy, *, drift: int, latency: float) -> Bounds:
+    """Return when each slot must have an owner, by the slowest clock.
 
-
-def reconcile(stop: Stop, chance: random.Random, client: Client, name: str) -> None:
-    """Add one to the number of an object, over the version that was read."""
-    try:
-        node = client.get(NODES, ObjectKey(name), dict)
-        number = int(annotations_of(node).get("number", 0)) + 1
-        stop.wait(chance.choice((0.0, 0.0, 0.5, 8.0)))
-        metadata = {"annotations": {"number": str(number)}, "resourceVersion": node["metadata"]["resourceVersion"]}
-        client.patch(NODES, ObjectKey(name), {"metadata": metadata})
-    except ControllerRuntimeError:  # refused by the fence, by the version, or lost
-        pass
+    After an event that is a lease and two retry periods; after a member may own slots, two retry periods; a hand-over
+    takes as long and the work in hand. By uid each takes the list of the slots, too. A member's turn has three requests
+    with an answer each, and a slot's way has two turns.
+    """
+    turns, slowest = 12 * 1.5 * latency, 1 / (1 - drift / 1e6)
+    two = 2 * CONFIG.retry_period
+    filled = two + (LISTED if by is RingBy.UID else 0.0)
+    return Bounds(
+        owned=(CONFIG.lease_duration + filled) * slowest + turns,
+        given=filled * slowest + turns,
+        handed_over=(SLOWEST + filled) * slowest + turns,
+    )
 
 
 class RingSystem:
-    """A server on a disk with backups, the members of a ring, and the faults that happen to them."""
+    """A server on a disk with backups, replicas that form a ring, a user, and the faults that happen to them."""
 
     def __init__(self, sim: Simulation, faults: SystemFaults, fired: list[SystemFault]) -> None:
         chance = sim.chance("ring")
-        self._sim = sim
+        drift, latency = chance.choice(DRIFTS), chance.choice(LATENCIES)
+        self._lost, self._by = chance.choice(LOST), chance.choice(list(RingBy))
+        self._sim, self._fired, self._noted = sim, fired, 0
         self._course = Course(sim, faults.timed, self._supervise, self._inject)
         self._disk = RestorableDisk()
-        self._network = Network(sim, faults, fired, latency=chance.choice((0.001, 0.01, 0.1)), until=FAULTS_UNTIL)
-        server = sim.host(SERVER, drift=_drift(chance))
-        self._server = ServerProcess(sim, self._network, server, lambda host: APIServer(host, journal=self._disk))
-        self._server.supervise()
-        sim.settle()
-        server.spawn("objects", lambda: make_objects(self._network))
-        sim.settle()
-        hosts = [sim.host(name, drift=_drift(chance)) for name in MEMBERS]
-        self._replicas = [Replica(sim, self._network, host) for host in hosts]
-        self._lost = chance.choice(LOST)
-        self._checked = 0
-        self._sent: dict[bytes, float] = {}
-        # For each identity: the claims that the server has stored, and when each ends in the simulation's time.
-        self._claims: dict[str, list[tuple[int, float]]] = {}
-        self._violated: Violated | None = None
-        self._network.on_begin.append(self._begins)
+        self._network = Network(sim, faults, fired, latency=latency, until=FAULTS_UNTIL)
+        server = sim.host(SERVER, drift=_drift(chance, drift))
+        gates = {"ShardedListAndWatch": sim.chance("shards").random() < 0.5}
+
+        def serve(host: SimulatedHost) -> APIServer:
+            return APIServer(host, journal=self._disk, feature_gates=gates)
+
+        self._server = ServerProcess(sim, self._network, server, serve)
+        self._rings: dict[str, Ring] = {}
+        hosts = [sim.host(name, drift=_drift(chance, drift)) for name in MEMBERS]
+        self._replicas = [Replica(sim, host, self._program) for host in hosts]
+        self.invariants = RingInvariants(
+            sim, self._disk, self._by, bounds=bounds(self._by, drift=drift, latency=latency)
+        )
+        self._network.on_begin.append(self.invariants.begins)
+        self._network.on_answer.append(self.invariants.answered)
         sim.check(self._look)
+        user = sim.host("user")
+        wisher = Wisher(user, Client(user, NetworkTransport(self._network, user), request_timeout=2.0))
+        self._user_stop = Stop(user)
+        user.spawn("user", lambda: wisher.run(self._user_stop))
 
     def run(self) -> None:
         """Run with faults, then without; raise `Violated` if an invariant does not hold."""
         self._course.pass_until(FAULTS_UNTIL)
+        self._user_stop.set()
         self._course.pass_until(FAULTS_UNTIL + RECOVERY)
-        held = [replica.held for replica in self._replicas]
-        loads = [count(slots) for slots in held]
-        if sum(loads) != SLOTS or held[0] | held[1] | held[2] != ALL:
-            raise Violated("each slot has an owner", f"the members own {loads} slots")
-        if max(loads) - min(loads) > 1:
-            raise Violated("equal loads", f"the members own {loads} slots")
+        self.invariants.settled()
+
+    def _program(self, host: SimulatedHost) -> Manager:
+        manager, self._rings[host.name] = program(self._network, host, self._by)
+        self.invariants.standings = self._stand()
+        return manager
+
+    def _stand(self) -> list[Standing]:
+        """Return all replicas as they are. It is asked for at events alone, because each step would be too dear."""
+        server = self._network.server
+        serves = server is not None and not server.host.crashed and not server.host.paused
+        found = []
+        for replica in self._replicas:
+            host = replica.host
+            runs = not host.crashed and not host.paused
+            reaches = serves and not any(self._network.is_cut(host, way) for way in Way)
+            found.append(Standing(host, self._rings.get(host.name), runs and reaches))
+        return found
 
     def _look(self) -> None:
-        """Raise `Violated` if an invariant does not hold at this step."""
-        if self._violated is not None:
-            raise self._violated
-        taken = 0
-        for replica in self._replicas:
-            held = replica.held
-            if both := taken & held:
-                names = [each.host.name for each in self._replicas if each.held & both]
-                raise Violated("one owner at most", f"{' and '.join(names)} own the slots {[*slots_in(both)][:8]}")
-            taken |= held
-        while self._checked < len(self._disk.writes):
-            write = self._disk.writes[self._checked]
-            self._checked += 1
-            if write.collection.startswith("leases") and write.raw is not None and b'"ring"' in write.raw:
-                self._note_claim(json.loads(write.raw))
-
-    def _note_claim(self, lease: dict[str, object]) -> None:
-        text = annotations_of(lease).get(CLAIM, "")
-        renewed = lease["spec"]["renewTime"]  # type: ignore[index]
-        name = lease["metadata"]["name"]  # type: ignore[index]
-        sent_at = self._sent.get(f"{name}/{renewed}".encode(), self._sim.time)
-        until = sent_at + RingConfig(name="a", namespace="a").renew_deadline * TOLERANCE
-        self._claims.setdefault(name, []).append((Claim.from_text(text).slots, until))
-
-    def _begins(self, host: SimulatedHost, request: HTTPRequest) -> None:
-        """Check a request that begins, and note when a lease is written."""
-        if request.method in ("POST", "PUT") and "/leases" in request.path:
-            lease = json.loads(request.body)
-            key = f"{lease['metadata']['name']}/{lease['spec']['renewTime']}".encode()
-            self._sent.setdefault(key, self._sim.time)
-        elif request.method == "PATCH" and "/nodes/slot-" in request.path and self._violated is None:
-            slot = int(request.path.rpartition("-")[2])
-            claims = self._claims.get(host.name.replace("#", "-"), [])
-            if not any(slots >> slot & 1 and self._sim.time <= until for slots, until in claims[-8:]):
-                # Raised by the next look: raised here, it would reach the work that sends the request.
-                what = f"{host.name} sends a write for slot {slot}, which it does not own"
-                self._violated = Violated("no request outside the interval", what)
+        for fault in self._fired[self._noted :]:
+            if fault.kind in CALLS:
+                self.invariants.disturbed(max(CALL, fault.seconds))
+        self._noted = len(self._fired)
+        self.invariants.look()
 
     def _supervise(self) -> None:
         for replica in self._replicas:
             replica.supervise()
         self._server.supervise()
+        self.invariants.standings = self._stand()
 
     def _inject(self, fault: SystemFault) -> None:
         self._network.note(fault)
         replica = next((r for r in self._replicas if r.host.name.partition("#")[0] == fault.host), None)
         host = replica.host if replica is not None else self._server.host
         match fault.kind:
-            case FaultKind.CUT:
+            case FaultKind.CUT | FaultKind.CUT_IN | FaultKind.CUT_OUT:
+                ways = {FaultKind.CUT: [*Way], FaultKind.CUT_IN: [Way.IN], FaultKind.CUT_OUT: [Way.OUT]}[fault.kind]
                 for name in [fault.host] if replica is not None else MEMBERS:
-                    self._network.cut(name, fault.seconds)
+                    self._network.cut(name, fault.seconds, ways)
             case FaultKind.PAUSE:
                 self._sim.pause(host, fault.seconds)
             case FaultKind.JUMP:
@@ -263,18 +211,8 @@ class RingSystem:
                 self._disk.restore(self._lost)
             case _:
                 self._server.die(fault.seconds)
+        self.invariants.standings = self._stand()
 
 
-def make_objects(network: Network) -> None:
-    """Create the objects that the workers write, past the network and its faults."""
-    assert network.server is not None, "a server has been started"
-    for number in range(KEYS):
-        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"slot-{number * (SLOTS // KEYS)}"}}
-        headers = {"content-type": "application/json"}
-        network.server.handler.handle(
-            HTTPRequest("POST", "/api/v1/nodes", headers=headers, body=json.dumps(node).encode())
-        )
-
-
-def _drift(chance: random.Random) -> int:
-    return chance.randrange(-DRIFT, DRIFT + 1)
+def _drift(chance: random.Random, most: int) -> int:
+    return chance.randrange(-most, most + 1)

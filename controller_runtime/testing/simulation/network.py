@@ -7,7 +7,8 @@ holds the simulation's baton runs code of this module, so there is no lock.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import enum
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Watch
@@ -23,6 +24,13 @@ _SOONEST = 0.001
 
 Arrival = HTTPResponse | list[bytes] | End
 """An item that comes back on a connection: first the headers or the whole answer, then lines, then the end."""
+
+
+class Way(enum.Enum):
+    """A direction of a host's link."""
+
+    OUT = "to the server"
+    IN = "from the server"
 
 
 class Connection:
@@ -82,10 +90,10 @@ class Connection:
 
     def _pass(self, action: Callable[[], None], late: float = 0.0) -> None:
         """Send a message that runs `action` at the server, unless the link is cut when it leaves or arrives."""
-        if not self._network.is_cut(self._host):
+        if not self._network.is_cut(self._host, Way.OUT):
             arrival = max(self._network.arrival(late), self._arrived_until)
             self._arrived_until = arrival
-            self._network.at(arrival, lambda: None if self._network.is_cut(self._host) else action())
+            self._network.at(arrival, lambda: None if self._network.is_cut(self._host, Way.OUT) else action())
 
     def _arrive(self) -> None:
         self._server = self._network.server
@@ -114,7 +122,7 @@ class Connection:
         kind, seconds = (self._fault.kind, self._fault.seconds) if self._fault else (None, 0.0)
         if isinstance(item, End):
             self._network.open.pop(self, None)
-        if kind is FaultKind.LOSE_REPLY or self._is_silent or self._network.is_cut(self._host):
+        if kind is FaultKind.LOSE_REPLY or self._is_silent or self._network.is_cut(self._host, Way.IN):
             self._is_silent = True
             return
         arrival = max(self._network.arrival(seconds if kind is FaultKind.SLOW_REPLY else 0.0), self._arrived_until)
@@ -122,7 +130,7 @@ class Connection:
         self._network.at(arrival, partial(self._deliver, item))
 
     def _deliver(self, item: Arrival) -> None:
-        if self._is_silent or self._network.is_cut(self._host):
+        if self._is_silent or self._network.is_cut(self._host, Way.IN):
             self._is_silent = True
             return
         if isinstance(item, HTTPResponse):
@@ -211,7 +219,7 @@ class Network:
         self._latency = latency
         self._until = until
         self._calls: dict[str, int] = {}
-        self._cut_until: dict[str, int] = {}
+        self._cut_until: dict[tuple[str, Way], int] = {}
 
     @property
     def now(self) -> int:
@@ -230,13 +238,20 @@ class Network:
             if connection.comes_from(host):
                 connection.close()
 
-    def cut(self, name: str, seconds: float) -> None:
-        """Let nothing pass between the host of this name and the server for `seconds`, also after it is restarted."""
-        self._cut_until[name] = max(self._cut_until.get(name, 0), self.now + nanoseconds(seconds))
+    def cut(self, name: str, seconds: float, ways: Iterable[Way] = (Way.OUT, Way.IN)) -> None:
+        """Let nothing pass between the host of this name and the server for `seconds`, also after it is restarted.
 
-    def is_cut(self, host: SimulatedHost) -> bool:
-        """Return whether the link of `host` is cut at present."""
-        return self._cut_until.get(host.name.partition("#")[0], 0) > self.now
+        Args:
+            name: The host, without a count of its restarts.
+            seconds: How long.
+            ways: The directions in which nothing passes.
+        """
+        for way in ways:
+            self._cut_until[name, way] = max(self._cut_until.get((name, way), 0), self.now + nanoseconds(seconds))
+
+    def is_cut(self, host: SimulatedHost, way: Way) -> bool:
+        """Return whether the link of `host` is cut in one direction at present."""
+        return self._cut_until.get((host.name.partition("#")[0], way), 0) > self.now
 
     def begin(self, host: SimulatedHost, request: HTTPRequest) -> Connection:
         """Send a request, with the fault of this call if it has one, and return its connection."""

@@ -32,6 +32,10 @@ class FaultKind(enum.StrEnum):
 
     CUT = "cut"
     """Nothing passes between host and server. A watch whose events are lost so stays silent also afterwards."""
+    CUT_OUT = "cut-out"
+    """Nothing passes from the host to the server: what it sends is lost, and what the server sends arrives."""
+    CUT_IN = "cut-in"
+    """Nothing passes from the server to the host: the server acts, and the host hears nothing."""
     PAUSE = "pause"
     """No thread of the host runs, while its clocks go on."""
     JUMP = "jump"

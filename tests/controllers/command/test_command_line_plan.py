@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from controller_runtime.core.errors import UsageError
+from controller_runtime.ring.by import RingBy
+from controllers.command import catalog
 from controllers.command.run import RunOptions, plan
 
 FILE = Path("some.kubeconfig")
@@ -76,6 +78,17 @@ def test_hollow_nodes_join_a_cluster_when_that_is_allowed() -> None:
             "cannot elect its own leader",
             id="who elects waits to be elected",
         ),
+        pytest.param(
+            {"ring": True, "controllers": "node-lifecycle"},
+            "--ring cannot share node-lifecycle: node-lifecycle needs the whole: how many nodes of a zone are silent "
+            "decides about each of them; run it with --leader-elect alone",
+            id="a ring of what needs the whole",
+        ),
+        pytest.param(
+            {"ring": True, "controllers": "node-ttl,taint-eviction"},
+            "cannot share taint-eviction: .*; add --leader-elect for it",
+            id="a ring beside what would run twice",
+        ),
         pytest.param({"controllers": "node-tlt"}, "did you mean 'node-ttl'", id="misspelt name"),
         pytest.param({"controllers": "xyz"}, "there are: node-ttl", id="unknown name"),
         pytest.param({"controllers": " , "}, "names nothing", id="no name"),
@@ -84,6 +97,14 @@ def test_hollow_nodes_join_a_cluster_when_that_is_allowed() -> None:
 def test_options_that_contradict_or_could_harm_are_refused_with_the_remedy(options: dict[str, Any], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         decide(**options)
+
+
+def test_what_needs_the_whole_stays_with_the_leader_beside_a_ring() -> None:
+    assert decide(ring=True, controllers="node-ttl").ring is not None
+    decided = decide(ring=True, leader_elect=True, controllers="node-ttl,node-lifecycle")
+
+    assert (decided.ring.name, decided.ring.namespace, decided.ring.by) == ("controllers", "kube-system", RingBy.NAME)
+    assert {*catalog.NEEDS_THE_WHOLE} == {*catalog.CATALOG} - {"node-ttl"}
 
 
 def test_replicas_share_a_lease_only_if_asked_to() -> None:

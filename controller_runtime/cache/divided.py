@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The store of a cache that keeps the objects of some slots alone."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from controller_runtime.api.objects import Cached, ObjectKey, PlainKey
+from controller_runtime.cache.share import Portion, Share
+from controller_runtime.cache.store import Delta, Store
+from controller_runtime.client.decoding import EventType, WatchEvent
+from controller_runtime.core.host import Host
+
+
+class _Held(NamedTuple):
+    share: Share
+    key: ObjectKey
+    cached: Cached
+
+
+_held: contextvars.ContextVar[_Held | None] = contextvars.ContextVar("held object", default=None)
+
+
+@contextlib.contextmanager
+def holding(share: Share, key: ObjectKey, cached: Cached) -> Iterator[None]:
+    """Have reads of a key in this context find at least this state of its object, to the end of the context.
+
+    So work that began with an object does not see it vanish, whether it was deleted or its slot is another replica's.
+    """
+    token = _held.set(_Held(share, key, cached))
+    try:
+        yield
+    finally:
+        _held.reset(token)
+
+
+class DividedStore(Store):
+    """A store of the objects in a share; those of others do not enter it.
+
+    An object that a change takes out of the share, such as a child that another owner has adopted, is deleted for the
+    handlers. One whose slot is not in the share any more goes without a word.
+
+    Args:
+        host: As for `Store`.
+        label: As for `Store`.
+        portion: What it keeps.
+
+    Threads: as for `Store`; `drop_others` counts as a write.
+    """
+
+    def __init__(self, host: Host, label: str, portion: Portion) -> None:
+        super().__init__(host, label)
+        self._portion = portion
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the store has a share of the collection alone."""
+        return True
+
+    def get(self, key: ObjectKey) -> Cached | None:
+        """Return the object of that key, or the state of it that is held in this context; None if there is none."""
+        found = super().get(key)
+        if found is None and (held := _held.get()) is not None and held.share is self._portion.share:
+            return held.cached if held.key == key else None
+        return found
+
+    def apply(self, event: WatchEvent) -> Delta | None:
+        """Apply one event; see `Store.apply`."""
+        if event.cached is not None and not self._portion.keeps(event.cached):
+            if event.cached.plain_key in self._objects:
+                event = event._replace(type=EventType.DELETED)
+            else:
+                event = WatchEvent(EventType.BOOKMARK, None, event.version)
+        return super().apply(event)
+
+    def replace(self, objects: dict[PlainKey, Cached], version: str) -> list[Delta]:
+        """Replace the content with a list; see `Store.replace`."""
+        # In place, because a second dict of a large list would stay in the memory of the process.
+        for key in [key for key, cached in objects.items() if not self._portion.keeps(cached)]:
+            del objects[key]
+        return super().replace(objects, version)
+
+    def drop_others(self) -> None:
+        """Drop the objects that are not in the share any more.
+
+        Raises:
+            Exception: An index function raised it; the store is then unchanged.
+        """
+        kept = {key: cached for key, cached in self._objects.items() if self._portion.keeps(cached)}
+        indices = {name: index.over(kept) for name, index in self._indices.items()}
+        with self._condition:
+            self._objects, self._indices = kept, indices

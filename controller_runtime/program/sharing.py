@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`--ring`: which controllers of a program its replicas share, and which ones stay with the leader."""
+
+from __future__ import annotations
+
+from controller_runtime.core.errors import UsageError
+from controller_runtime.core.log import get_logger
+from controller_runtime.manager.manager import Manager
+from controller_runtime.program.plan import RingPlan
+
+log = get_logger(__name__)
+
+
+def share_work(manager: Manager, plan: RingPlan | None) -> None:
+    """Share the controllers of a manager that say that they are `shareable`; the others stay with the leader.
+
+    Args:
+        manager: The manager, which does not run yet.
+        plan: The ring; None shares nothing.
+
+    Raises:
+        UsageError: No controller is shareable, or one of the others would run in each replica, without a leader.
+    """
+    if plan is None:
+        return
+    shared = [controller for controller in manager.controllers if controller.shared_objects is not None]
+    others = ", ".join(controller.name for controller in manager.controllers if controller.shared_objects is None)
+    if not shared:
+        raise UsageError(f"--ring has nothing to share: call `shareable` of {others or 'a controller'} if each of its "
+                         "reconciles decides about one object alone")  # fmt: skip
+    if others and manager.elector is None:
+        raise UsageError(f"--ring would run {others} in each replica: add --leader-elect, so that one of them does")
+    ring = manager.ring(plan.name, plan.by, namespace=plan.namespace)
+    for controller in shared:
+        ring.share(controller)
+    log.info("shares work", ring=plan.name, by=plan.by.value, controllers=",".join(each.name for each in shared))

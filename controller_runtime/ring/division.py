@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a ring divides the objects of a kind, and the objects that those own, among its slots; pure functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import msgspec
+
+from controller_runtime.api.objects import Cached
+from controller_runtime.api.resources import Resource
+from controller_runtime.api.shards import UID, shard_selector
+from controller_runtime.core.errors import UNREADABLE
+from controller_runtime.ring.by import RingBy
+from controller_runtime.ring.slots import SLOTS, ranges_of, slot_of_name, slot_of_uid
+
+_WIDTH = (1 << 64) // SLOTS
+"""How many hashes a slot has."""
+
+
+class _Owner(msgspec.Struct, gc=False, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class _Meta(msgspec.Struct, gc=False, rename="camel"):
+    owner_references: list[_Owner] | None = None
+
+
+class _Header(msgspec.Struct, gc=False):
+    metadata: _Meta
+
+
+_decode = msgspec.json.Decoder(_Header).decode
+
+
+def slot_of_key(by: RingBy, namespace: str, name: str) -> int:
+    """Return the slot of an object by its key, in a ring that is not by uid."""
+    if by is RingBy.NAMESPACE:
+        return slot_of_name(namespace or name)
+    return slot_of_name(f"{namespace}/{name}")
+
+
+def selector_of(slots: int) -> str:
+    """Return the `shardSelector` for the objects whose uid belongs to some slots; for none, that of hardly any."""
+    ranges = [(low * _WIDTH, (high + 1) * _WIDTH) for low, high in ranges_of(slots)]
+    return shard_selector(UID, ranges or [(0, 1)])
+
+
+@attrs.frozen
+class OwnSlots:
+    """Divides objects by themselves; a `Division`."""
+
+    by: RingBy
+
+    def slot_of(self, cached: Cached) -> int | None:
+        """Return the slot of an object."""
+        if self.by is RingBy.UID:
+            return slot_of_uid(cached.uid)
+        return slot_of_key(self.by, cached.namespace, cached.name)
+
+    def selector(self, slots: int) -> str:
+        """Return the `shardSelector`, which can choose by uid alone: the hash of names is not the server's."""
+        return selector_of(slots) if self.by is RingBy.UID else ""
+
+
+@attrs.frozen
+class OwnersSlots:
+    """Divides objects by the owner that controls them, of one kind; a `Division`.
+
+    An object without a controller of that kind belongs to no slot.
+    """
+
+    by: RingBy
+    owner: Resource[Any]
+
+    def slot_of(self, cached: Cached) -> int | None:
+        """Return the slot of the object's controller."""
+        try:
+            owners = _decode(cached.raw).metadata.owner_references or ()
+        except UNREADABLE:
+            return None
+        for owner in owners:
+            if owner.controller and owner.kind == self.owner.kind and _group(owner.api_version) == self.owner.group:
+                if self.by is RingBy.UID:
+                    return slot_of_uid(owner.uid)
+                return slot_of_key(self.by, cached.namespace if self.owner.namespaced else "", owner.name)
+        return None
+
+    def selector(self, slots: int) -> str:
+        """Return nothing: a server cannot choose by owners."""
+        return ""
+
+
+def _group(api_version: str) -> str:
+    return api_version.rpartition("/")[0]

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reconciler that a ring makes of another one: it passes over the requests of slots that are not owned."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from controller_runtime.cache.divided import holding
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
+from controller_runtime.core.log import get_logger
+from controller_runtime.ring.divided import DividedKind
+from controller_runtime.ring.ownership import Ownership
+
+if TYPE_CHECKING:  # a program that serves no metrics need not import it
+    from prometheus_client.metrics_core import Metric
+
+log = get_logger(__name__)
+
+
+class Slots(Protocol):
+    """The part of a ring that a shared reconciler needs."""
+
+    @property
+    def ownership(self) -> Ownership:
+        """What this replica owns."""
+
+    def slot_of(self, request: Request, kind: DividedKind | None = None) -> int | None:
+        """Return the slot of a request; None if it is unknown."""
+
+
+class SharedReconciler(Reconciler):
+    """Reconciles the requests of owned slots.
+
+    Args:
+        ring: The ring.
+        inner: Does the work.
+        kind: The kind of the requests, if the ring divides its caches.
+        asks: Whether the server is asked about an object before its absence is reconciled.
+
+    Threads: those of its controller.
+    """
+
+    def __init__(self, ring: Slots, inner: Reconciler, kind: DividedKind | None, *, asks: bool) -> None:
+        self._ring, self._inner, self._kind, self._asks = ring, inner, kind, asks
+
+    @property
+    def is_shared(self) -> bool:
+        """See `Reconciler.is_shared`."""
+        return True
+
+    def metrics(self) -> Iterable[Metric]:
+        """Return the metrics of the reconciler that it is made of."""
+        return self._inner.metrics()
+
+    def reconcile(self, request: Request) -> Result:
+        """Reconcile a request of an owned slot, to the end of which its object is there if it was at the beginning."""
+        slot = self._ring.slot_of(request, self._kind)
+        turn = None if slot is None else self._ring.ownership.turn(slot)
+        if turn is None:  # its owner has the same change in its own cache
+            return Result()
+        with turn, contextlib.ExitStack() as stack:
+            kind = self._kind
+            if kind is None:
+                return self._inner.reconcile(request)
+            uid, cached = kind.uid_of(request), kind.get(request)
+            if cached is not None:
+                stack.enter_context(holding(kind.share, request, cached))
+                return self._inner.reconcile(request)
+            if self._asks and kind.exists(request):
+                # The name is another object's, which has an owner of its own; if that is us, it comes by the cache.
+                log.debug("absence not reconciled: the name is taken again", request=request)
+                kind.forget(request, uid)
+                return Result()
+            result = self._inner.reconcile(request)
+            if result == Result():
+                kind.forget(request, uid)
+            return result
