@@ -191,10 +191,15 @@ class Controller(Description):
             raise UsageError(f"controller {self.name} was started more than once")
         queue: WorkQueue[Request] = WorkQueue(host, name=self.name, limiter=self._limiter, fair_by=self._fair_by)
         unreadable = UnreadableObjects(host, lambda: self.collections, partial(observers.on_unreadable, self.name))
-        on_panic, timeout = observers.on_panic, self.reconcile_timeout
-        settlement = Settlement(host, self.name, queue, timeout=timeout, on_panic=on_panic, unreadable=unreadable)
+        settlement = Settlement(
+            *(host, self.name, queue),
+            timeout=self.reconcile_timeout,
+            on_panic=observers.on_panic,
+            unreadable=unreadable,
+            tracing=observers.tracing,
+        )
         workers = make_workers(host, self.name, self._reconciler, queue, stop, settlement)
-        intake = Intake(self.name, host, informers, queue, stop, observers.on_panic)
+        intake = Intake(self.name, host, informers, queue, stop, observers)
         running = self._running = Running(intake, workers, unreadable)
         stop.on_set(queue.shut_down)
         for source, synced in self._attach(intake):

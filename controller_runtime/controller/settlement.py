@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of each reconcile of one controller, whether threads or coroutines run them."""
+"""The beginning and the end of each reconcile of one controller, whether threads or coroutines run them."""
 
 from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 from controller_runtime.controller.counters import Outcome, ReconcileTally
 from controller_runtime.controller.outcome import is_late, settle
@@ -9,11 +12,15 @@ from controller_runtime.controller.panics import OnPanic, Panic, ignore_panic
 from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.controller.unreadable import UnreadableObjects
 from controller_runtime.core.host import Host
+from controller_runtime.core.log import bound
 from controller_runtime.queue.workqueue import WorkQueue
+
+if TYPE_CHECKING:  # it needs a package that a program without tracing need not have
+    from controller_runtime.controller.tracing import Tracing
 
 
 class Settlement:
-    """Retries, requeues or forgets each request whose reconcile has ended, counts it, and tells of unexpected errors.
+    """Counts each reconcile, retries, requeues or forgets its request at its end, and tells of unexpected errors.
 
     Args:
         host: Its clock, locks and randomness.
@@ -22,6 +29,7 @@ class Settlement:
         timeout: Seconds that one reconcile may take; None is any time. A longer one counts as failed.
         on_panic: Called with each unexpected error of a reconcile.
         unreadable: Decides which unreadable objects end the retries of a request; None: none of them does.
+        tracing: Makes a span of each reconcile; None makes none.
 
     Attributes:
         timeout: As given.
@@ -39,6 +47,7 @@ class Settlement:
         timeout: float | None = None,
         on_panic: OnPanic = ignore_panic,
         unreadable: UnreadableObjects | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
         self.timeout = timeout
         self.tally = ReconcileTally(host, name)
@@ -47,6 +56,14 @@ class Settlement:
         self._queue = queue
         self._on_panic = on_panic
         self._unreadable = unreadable
+        self._tracing = tracing
+
+    def begin(self, request: Request) -> AbstractContextManager[None]:
+        """Count a reconcile that begins, and return the context in which it runs and is settled."""
+        number = self.tally.begin()
+        if self._tracing is None:
+            return bound(controller=self._name, request=request, reconcile=number)
+        return self._tracing.reconcile(self._name, request, number, self._queue.causes(request))
 
     def settle(self, request: Request, end: Result | BaseException, took: float) -> None:
         """Settle a request; see `outcome.settle` about where to call this.
@@ -69,5 +86,7 @@ class Settlement:
         )
         ended = (request, self._host.monotonic(), causes)
         self.tally.end(outcome, took, ended, is_late=is_late(took, timeout))
+        if self._tracing is not None:
+            self._tracing.ended(self._name, request, outcome, end)
         if outcome is Outcome.PANIC and isinstance(end, BaseException):
             self._on_panic(Panic(self._name, request, end))

@@ -8,11 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-import attrs
-
 from controller_runtime.api.resources import Kind
-from controller_runtime.cache.audit import CacheAudit
-from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.patience import Patience
@@ -20,7 +16,6 @@ from controller_runtime.cache.transforms import Transform
 from controller_runtime.client.client import Client
 from controller_runtime.client.counting import CountingTransport
 from controller_runtime.client.deadlines import DeadlineTransport, reconcile_limit
-from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.client.request_threads import RequestThreads
 from controller_runtime.client.transport import Transport
 from controller_runtime.controller.controller import Controller
@@ -45,7 +40,9 @@ from controller_runtime.manager.unreadable_events import UnreadableEvents
 from controller_runtime.manager.webhooks import ManagedWebhooks
 from controller_runtime.ring.ownership import RingTransport
 
-if TYPE_CHECKING:  # a program without coroutines or leader election should not pay for them
+if TYPE_CHECKING:  # a program without coroutines, leader election or tracing should not pay for them
+    from opentelemetry.trace import TracerProvider
+
     from controller_runtime.client.async_client import AsyncClient
     from controller_runtime.election.elector import LeaderElector
 
@@ -71,6 +68,8 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks):
             all namespaces. Cluster-scoped kinds are read as ever, and writes name their namespace themselves.
         on_panic: Called with each unexpected error of a reconcile, on the worker's thread, to report it to a tracker of
             errors; it is logged and counted anyway. If this raises, the manager stops.
+        tracer_provider: OpenTelemetry's, which gets a span of each change that causes reconciles, of each reconcile,
+            and of each request in it. None makes no spans, and imports nothing of OpenTelemetry.
 
     Attributes:
         host: The host that it was given.
@@ -103,6 +102,7 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks):
         patience: Patience | None = None,
         namespace: str = "",
         on_panic: OnPanic = ignore_panic,
+        tracer_provider: TracerProvider | None = None,
     ) -> None:
         if grace < 0:
             raise ValueError(f"grace ({grace}) must be zero or more")
@@ -124,13 +124,20 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks):
                 on_leading=self._members.wake,
                 on_yielding=self.stopping.fail,
             )
-        self.client = Client(host, RingTransport(DeadlineTransport(limited, reconcile_limit(host))))
+        limited = RingTransport(DeadlineTransport(limited, reconcile_limit(host)))
+        tracing: Tracing | None = None
+        if tracer_provider is not None:
+            from controller_runtime.controller.tracing import Tracing
+
+            tracing = Tracing(host, tracer_provider)
+            limited = tracing.transport(limited)
+        self.client = Client(host, limited)
         self._request_threads = RequestThreads(host)
         # Its client is not bound to a leadership: definitions are needed before there can be one.
         self.definitions = Definitions(host, Client(host, self.transport), self.with_conversion)
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
-        observers = Observers(on_panic, UnreadableEvents(lambda: self.recorders, self.recorder).report)
+        observers = Observers(on_panic, UnreadableEvents(lambda: self.recorders, self.recorder).report, tracing)
         self._lifecycle = Lifecycle(host, self.informers, self.stopping, self.elector, self.transport.close, observers)
         if self.elector is not None and self.elector.candidate is not None:
             self.add(self.elector.candidate)
@@ -210,29 +217,6 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks):
                 raise UsageError(f"controller {thing.name} would never reconcile anything: {text}")
             self.definitions.see(*(collection.resource for collection in thing.collections))
         self._members.add(thing)
-
-    def audit_caches(self, *, every: float = 60.0, most_objects: int | None = 50_000) -> None:
-        """Compare the caches with the server while the manager runs, slowly, and list again one that lost a change.
-
-        A watch that loses a change, by a fault of the server or of a proxy, leaves a wrong object in the cache until
-        the next list. Each turn asks for one page: the metadata of up to 500 objects at the resourceVersion that the
-        cache has reached. With the defaults 10,000 objects take 20 minutes. What is found is logged, counted and
-        mended.
-
-        Args:
-            every: Seconds between two pages, of all caches together.
-            most_objects: Caches with more objects are not audited; None: all are.
-
-        Raises:
-            UsageError: The caches are audited already, or the manager is stopping or has stopped.
-            ValueError: `every` is not positive.
-        """
-
-        def source_of(informer: Informer) -> ListWatch:
-            collection = attrs.evolve(informer.collection, resource=informer.resource.only_metadata())
-            return ListWatch(self.host, self.transport, collection)
-
-        self.add(CacheAudit(self.host, self.informers, source_of, every=every, most_objects=most_objects))
 
     def declare(self, *rights: Right) -> None:
         """Say which names and namespaces are the program's own, for a record of its rights; nothing else reads it."""

@@ -52,6 +52,8 @@ class ProgramOptions:
     install_crds: bool = False
     reload: bool = False
     live: bool = False
+    tracing: bool = False
+    audit_caches: bool = True
 
 
 @attrs.frozen

@@ -26,6 +26,7 @@ from controller_runtime.program.reload import POLL, Sources
 from controller_runtime.program.session import GRACE, reach
 from controller_runtime.program.signals import Signals, handled_signals
 from controller_runtime.program.snapshot import Panel, Snapshot, SnapshotSource
+from controller_runtime.program.tracing import global_provider
 from controller_runtime.program.view import PlainView, View, captured_log
 from controller_runtime.program.webhooks import choose_webhooks, webhook_serving
 
@@ -172,6 +173,8 @@ class _Process:
                 call_setup(setup, manager)
                 choose_definitions(manager, embedded=self.plan.cluster.embedded, asked=self.options.install_crds)
                 choose_webhooks(manager, webhook_serving(self.options), metrics=self.options.secure_metrics)
+                if self.options.audit_caches and not self.plan.cluster.embedded and not manager.audits_caches:
+                    manager.audit_caches()
         except ControllerRuntimeError:
             manager.transport.close()
             if not self.stop.is_set():
@@ -271,7 +274,14 @@ class _Process:
         usual = GRACE if cluster.embedded else CLUSTER_GRACE
         grace = next(each for each in (options.grace, self.program.grace, usual) if each is not None)
         election = self.plan.leader_election
-        return Manager(self.host, transport, grace=grace, leader_election=election, namespace=options.namespace)
+        provider = global_provider() if options.tracing else None
+        return Manager(
+            *(self.host, transport),
+            grace=grace,
+            leader_election=election,
+            namespace=options.namespace,
+            tracer_provider=provider,
+        )
 
 
 def _with_block(error: ControllerRuntimeError) -> str:
