@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # a program without coroutines, leader election or tracing sh
     from opentelemetry.trace import TracerProvider
 
     from controller_runtime.client.async_client import AsyncClient
+    from controller_runtime.controller.tracing import Tracing
     from controller_runtime.election.elector import LeaderElector
 
 
@@ -125,13 +126,8 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks):
                 on_yielding=self.stopping.fail,
             )
         limited = RingTransport(DeadlineTransport(limited, reconcile_limit(host)))
-        tracing: Tracing | None = None
-        if tracer_provider is not None:
-            from controller_runtime.controller.tracing import Tracing
-
-            tracing = Tracing(host, tracer_provider)
-            limited = tracing.transport(limited)
-        self.client = Client(host, limited)
+        tracing = None if tracer_provider is None else _tracing(host, tracer_provider)
+        self.client = Client(host, limited if tracing is None else tracing.transport(limited))
         self._request_threads = RequestThreads(host)
         # Its client is not bound to a leadership: definitions are needed before there can be one.
         self.definitions = Definitions(host, Client(host, self.transport), self.with_conversion)
@@ -278,6 +274,12 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks):
             self._lifecycle.start(added, self._cache_sync_timeout)
             self._members.wait_for_news()
             added = self._members.take_added()
+
+
+def _tracing(host: Host, provider: TracerProvider) -> Tracing:
+    from controller_runtime.controller.tracing import Tracing
+
+    return Tracing(host, provider)
 
 
 Setup = Callable[[Manager], None]
