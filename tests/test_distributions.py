@@ -86,7 +86,7 @@ def test_each_supported_python_has_an_environment_of_tox() -> None:
     ]
 
     # The oldest Python is tested with the oldest dependencies, the others with the newest.
-    tested = [TOX["testenv:floors"]["base_python"], *re.findall(r"py3\d+", TOX["tox"]["env_list"])]
+    tested = [TOX["testenv:floors"]["base_python"], *re.findall(r"py3\d+\b", TOX["tox"]["env_list"])]
     assert [f"py3{minor}" for minor in named] == tested
     assert [line for line in lines_of(CONTROLLERS["metadata"]["classifiers"]) if line.startswith(prefix)] == [
         f"{prefix}{minor}" for minor in named
