@@ -54,34 +54,43 @@ class RecentSpans:
     """Which span a change, a write or a reconcile had, of the newest `REMEMBERED` of them. Threads: any."""
 
     def __init__(self, host: Host) -> None:
-        # Guards the field below.
+        # Guards the fields below.
         self._lock = host.lock("recent spans")
-        self._spans: OrderedDict[Hashable, SpanContext] = OrderedDict()
+        self._spans: OrderedDict[Hashable, tuple[SpanContext, int]] = OrderedDict()
+        self._count = 0  # how many spans were put: the order in which they came
 
-    def put(self, span: Span, *keys: Hashable, look_up: Hashable = None) -> SpanContext | None:
-        """Remember a span under `keys`, and return the one under `look_up`, in one step.
+    def count(self) -> int:
+        """Return how many spans were put so far, for `put`."""
+        with self._lock:
+            return self._count
+
+    def put(self, span: Span, *keys: Hashable, look_up: Hashable = None, since: int = 0) -> SpanContext | None:
+        """Remember a span under those `keys` that have none, and return the one under `look_up`, in one step.
 
         A write and the change that it causes come on two threads. Each puts itself and looks for the other, so exactly
-        the later one finds the earlier.
+        the later one finds the earlier. A span put before `since` is not returned: a write that changes nothing
+        is answered with the version of a change that it did not make.
         """
         context = span.get_span_context()
         with self._lock:
-            found = self._spans.get(look_up)
+            found, at = self._spans.get(look_up, (None, 0))
+            self._count += 1
             for key in keys:
-                self._spans[key] = context
+                self._spans.setdefault(key, (context, self._count))
             while len(self._spans) > REMEMBERED:
                 self._spans.popitem(last=False)
-            return found
+            return found if at > since else None
 
     def get(self, keys: Iterable[Hashable]) -> list[SpanContext]:
         """Return the spans under these keys, without those that are forgotten."""
         with self._lock:
-            return [self._spans[key] for key in keys if key in self._spans]
+            return [self._spans[key][0] for key in keys if key in self._spans]
 
     def pop(self, key: Hashable) -> SpanContext | None:
         """Return the span under a key, and forget it; None if there is none."""
         with self._lock:
-            return self._spans.pop(key, None)
+            found, _ = self._spans.pop(key, (None, 0))
+        return found
 
 
 class TracedTransport(TransportWrapper):
@@ -117,6 +126,7 @@ class TracedTransport(TransportWrapper):
             },
             start_time=self._clock.now(),
         )
+        begun = self._recent.count()
         headers = dict(request.headers)
         propagate.inject(headers, context=set_span_in_context(span, Context()))
         try:
@@ -126,7 +136,7 @@ class TracedTransport(TransportWrapper):
                 span.set_status(StatusCode.ERROR)
                 span.set_attribute("error.type", str(response.status))
             elif request.method != "GET":
-                self._note_write(span, response)
+                self._note_write(span, response, begun)
             return response
         except Exception as error:
             span.set_status(StatusCode.ERROR, f"{type(error).__name__}: {error}")
@@ -135,14 +145,14 @@ class TracedTransport(TransportWrapper):
         finally:
             span.end(self._clock.now())
 
-    def _note_write(self, span: Span, response: HTTPResponse) -> None:
+    def _note_write(self, span: Span, response: HTTPResponse, begun: int) -> None:
         try:
             written = cached_from_bytes(response.body)
         except DecodeError:  # such as a Status: the answer shows no object, so no change can be known by its version
             return
         place = (written.plain_key, written.resource_version)
         span.set_attribute("k8s.object.resource_version", written.resource_version)
-        change = self._recent.put(span, ("write", *place), look_up=("change", *place))
+        change = self._recent.put(span, ("write", *place), look_up=("change", *place), since=begun)
         if change is not None:  # the watch was quicker than the answer; links may be added until a span ends
             span.add_link(change)
 

@@ -113,6 +113,12 @@ def choose_definitions(manager: Manager, *, embedded: bool, asked: bool) -> None
     manager.definitions.are_installed = embedded or asked
 
 
+def choose_audit(manager: Manager, *, embedded: bool, asked: bool) -> None:
+    """Audit the caches of a manager on a cluster, unless `setup` has said how, or `--no-audit-caches` was given."""
+    if asked and not embedded and not manager.audits_caches:
+        manager.audit_caches()
+
+
 def _sources(program: Program) -> Sources:
     if program.origin is None:
         raise UsageError("--reload needs a setup function at the top level of a module, to import it again")
@@ -173,8 +179,7 @@ class _Process:
                 call_setup(setup, manager)
                 choose_definitions(manager, embedded=self.plan.cluster.embedded, asked=self.options.install_crds)
                 choose_webhooks(manager, webhook_serving(self.options), metrics=self.options.secure_metrics)
-                if self.options.audit_caches and not self.plan.cluster.embedded and not manager.audits_caches:
-                    manager.audit_caches()
+                choose_audit(manager, embedded=self.plan.cluster.embedded, asked=self.options.audit_caches)
         except ControllerRuntimeError:
             manager.transport.close()
             if not self.stop.is_set():

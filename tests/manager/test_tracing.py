@@ -163,6 +163,21 @@ def test_a_change_its_reconcile_and_the_write_are_one_trace_and_the_change_by_th
     assert (second.attributes["reconcile"], second.attributes["outcome"]) == (4, "success")
 
 
+def test_a_write_that_changes_nothing_is_linked_to_no_change(traced: Traced) -> None:
+    def patch(manager: Manager, request: Request) -> Result:
+        manager.client.patch(NODES, request, LABELED)
+        return Result()
+
+    traced.run(Controller("labels", Doing(traced.manager, patch)).watch(NODES))
+    traced.user.create(NODES, a_node("a"))
+    traced.simulation.settle()
+
+    first, second = traced.spans("PATCH nodes")
+    changed = traced.one("nodes changed")
+    assert linked(first) + linked(changed) in ([context_of(first).span_id], [context_of(changed).span_id])
+    assert linked(second) == []
+
+
 def test_the_request_carries_the_span_to_the_server(traced: Traced) -> None:
     traced.run(Controller("labels", Doing(traced.manager, patch_once)).watch(NODES))
     traced.user.create(NODES, a_node("a"))
