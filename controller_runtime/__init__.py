@@ -152,8 +152,10 @@ if TYPE_CHECKING:
     from controller_runtime.manager.endpoints import Endpoints
     from controller_runtime.manager.lifecycle import Runnable
     from controller_runtime.manager.manager import Manager, Setup
+    from controller_runtime.manager.page.tables import StatusRow, StatusTable
     from controller_runtime.manager.rights import Right
     from controller_runtime.program.command import run
+    from controller_runtime.program.timeline import Timeline
     from controller_runtime.queue.rate_limiters import (
         Bucket,
         ItemExponential,
@@ -288,6 +290,8 @@ __all__ = [
     "Setup",
     "ShutDown",
     "StaleCache",
+    "StatusRow",
+    "StatusTable",
     "Stop",
     "Stream",
     "StreamIdle",
@@ -296,6 +300,7 @@ __all__ = [
     "SystemHost",
     "TerminalError",
     "Thread",
+    "Timeline",
     "TooManyRequests",
     "Transport",
     "TransportWrapper",
@@ -458,8 +463,10 @@ _HOMES = {
     "Endpoints": "manager.endpoints",
     "Runnable": "manager.lifecycle",
     **dict.fromkeys(("Manager", "Setup"), "manager.manager"),
+    **dict.fromkeys(("StatusRow", "StatusTable"), "manager.page.tables"),
     "Right": "manager.rights",
     "run": "program.command",
+    "Timeline": "program.timeline",
     **dict.fromkeys(
         ("Bucket", "ItemExponential", "ItemFastSlow", "MaxOf", "MaxWait", "RateLimiter"), "queue.rate_limiters"
     ),

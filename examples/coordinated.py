@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import click
 
 from controller_runtime import LEASE_CANDIDATES, LEASES, Client, Host, NotFound, ObjectKey, Stop, SystemHost
+from controller_runtime import Timeline as Drawn
 from controller_runtime.testing import APIServerProcess
 
 LEASE = ObjectKey("controllers", "kube-system")
@@ -69,11 +71,13 @@ class Timeline:
     client: Client
     replicas: list[Replica]
     began: float
+    drawn: Drawn
     holder: str = ""
 
     def print(self, what: str) -> None:
         """Print one line, with the seconds since the beginning."""
         print(f"{self.host.monotonic() - self.began:6.1f} s  {what}", flush=True)
+        self.drawn.mark(what)
 
     def wait_for(self, version: str) -> None:
         """Watch the lease until a replica of `version` holds it."""
@@ -90,6 +94,7 @@ class Timeline:
         holder, version = _holder(self.client)
         if holder != self.holder and (version or not holder):
             self.holder = holder
+            self.drawn.note({"leader": version or None})
             self.print(f"{version} leads" if version else "the lease is free")
         return version
 
@@ -122,13 +127,13 @@ def terms(folder: Path) -> list[tuple[datetime, datetime, str]]:
     return sorted(found)
 
 
-def play(versions: list[str], upgraded: str) -> list[str]:
+def play(versions: list[str], upgraded: str, plot: Path | None = None) -> list[str]:
     """Run a replica of each version, then upgrade them, oldest first; return those that led, in order."""
     host = SystemHost()
     with APIServerProcess(host, program=SERVER) as server, tempfile.TemporaryDirectory() as folder:
         client = Client.from_kubeconfig(server.kubeconfig)
         replicas = [Replica(f"replica-{i}", Path(folder), server.kubeconfig) for i in range(len(versions))]
-        timeline = Timeline(host, client, replicas, host.monotonic())
+        timeline = Timeline(host, client, replicas, host.monotonic(), Drawn(host))
         try:
             for replica, version in zip(replicas, versions, strict=True):
                 timeline.print(f"{replica.name} starts in version {version}")
@@ -147,10 +152,19 @@ def play(versions: list[str], upgraded: str) -> list[str]:
         led = terms(Path(folder))
     for began, ended, who in led:
         print(f"{began:%H:%M:%S.%f} to {ended:%H:%M:%S.%f}  {who} led")
+    if plot is not None:
+        timeline.drawn.write(plot, "Three versions, upgraded one by one")
     overlaps = [f"{a[2]} and {b[2]}" for a, b in pairwise(led) if b[0] < a[1]]
     print(f"two at a time: {', '.join(overlaps) or 'never'}")
     return [*(who for _, _, who in led), *(f"overlap: {pair}" for pair in overlaps)]
 
 
+@click.command()
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw who led when, to this file.")
+def main(plot: Path | None) -> None:
+    """Run the example."""
+    play(["1.36.0", "1.34.0", "1.35.0"], "1.37.0", plot)
+
+
 if __name__ == "__main__":
-    play(["1.36.0", "1.34.0", "1.35.0"], "1.37.0")
+    main()

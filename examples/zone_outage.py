@@ -3,17 +3,20 @@
 
 120 nodes without machines in three zones carry 240 pods. The times are a tenth of Kubernetes' own, so
 that it takes about a minute: a node is Unknown after 5 s of silence, and a zone evicts one node per second.
+`--plot FILE` draws it, as SVG.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import attrs
+import click
 
-from controller_runtime import NODES, Host, Stop, SystemHost
+from controller_runtime import NODES, Host, Stop, SystemHost, Timeline
 from controller_runtime.testing import EmbeddedCluster
-from controllers.command.panel import disrupted_zones
+from controllers.command.panel import disrupted_zones, zone_states
 from controllers.command.snapshot import ClusterSnapshot, ClusterSource
 from controllers.hollow.node import RACK_SIZE, ZONES, node_name, rack_of
 from controllers.hollow.nodes import HollowNodes
@@ -48,6 +51,20 @@ def summary(snapshot: ClusterSnapshot) -> str:
     )
 
 
+def facts(snapshot: ClusterSnapshot) -> dict[str, object]:
+    """Return what is drawn of a snapshot."""
+    nodes, pods = snapshot.nodes, snapshot.pods
+    zones = {zone: state.value for zone, state in zone_states(nodes).items()}
+    ready = nodes.ready.get("True", 0)
+    return {
+        **zones,
+        "nodes ready": ready,
+        "nodes evicting": nodes.evicting,
+        "pods ready": pods.ready,
+        "pods going": pods.going,
+    }
+
+
 @attrs.frozen
 class Watcher:
     """Prints a summary whenever it has changed, at most twice per second."""
@@ -56,15 +73,19 @@ class Watcher:
     take: Callable[[], ClusterSnapshot]
     asleep: Stop
     began: float
+    timeline: Timeline
 
     def print(self, what: str) -> None:
         print(f"{self.host.monotonic() - self.began:6.1f} s  {what}")
+        if not what.startswith(" "):
+            self.timeline.mark(what)
 
     def until(self, condition: Callable[[ClusterSnapshot], bool], what: str) -> None:
         """Print summaries until `condition` holds; after `TIMEOUT` seconds print that it still does not."""
         deadline, printed = self.host.monotonic() + TIMEOUT, ""
         while self.host.monotonic() < deadline:
             snapshot = self.take()
+            self.timeline.note(facts(snapshot))
             if (text := summary(snapshot)) != printed:
                 self.print(f"  {text}")
                 printed = text
@@ -82,8 +103,8 @@ def evicting(count: int) -> Callable[[ClusterSnapshot], bool]:
     return lambda seen: seen.nodes.evicting == count
 
 
-def play(host: Host, nodes: int = 120) -> None:
-    """Let the nodes fail and return, and print the state of the cluster meanwhile."""
+def play(host: Host, nodes: int = 120, plot: Path | None = None) -> None:
+    """Let the nodes fail and return, and print the state of the cluster meanwhile; draw it if a file is named."""
     with EmbeddedCluster(host) as cluster:
         manager = cluster.manager
         manager.add(node_lifecycle(manager, config=CONFIG))
@@ -96,7 +117,7 @@ def play(host: Host, nodes: int = 120) -> None:
         pods = nodes * PODS_PER_NODE
         manager.add(PodMaker(host, manager.client, pods, nodes, toleration_seconds=TOLERATION_SECONDS))
         cluster.start()
-        watcher = Watcher(host, source.take, Stop(host, "asleep"), host.monotonic())
+        watcher = Watcher(host, source.take, Stop(host, "asleep"), host.monotonic(), Timeline(host))
 
         watcher.print(f"{nodes} nodes join")
         watcher.until(lambda seen: ready(nodes)(seen) and seen.pods.ready == pods, "all are ready")
@@ -123,7 +144,17 @@ def play(host: Host, nodes: int = 120) -> None:
             hollow.revive(Selection(zone=zone))
         watcher.until(lambda seen: ready(nodes)(seen) and seen.pods.going == 0, "all are ready again")
         watcher.print("done")
+        watcher.asleep.wait(2.0)
+    if plot is not None:
+        watcher.timeline.write(plot, f"{nodes} nodes in three zones fail and return")
+
+
+@click.command()
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw the run to this file.")
+def main(plot: Path | None) -> None:
+    """Run the example."""
+    play(SystemHost("zone-outage"), plot=plot)
 
 
 if __name__ == "__main__":
-    play(SystemHost("zone-outage"))
+    main()

@@ -170,6 +170,8 @@ def test_commands_in_the_documents_are_those_there_are(document: Path) -> None:
                     r'^    "(\w+)": \w+,$', (ROOT / "benchmarks" / "suites.py").read_text(), re.MULTILINE
                 )
                 assert set(rest[:1]) - {"NAME"} <= {*suites, *known}
+            case [file, *rest] if file.startswith("examples/"):
+                known = set(re.findall(r'click\.option\("(--[a-z]+)"', (ROOT / file).read_text()))
             case [file, *rest]:
                 known = set[str]()
                 assert (ROOT / file).exists() or file == "-m", file

@@ -150,6 +150,31 @@ def test_threads_are_made_in_two_places() -> None:
     assert not found, "spawn it on a host:\n" + "\n".join(found)
 
 
+def names_a_class_late(node: ast.AST) -> bool:
+    """Return whether a call names a type to msgspec, which is safe while a module is imported and not in a thread."""
+    if not isinstance(node, ast.Call):
+        return False
+    if dotted(node.func) in ("msgspec.json.Decoder", "msgspec.convert"):
+        return True
+    shapes = [each.value for each in node.keywords if each.arg == "type"]
+    return dotted(node.func) == "msgspec.json.decode" and any(
+        not ast.unparse(each).startswith("dict[") for each in shapes
+    )
+
+
+def test_functions_name_classes_to_msgspec_only_under_its_lock() -> None:
+    found = offenders(
+        (name, node)
+        for name, tree in trees(*PACKAGES, but=("controller_runtime/api/decoding.py",))
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if names_a_class_late(node)
+    )
+
+    assert not found, "make it when the module is imported, or by `decoder_of` or `converter_of`:\n" + "\n".join(found)
+
+
 def swallows_crashes(node: ast.AST) -> bool:
     """Return whether a node catches crashes without raising them again, or is a `__del__` method."""
     match node:
@@ -184,6 +209,8 @@ CATCHES_EVERYTHING = {
     "controller_runtime/controller/finalizers.py: _call": "a finalizer's function ends here: raised after the others",
     "controller_runtime/webhooks/handler.py: _shown": "a request ends here: status 500, and its error is in the log",
     "controller_runtime/webhooks/handler.py: handle": "a review ends here: status 500, and its error is in the log",
+    "controller_runtime/manager/serving.py: _part_of": "a part of a stream ends here: a comment in its place",
+    "controller_runtime/manager/page/answers.py: _taken": "a program's own tables end here: the page shows the error",
     "controller_runtime/manager/serving.py: _answer": "a request to the manager's endpoints ends here: status 500",
     "controller_runtime/apiserver/server.py: handle": "a request to the embedded server ends here: status 500",
     "controller_runtime/apiserver/shell/workers.py: run": "a worker's task ends here: raised where it is awaited",

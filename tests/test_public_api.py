@@ -26,6 +26,7 @@ PUBLIC = {
     # run
     "Manager", "LeaderElectionConfig", "Candidacy", "Ring", "RingBy", "Host", "Clock", "SystemHost", "Stop",
     "stop_on_signals", "Endpoints", "Runnable", "Thread", "spawn", "get_logger", "Logger", "Setup", "run", "Right",
+    "StatusRow", "StatusTable", "Timeline",
     "__version__",
     # write a controller
     "Controller", "Reconciler", "AsyncReconciler", "Request", "Result", "TerminalError", "Channel",

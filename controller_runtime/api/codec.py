@@ -13,9 +13,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
-import msgspec
 from msgspec import inspect
 
+from controller_runtime.api.decoding import decoder_of
 from controller_runtime.api.objects import cached_from_bytes
 from controller_runtime.api.resources import Resource
 from controller_runtime.api.schema import Schema, schema_for
@@ -61,7 +61,7 @@ def _decoder_for(chosen: type[Any], resource: Resource[Any]) -> Decoder[Any]:
         _refuse_other_models(chosen, resource)
         return _naming(_model_decoder(chosen), resource)
     try:
-        decode = msgspec.json.Decoder(dict[str, Any] if chosen is dict else chosen, dec_hook=_decoded_part).decode
+        decode: Decoder[Any] = decoder_of(dict[str, Any] if chosen is dict else chosen, _decoded_part)
         shape = inspect.type_info(chosen)
     except (TypeError, NameError) as error:  # NameError: an annotation names a class that is local to a function
         raise ValueError(f"{chosen.__name__} cannot be a view of {resource}: {error}") from error

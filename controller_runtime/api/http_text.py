@@ -37,3 +37,15 @@ def encoded_response(response: HTTPResponse, *, with_body: bool = True) -> bytes
     headers |= {"content-length": str(len(body)), "x-content-type-options": "nosniff"}
     lines = [f"HTTP/1.1 {response.status} {phrase}", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
     return "\r\n".join(lines).encode("latin-1") + (body if with_body else b"")
+
+
+def stream_head() -> bytes:
+    """Return the head of a response of server-sent events, which ends with the connection."""
+    lines = (
+        "HTTP/1.1 200 OK",
+        "content-type: text/event-stream; charset=utf-8",
+        "cache-control: no-store",
+        "connection: close",
+        "x-content-type-options: nosniff",
+    )
+    return "\r\n".join((*lines, "", "")).encode("ascii")

@@ -8,12 +8,13 @@ copy of its own, so no reader can corrupt a cache; and the garbage collector nee
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
 
+from controller_runtime.api.decoding import converter_of
 from controller_runtime.core.errors import UNREADABLE, DecodeError
 
 T = TypeVar("T")
@@ -130,6 +131,8 @@ class _WithLabels(msgspec.Struct, gc=False):
     metadata: _Labels
 
 
+_meta_in: Callable[[Any], ObjectMeta] = converter_of(ObjectMeta)
+_meta_of: Callable[[Any], ObjectMeta] = converter_of(ObjectMeta, from_attributes=True)
 _header = msgspec.json.Decoder(_Header)
 _meta = msgspec.json.Decoder(_WithMeta)
 _labels = msgspec.json.Decoder(_WithLabels)
@@ -234,7 +237,7 @@ def meta(obj: AnyObject) -> ObjectMeta:
     if hasattr(raw, "model_dump"):  # the official client's models
         raw = raw.model_dump(mode="json", by_alias=True, exclude_none=True)
     try:
-        return msgspec.convert(raw, ObjectMeta, from_attributes=not isinstance(raw, Mapping))
+        return (_meta_in if isinstance(raw, Mapping) else _meta_of)(raw)
     except UNREADABLE as error:
         raise DecodeError(f"malformed metadata: {error}") from error
 

@@ -8,11 +8,12 @@ definitions are written at the same time, one thread acts on both, and the other
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
+from controller_runtime.api.decoding import decoder_of
 from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.kinds.custom import CLEANUP, custom_kinds, in_order, is_true
 from controller_runtime.apiserver.kinds.kind import Kind, Kinds
@@ -73,6 +74,9 @@ class _Readable(msgspec.Struct):
     status: _Status
 
 
+_decode: Callable[[bytes], _Readable] = decoder_of(_Readable)
+
+
 class Definitions:
     """Keeps the set of served kinds up to date with the definitions in the storage.
 
@@ -117,7 +121,7 @@ class Definitions:
         """Raise a UsageError for a definition that this server cannot have stored, such as one edited by hand."""
         for item in self._storage.read(DEFINITION.resource).items:
             try:
-                msgspec.json.decode(item.raw, type=_Readable)
+                _decode(item.raw)
             except ValueError as error:
                 raise UsageError(
                     f"the stored custom resource definition {item.key} cannot be read ({error}): "

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import attrs
 import msgspec
 
+from controller_runtime.api.decoding import converter_of
 from controller_runtime.apiserver.bounds import has_too_many_values
 from controller_runtime.apiserver.quoting import quoted
 from controller_runtime.apiserver.status import (
@@ -235,7 +236,7 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
                 text = f'no kind "{kind}" is registered for version "{version}" in scheme "{_OPTIONS_SCHEME}"'
                 raise bad_request(text)
             # Everywhere in the API, a null field counts as absent.
-            return msgspec.convert({name: value for name, value in content.items() if value is not None}, cls)
+            return _as_options({name: value for name, value in content.items() if value is not None})
         except UNREADABLE as error:
             raise bad_request(f"the body is not a DeleteOptions: {error}") from None
 
@@ -248,3 +249,6 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
             propagation_policy=query.get("propagationPolicy"),
             dry_run=[query["dryRun"]] if "dryRun" in query else None,
         )
+
+
+_as_options: Callable[[Any], DeleteOptions] = converter_of(DeleteOptions)

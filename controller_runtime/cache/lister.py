@@ -13,6 +13,7 @@ from controller_runtime.api.selectors import LabelSelector
 from controller_runtime.cache.union import Readable
 from controller_runtime.core.errors import DecodeError, StaleCache
 from controller_runtime.core.log import get_logger
+from controller_runtime.core.story import current_steps
 
 log = get_logger(__name__)
 
@@ -67,11 +68,16 @@ class Lister(Generic[T]):
             UnreadableObject: The object cannot be read as the class of this lister.
         """
         cached = self._store.get(key)
+        if (steps := current_steps()) is not None:
+            version = "absent" if cached is None else cached.resource_version
+            steps.read(("get", self._resource, key, version))
         return None if cached is None else self._decode(cached.raw)
 
     def keys(self) -> list[ObjectKey]:
         """Return the keys of all objects; nothing is decoded."""
-        return [cached.key for cached in self._store.list()]
+        found = [cached.key for cached in self._store.list()]
+        self._note("keys", "", len(found))
+        return found
 
     def by_index(self, name: str, value: str) -> list[T]:
         """Return the objects that have `value` in the index `name`; unreadable ones are left out, as in `list`.
@@ -79,7 +85,9 @@ class Lister(Generic[T]):
         Raises:
             KeyError: There is no such index.
         """
-        return self._decoded(self._store.by_index(name, value))
+        found = self._decoded(self._store.by_index(name, value))
+        self._note("by_index", f"{name}={value}", len(found))
+        return found
 
     def staleness(self) -> float:
         """Return the seconds since the server last told of a change, or by a bookmark that there was none.
@@ -149,9 +157,16 @@ class Lister(Generic[T]):
             ValueError: The selector is malformed.
         """
         labels = LabelSelector.parse(selector)
-        return self._decoded(
+        found = self._decoded(
             cached
             for cached in self._store.list()
             if (not namespace or cached.namespace == namespace)
             and (labels.is_everything or labels.matches(labels_of(cached)))
         )
+        self._note("list", f"{namespace} {selector}".strip(), len(found))
+        return found
+
+    def _note(self, verb: str, what: str, count: int) -> None:
+        """Add a read to the steps of the reconcile that is being recorded, if one is."""
+        if (steps := current_steps()) is not None:
+            steps.read((verb, self._resource, what, f"{count} objects"))

@@ -192,11 +192,7 @@ class Controller(Description):
         queue: WorkQueue[Request] = WorkQueue(host, name=self.name, limiter=self._limiter, fair_by=self._fair_by)
         unreadable = UnreadableObjects(host, lambda: self.collections, partial(observers.on_unreadable, self.name))
         settlement = Settlement(
-            *(host, self.name, queue),
-            timeout=self.reconcile_timeout,
-            on_panic=observers.on_panic,
-            unreadable=unreadable,
-            tracing=observers.tracing,
+            host, self.name, queue, timeout=self.reconcile_timeout, observers=observers, unreadable=unreadable
         )
         workers = make_workers(host, self.name, self._reconciler, queue, stop, settlement)
         intake = Intake(self.name, host, informers, queue, stop, observers)

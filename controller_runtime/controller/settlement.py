@@ -4,19 +4,17 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
 
 from controller_runtime.controller.counters import Outcome, ReconcileTally
+from controller_runtime.controller.observers import NOBODY, Observers
 from controller_runtime.controller.outcome import is_late, settle
-from controller_runtime.controller.panics import OnPanic, Panic, ignore_panic
+from controller_runtime.controller.panics import Panic
 from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.controller.unreadable import UnreadableObjects
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import bound
+from controller_runtime.core.story import begin_steps, end_steps
 from controller_runtime.queue.workqueue import WorkQueue
-
-if TYPE_CHECKING:  # it needs a package that a program without tracing need not have
-    from controller_runtime.controller.tracing import Tracing
 
 
 class Settlement:
@@ -27,9 +25,8 @@ class Settlement:
         name: The controller's name.
         queue: The queue that the requests come from.
         timeout: Seconds that one reconcile may take; None is any time. A longer one counts as failed.
-        on_panic: Called with each unexpected error of a reconcile.
+        observers: Are told of each unexpected error of a reconcile, and keep its story and its span.
         unreadable: Decides which unreadable objects end the retries of a request; None: none of them does.
-        tracing: Makes a span of each reconcile; None makes none.
 
     Attributes:
         timeout: As given.
@@ -45,21 +42,23 @@ class Settlement:
         queue: WorkQueue[Request],
         *,
         timeout: float | None = None,
-        on_panic: OnPanic = ignore_panic,
+        observers: Observers = NOBODY,
         unreadable: UnreadableObjects | None = None,
-        tracing: Tracing | None = None,
     ) -> None:
         self.timeout = timeout
         self.tally = ReconcileTally(host, name)
         self._host = host
         self._name = name
         self._queue = queue
-        self._on_panic = on_panic
+        self._on_panic = observers.on_panic
+        self._stories = observers.stories
         self._unreadable = unreadable
-        self._tracing = tracing
+        self._tracing = observers.tracing
 
     def begin(self, request: Request) -> AbstractContextManager[None]:
         """Count a reconcile that begins, and return the context in which it runs and is settled."""
+        if self._stories.is_recording:
+            begin_steps()
         number = self.tally.begin()
         if self._tracing is None:
             return bound(controller=self._name, request=request, reconcile=number)
@@ -88,5 +87,7 @@ class Settlement:
         self.tally.end(outcome, took, ended, is_late=is_late(took, timeout))
         if self._tracing is not None:
             self._tracing.ended(self._name, request, outcome, end)
+        if self._stories.is_recording:
+            self._stories.add(self._name, ended, took, outcome, end, end_steps())
         if outcome is Outcome.PANIC and isinstance(end, BaseException):
             self._on_panic(Panic(self._name, request, end))

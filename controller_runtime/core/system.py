@@ -55,6 +55,11 @@ def stacks() -> str:
     return "\n".join(f"{name}\n{''.join(lines)}" for name, lines in sorted(stands))
 
 
+def thread_names() -> list[str]:
+    """Return the names of all threads of this process, sorted."""
+    return sorted(thread.name for thread in threading.enumerate())
+
+
 def is_on_main_thread() -> bool:
     """Return whether the calling thread is the main one, which alone can install handlers of signals."""
     return threading.current_thread() is threading.main_thread()

@@ -24,6 +24,7 @@ def elector_and_fence(
     config: LeaderElectionConfig,
     *,
     on_leading: Callable[[], None],
+    on_new_leader: Callable[[str], None],
     on_yielding: Callable[[LeadershipLost], None],
 ) -> tuple[LeaderElector, DeadlineTransport]:
     """Return an elector, and a wrapper of `transport` that refuses requests once the elector's leadership is over.
@@ -36,9 +37,16 @@ def elector_and_fence(
         informers: Makes the informer of the candidate, in a coordinated election.
         config: The election.
         on_leading: See `LeaderElector`.
+        on_new_leader: See `LeaderElector`.
         on_yielding: See `LeaderElector`.
     """
     config, client = config.named_by(host), Client(host, transport)
     candidate = candidate_for(host, client, informers, config)
-    elector = LeaderElector(host, client, config, on_leading=on_leading, on_yielding=on_yielding, candidate=candidate)
+    elector = LeaderElector(
+        *(host, client, config),
+        on_leading=on_leading,
+        on_new_leader=on_new_leader,
+        on_yielding=on_yielding,
+        candidate=candidate,
+    )
     return elector, DeadlineTransport(transport, leadership_limit(lambda: elector.term))

@@ -16,7 +16,9 @@ from controller_runtime.core.log import get_logger
 from controller_runtime.manager.health import Check, health_of
 from controller_runtime.manager.inspection import as_json, report, why
 from controller_runtime.manager.manager import Manager
-from controller_runtime.manager.serving import Answer, Server
+from controller_runtime.manager.page.answers import StatusPage
+from controller_runtime.manager.page.links import PAGE, STREAM
+from controller_runtime.manager.serving import Answer, Server, Stream
 
 if TYPE_CHECKING:  # a program that serves no metrics need not import it
     from prometheus_client import CollectorRegistry
@@ -26,7 +28,7 @@ log = get_logger(__name__)
 NOWHERE = "0"
 """Stands for no address: nothing is served."""
 
-_DEBUG = ("/debug/controllers", "/debug/why")
+_DEBUG = (PAGE, STREAM, "/debug/controllers", "/debug/why")
 
 _JSON = {"content-type": "application/json"}
 _WHICH = b"ask for /debug/why?request=NAMESPACE/NAME, or NAME for a kind without a namespace\n"
@@ -47,8 +49,9 @@ class Endpoints:
     restarted anyway, without a reason in its log.
 
     Args:
-        metrics: The address of `/metrics`, `/debug/controllers` and `/debug/why`: `HOST:PORT`, `:PORT` for every
-            interface, or `NOWHERE`. The latter two are served to this machine alone, and only under one of its names.
+        metrics: The address of `/metrics`, and of the status page at `/debug`, `/debug/controllers` and `/debug/why`:
+            `HOST:PORT`, `:PORT` for every interface, or `NOWHERE`. All but the metrics are served to this machine
+            alone, and only under one of its names.
         probes: The address of `/healthz`, `/livez` and `/readyz`; it may be the same.
         live: Further checks of `/livez`, by name.
         ready: Further checks of `/readyz`, by name.
@@ -130,11 +133,17 @@ def _of_metrics(manager: Manager, registries: Sequence[CollectorRegistry] | None
 def debug_answer(manager: Manager) -> Answer:
     """Return the function that answers requests below `/debug` about a manager."""
 
-    def answer(request: HTTPRequest, is_local: bool) -> HTTPResponse:
+    page = StatusPage(manager)
+
+    def answer(request: HTTPRequest, is_local: bool) -> HTTPResponse | Stream:
         if request.path not in _DEBUG:
             return HTTPResponse(404)
         if not is_local:  # names of objects may be confidential
             return HTTPResponse(403, {}, _REFUSED)
+        if request.path == PAGE:
+            return page.html(request)
+        if request.path == STREAM:
+            return page.stream(request)
         if request.path == "/debug/controllers":
             return HTTPResponse(200, _JSON, report(manager).encode())
         namespace, _, name = dict(request.query).get("request", "").rpartition("/")

@@ -17,15 +17,18 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.counting import CountingTransport
 from controller_runtime.client.deadlines import DeadlineTransport, reconcile_limit
 from controller_runtime.client.request_threads import RequestThreads
+from controller_runtime.client.stories import StoryTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.observers import Observers
 from controller_runtime.controller.panics import OnPanic, ignore_panic
+from controller_runtime.controller.stories import Stories
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stage, Stop
 from controller_runtime.core.system import SystemHost
 from controller_runtime.election.config import LeaderElectionConfig
+from controller_runtime.election.history import LeaderHistory
 from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.manager.caches import ManagedCaches
 from controller_runtime.manager.definitions import Definitions
@@ -33,6 +36,7 @@ from controller_runtime.manager.failure import failure_of
 from controller_runtime.manager.lifecycle import CANCEL_GRACE, Lifecycle, Runnable
 from controller_runtime.manager.members import Members
 from controller_runtime.manager.options import ManagerOptions
+from controller_runtime.manager.page.shown import ShownTables
 from controller_runtime.manager.rights import Right, observed
 from controller_runtime.manager.rings import ManagedRings
 from controller_runtime.manager.unhandled_signals import stop_on_unhandled_signals
@@ -48,7 +52,7 @@ if TYPE_CHECKING:  # a program without coroutines, leader election or tracing sh
     from controller_runtime.election.elector import LeaderElector
 
 
-class Manager(ManagedCaches, ManagedRings, ManagedWebhooks):
+class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
     """Runs controllers and runnables on one API server, and stops them in order.
 
     Controllers and listers that use the same collection share one cache. A manager runs once.
@@ -80,6 +84,8 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks):
         client: Reads and writes at the server, past the caches. It sends nothing after the deadline of the leadership,
             and in a reconcile nothing after that reconcile's deadline.
         elector: Competes for the lease; None without leader election.
+        leaders: The leaders that the elector has seen.
+        stories: The last reconciles; kept once `Endpoints.serve` serves the status page.
         informers: The caches.
         definitions: The definitions that are installed when the manager starts; see `install`.
         stopping: Set when the manager begins to stop, and cancelled when its grace has run out; for reconcilers that
@@ -114,8 +120,10 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks):
         options = CacheOptions(patience=patience or Patience(), reachable=self.transport.reachable)
         self.informers = Informers(host, self.transport, options, transforms=transforms, namespace=namespace)
         self.stopping = Stop(host, "manager")
+        self.stories = Stories()
         self._members = Members(host, self.stopping)
         limited: Transport = self.transport
+        self.leaders = LeaderHistory(host)
         self.elector: LeaderElector | None = None
         if leader_election is not None:
             from controller_runtime.election.fenced import elector_and_fence
@@ -123,17 +131,19 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks):
             self.elector, limited = elector_and_fence(
                 *(host, self.transport, self.informers, leader_election),
                 on_leading=self._members.wake,
+                on_new_leader=self.leaders.note,
                 on_yielding=self.stopping.fail,
             )
-        limited = RingTransport(DeadlineTransport(limited, reconcile_limit(host)))
+        fenced = StoryTransport(RingTransport(DeadlineTransport(limited, reconcile_limit(host))))
         tracing = None if tracer_provider is None else _tracing(host, tracer_provider)
-        self.client = Client(host, limited if tracing is None else tracing.transport(limited))
+        self.client = Client(host, fenced if tracing is None else tracing.transport(fenced))
         self._request_threads = RequestThreads(host)
         # Its client is not bound to a leadership: definitions are needed before there can be one.
         self.definitions = Definitions(host, Client(host, self.transport), self.with_conversion)
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
-        observers = Observers(on_panic, UnreadableEvents(lambda: self.recorders, self.recorder).report, tracing)
+        report = UnreadableEvents(lambda: self.recorders, self.recorder).report
+        observers = Observers(on_panic, report, self.stories, tracing)
         self._lifecycle = Lifecycle(host, self.informers, self.stopping, self.elector, self.transport.close, observers)
         if self.elector is not None and self.elector.candidate is not None:
             self.add(self.elector.candidate)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from controller_runtime.cache.informers import Informers
@@ -27,6 +28,8 @@ class ManagedRings:
     host: Host
     informers: Informers
     transport: CountingTransport
+    rings: Sequence[Ring] = ()
+    """The rings that `ring` made."""
 
     def add(self, thing: Controller | Runnable) -> None:
         """See `Manager.add`."""
@@ -54,4 +57,5 @@ class ManagedRings:
         # Its client is not bound to a leadership: each replica is a member, whether it leads or not.
         ring = Ring(self.host, Client(self.host, self.transport), self.informers, config, by)
         self.add(ring)
+        self.rings = (*self.rings, ring)
         return ring

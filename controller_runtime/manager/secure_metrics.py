@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics over the TLS of the webhooks, for those whom the API server allows to read `/metrics`."""
+"""Metrics and the status page over the TLS of the webhooks, for those whom the API server allows to read them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.manager.manager import Manager
+from controller_runtime.manager.page.answers import StatusPage
+from controller_runtime.manager.page.links import PAGE
 from controller_runtime.webhooks.authorizing import AccessFilter
 
 if TYPE_CHECKING:
@@ -18,9 +20,12 @@ PATH = "/metrics"
 
 
 def show_metrics(manager: Manager, *, registries: Sequence[CollectorRegistry] | None = None) -> None:
-    """Serve a manager's metrics where its webhooks are served; call this after `setup`, before the manager runs.
+    """Serve a manager's metrics and its status page where its webhooks are served.
 
-    A reader sends the token of an account that may `get` the path `/metrics`. The program needs the right to create
+    Call this after `setup`, before the manager runs.
+
+    A reader sends the token of an account that may `get` the path `/metrics`, or `/debug` for the page, which is not
+    live there: a browser cannot send a token with a stream. The program needs the right to create
     `tokenreviews` and `subjectaccessreviews`, which the ClusterRole `system:auth-delegator` has.
 
     Args:
@@ -37,7 +42,13 @@ def show_metrics(manager: Manager, *, registries: Sequence[CollectorRegistry] | 
     metrics.refuse_double_names()
     readers = AccessFilter(manager.host, manager.transport)
 
+    seen = StatusPage(manager)
+
     def page(request: HTTPRequest) -> HTTPResponse:
         return readers.refusal(request) or HTTPResponse(200, {"content-type": CONTENT_TYPE}, metrics.text())
 
+    def status(request: HTTPRequest) -> HTTPResponse:
+        return readers.refusal(request) or seen.html(request)
+
     manager.webhooks.show(PATH, page)
+    manager.webhooks.show(PAGE, status)

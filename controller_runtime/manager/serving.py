@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small HTTP server for probes and scrapes: short GET requests, one per connection, on one thread.
+"""A small HTTP server for probes and scrapes: short GET requests, one per connection, on one thread; and a few streams.
 
 It bounds the number of connections, how long each lasts and how many bytes it sends. A peer that sends nothing, or
 does not read its answer, cannot keep others from theirs: each path has slots of its own, the oldest connection
@@ -15,10 +15,10 @@ import socket
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.http_text import encoded_response, parsed_head
+from controller_runtime.api.http_text import encoded_response, parsed_head, stream_head
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop, spawn
@@ -48,7 +48,24 @@ PATIENCE = 5.0
 HEAD_LIMIT = 8192
 """Bytes of a request's head."""
 
-Answer = Callable[[HTTPRequest, bool], HTTPResponse]
+MOST_STREAMS = 8
+"""Streams at a time; one more is refused, because dropping the oldest would have two readers push each other out."""
+
+STREAM_PERIOD = 1.0
+"""Seconds between two parts of a stream, at least."""
+
+STREAM_SHARE = 0.02
+"""The part of the time that the parts of one stream may take: one of a large program comes less often."""
+
+
+class Stream(Protocol):
+    """An answer without an end: server-sent events."""
+
+    def next(self) -> bytes:
+        """Return the next part without waiting; called at most once per `STREAM_PERIOD`, on the server's thread."""
+
+
+Answer = Callable[[HTTPRequest, bool], HTTPResponse | Stream]
 """Answers a request without waiting.
 
 The flag is True if the request came from this machine, and named it in its Host header; see `host_names.py`.
@@ -83,6 +100,7 @@ class Server:
         self._silent = Slots(MOST_SILENT, GRACE)
         self._answered = {name: Slots(MOST_ANSWERS) for name in ("", *answers)}
         self._connections: dict[asyncio.Task[None], Drop] = {}
+        self._streams = 0
 
     def __enter__(self) -> Self:
         self._loop = self._runner.get_loop()
@@ -152,14 +170,20 @@ class Server:
         transport: asyncio.Transport | None = None
         try:
             with contextlib.suppress(OSError, TimeoutError):
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(PATIENCE) as patience:
                     transport, _ = await self._loop.connect_accepted_socket(lambda: protocol, accepted)
                     request = await self._request(reader)
                     slots.give_back(drop)
                     slots = self._answered[_purpose(request, self._answers)]
                     slots.take(drop, self._host.monotonic())
                     writer = asyncio.StreamWriter(transport, protocol, reader, self._loop)
-                    writer.write(self._encoded_answer(request, _is_local(writer)))
+                    answer = self._answer_to(request, _is_local(writer))
+                    if isinstance(answer, bytes):
+                        writer.write(answer)
+                    else:
+                        slots.give_back(drop)
+                        patience.reschedule(None)
+                        await self._send(answer, writer, reader)
                     writer.close()
                     await writer.wait_closed()
         finally:
@@ -181,16 +205,46 @@ class Server:
         except ValueError:  # not ASCII, not three words, not a path
             return 400
 
-    def _encoded_answer(self, request: HTTPRequest | int | None, is_local: bool) -> bytes:
+    async def _send(self, stream: Stream, writer: asyncio.StreamWriter, reader: asyncio.StreamReader) -> None:
+        """Send a stream until the peer goes, does not read, or the server ends."""
+        ends = [asyncio.ensure_future(self._until.wait()), asyncio.ensure_future(reader.read(1))]
+        self._streams += 1
+        try:
+            writer.write(stream_head())
+            while not any(end.done() for end in ends):
+                began = self._host.monotonic()
+                writer.write(self._part_of(stream))
+                pause = max(STREAM_PERIOD, (self._host.monotonic() - began) / STREAM_SHARE)
+                async with asyncio.timeout(PATIENCE):
+                    await writer.drain()
+                await asyncio.wait(ends, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._streams -= 1
+            for end in ends:
+                end.cancel()
+
+    def _part_of(self, stream: Stream) -> bytes:
+        try:
+            return stream.next()
+        except Exception:  # a part ends here, the stream does not: a comment, which a browser ignores
+            log.exception("part of a stream failed")
+            return b": failed\n\n"
+
+    def _answer_to(self, request: HTTPRequest | int | None, is_local: bool) -> bytes | Stream:
         match request:
             case None:
                 return b""
             case int():
                 return encoded_response(HTTPResponse(request))
         is_trusted = is_local and names_this_machine(request.headers.get("host", ""), self._names)
-        return encoded_response(self._answer(request, is_trusted), with_body=request.method != "HEAD")
+        answer = self._answer(request, is_trusted)
+        if not isinstance(answer, HTTPResponse):
+            if self._streams < MOST_STREAMS and request.method == "GET":
+                return answer
+            answer = HTTPResponse(503, {"retry-after": "5"}, b"too many streams are open: close another page\n")
+        return encoded_response(answer, with_body=request.method != "HEAD")
 
-    def _answer(self, request: HTTPRequest, is_local: bool) -> HTTPResponse:
+    def _answer(self, request: HTTPRequest, is_local: bool) -> HTTPResponse | Stream:
         answer = self._answers.get(request.path[1:].partition("/")[0])
         if answer is None:
             return HTTPResponse(404)

@@ -32,6 +32,7 @@ class ManifestOptions:
     files: tuple[Path, ...]
     kustomize: Path | None
     helm: Path | None
+    monitoring: Path | None
     name: str | None
     namespace: str | None
     image: str | None
@@ -48,6 +49,12 @@ class ManifestOptions:
 @click.option("--check", is_flag=True, help="Compare the code with FILEs or folders; status 1 if they differ.")
 @click.option("--kustomize", type=_PATH, metavar="DIR", help="Write the files of a kustomization.")
 @click.option("--helm", type=_PATH, metavar="DIR", help="Write a Helm chart.")
+@click.option(
+    "--monitoring",
+    type=_PATH,
+    metavar="DIR",
+    help="Write a dashboard, alerts, a Prometheus and a Grafana; with --service-monitor, for those of the cluster.",
+)
 @click.option("--name", metavar="NAME", help="Name of the deployment and all that is its; the module's by default.")
 @click.option("--namespace", metavar="NS", help="Where the program runs; by default its name and -system.")
 @click.option("--image", metavar="IMAGE", help="Image whose entry point is the program.")
@@ -94,9 +101,11 @@ def run_manifests(origin: Origin, options: ManifestOptions) -> int:
     bundle = _bundle(origin, options)
     if options.check:
         return _check(bundle, options)
-    if options.image is None:
+    if options.image is None and (options.monitoring is None or options.kustomize or options.helm):
         click.echo(f"the image is {bundle.settings.image}: name yours with --image", err=True)
-    if options.kustomize is None and options.helm is None:
+    if options.monitoring is not None:
+        _write_monitoring(bundle, options.monitoring)
+    if options.kustomize is None and options.helm is None and options.monitoring is None:
         click.echo(yaml_of(bundle.objects()), nl=False)
     for folder, make in ((options.kustomize, kustomization), (options.helm, chart)):
         if folder is not None:
@@ -105,16 +114,25 @@ def run_manifests(origin: Origin, options: ManifestOptions) -> int:
     return 0
 
 
+def _write_monitoring(bundle: Bundle, folder: Path) -> None:
+    from controller_runtime.manifests.files import write_files
+    from controller_runtime.manifests.monitoring.stack import monitoring_files
+
+    for removed in write_files(folder, monitoring_files(bundle.settings, with_operator=bundle.has_monitor)):
+        click.echo(f"removed {removed}, which is made no more", err=True)
+
+
 def _refuse_contradictions(options: ManifestOptions) -> None:
     if options.check and not options.files:
         raise UsageError("--check needs the files or folders to compare: name them after the program")
     if options.files and not options.check:
         raise UsageError(f"{options.files[0]}: files are only compared, with --check")
-    if options.check and (options.kustomize or options.helm):
-        raise UsageError("--check writes nothing: leave out --kustomize and --helm")
+    if options.check and (options.kustomize or options.helm or options.monitoring):
+        raise UsageError("--check writes nothing: leave out --kustomize, --helm and --monitoring")
     if options.rights and options.no_rights:
         raise UsageError("--rights and --no-rights exclude each other: give one of them")
-    if not (options.rights or options.no_rights or options.check):
+    is_monitoring_alone = options.monitoring is not None and options.kustomize is None and options.helm is None
+    if not (options.rights or options.no_rights or options.check or is_monitoring_alone):
         raise UsageError(
             "the rights of the program are unknown: record them with `pytest --rbac-record rights.yaml` and give "
             "--rights rights.yaml, or leave its roles out with --no-rights"

@@ -190,6 +190,13 @@ program_options = adding(
     click.option(
         "--live/--no-live", default=None, help="Show tables on the terminal, or log lines; tables by default."
     ),
+    click.option("--plain", is_flag=True, help="Tell what has changed in plain lines, for screen readers."),
+    click.option(
+        "--plot",
+        type=click.Path(path_type=Path, dir_okay=False, writable=True),
+        metavar="FILE",
+        help="Write a timeline of what the view shows to FILE, as SVG, when the program stops.",
+    ),
     log_options,
     click.option(
         "--log-level", type=click.Choice([*LEVELS]), default="info", show_default=True, help="Lowest level shown."

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -99,10 +100,11 @@ def take_view_options(options: dict[str, Any]) -> bool:
     """Remove the options of log and view from a command's, configure the log, and return whether the view is live."""
     log_format, verbose, level = options.pop("log_format"), options.pop("verbose"), options.pop("log_level")
     configure_logging(log_format, verbose, level)
+    asked = options.pop("live")
     live, why_not = choose_view(
-        options.pop("live"),
+        False if options.get("plain") else asked,
         text_log=log_format == "text" and not verbose and level == "info",
-        terminal=sys.stderr.isatty(),
+        terminal=sys.stderr.isatty() and os.environ.get("TERM") != "dumb",
         rich=importlib.util.find_spec("rich") is not None,
     )
     if why_not:

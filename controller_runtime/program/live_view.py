@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live view of a program: tables on a terminal that are redrawn twice per second. The only module that draws."""
+"""The live view of a program: tables on a terminal, redrawn at most twice per second. The only module that draws."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 
+import attrs
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
@@ -17,16 +19,23 @@ from controller_runtime.program.kinds import KindCounts
 from controller_runtime.program.snapshot import Snapshot
 
 REFRESH = 0.5
-"""Seconds between two pictures of the live view."""
+"""Seconds between two pictures of the live view, at least."""
+
+SHARE = 0.01
+"""The part of the time that drawing may take: a picture that takes long is drawn less often."""
+
+LONGEST_PAUSE = 5.0
+"""Seconds between two pictures, at most."""
 
 
 class LiveView:
-    """A picture that is redrawn twice per second.
+    """A picture that is redrawn up to twice per second, when something has changed.
 
     Args:
         take: Returns the present state.
         lines: Returns the last log lines.
         title: Names the cluster.
+        clock: Returns monotonic seconds, which measure how long a picture takes.
         console: The terminal; standard error by default.
     """
 
@@ -36,28 +45,55 @@ class LiveView:
         lines: Callable[[], list[str]],
         *,
         title: str,
+        clock: Callable[[], float],
         console: Console | None = None,
     ) -> None:
         self._take = take
         self._lines = lines
         self._title = title
+        self._clock = clock
         self._console = console or Console(file=sys.stderr)
 
     def run(self, stop: Stop) -> None:
         """Redraw the picture until `stop` is set; the last state stays on the screen."""
         before = self._take()
+        pause, drawn = REFRESH, ""
         with Live(console=self._console, auto_refresh=False, vertical_overflow="visible") as live:
             stopped = False
             while not stopped:
-                stopped = stop.wait(REFRESH)
-                now = self._take()
-                live.update(self._with_log(render(self._title, before, now), self._lines()), refresh=True)
-                before = now
+                stopped = stop.wait(pause)
+                began = self._clock()
+                now, lines = self._take(), self._lines()
+                # A picture that shows a rate is drawn once more after the last change, when the rate is zero.
+                shown = repr((shown_facts(before), shown_facts(now), lines, self._console.size))
+                if shown != drawn or stopped:
+                    live.update(self._picture(render(self._title, before, now), lines), refresh=True)
+                before, drawn = now, shown
+                pause = pause_after(self._clock() - began)
 
-    def _with_log(self, tables: RenderableType, lines: list[str]) -> RenderableType:
-        """Add as many of the last log lines as the terminal has rows left: a higher picture could not be redrawn."""
-        rows = self._console.height - 1 - len(self._console.render_lines(tables))
-        return Group(tables, *(line_of(line, "dim") for line in lines[-rows:] if rows > 0))
+    def _picture(self, tables: RenderableType, lines: list[str]) -> RenderableType:
+        """Return the tables as they are drawn, with as many of the last log lines as the terminal has rows left.
+
+        A picture that is higher than the terminal could not be redrawn, so it is cut. The tables are laid out once,
+        since that is most of what a picture costs.
+        """
+        rows, laid_out = self._console.height - 1, self._console.render_lines(tables, pad=False)
+        if len(laid_out) > rows > 0:
+            text = f"{len(laid_out) - rows + 1} more rows: make the terminal higher"
+            laid_out = [*laid_out[: rows - 1], [Segment(text[: self._console.width])]]
+        left = rows - len(laid_out)
+        drawn = Segments([part for line in laid_out for part in (*line, Segment.line())])
+        return Group(drawn, *(line_of(line, "dim") for line in lines[-left:] if left > 0))
+
+
+def pause_after(took: float) -> float:
+    """Return the seconds until the next picture, after one that took `took` seconds."""
+    return min(max(took / SHARE, REFRESH), LONGEST_PAUSE)
+
+
+def shown_facts(snapshot: Snapshot) -> object:
+    """Return what a picture of a snapshot depends on, besides the time since the one before."""
+    return attrs.evolve(snapshot, taken_at=0.0, panels=()), [panel.fields() for panel in snapshot.panels]
 
 
 def render(title: str, before: Snapshot, now: Snapshot) -> RenderableType:
@@ -74,6 +110,7 @@ def render(title: str, before: Snapshot, now: Snapshot) -> RenderableType:
         parts.append(_kinds(now.kinds))
     if now.leader:
         parts.append(line_of(f"leader  {now.leader}", ""))
+    parts += [line_of(f"{name}  {slots} slots", "") for name, slots in now.rings]
     parts.append(_controllers(before, now))
     parts += [line_of(line, "cyan") for line in now.events]
     return Group(*parts)

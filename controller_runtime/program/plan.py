@@ -54,6 +54,13 @@ class ProgramOptions:
     live: bool = False
     tracing: bool = False
     audit_caches: bool = True
+    plain: bool = False
+    plot: Path | None = None
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody looks at the objects of the program: then they are counted."""
+        return self.live or self.plain or self.plot is not None
 
 
 @attrs.frozen
@@ -96,6 +103,8 @@ def plan_program(
         raise UsageError(
             "--dry-run and --install-crds exclude each other: a kind whose definition is not written is never served"
         )
+    if options.plot is not None and not options.plot.absolute().parent.is_dir():
+        raise UsageError(f"--plot {options.plot}: there is no folder {options.plot.parent}")
     return ProgramPlan(cluster, election)
 
 

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -18,6 +20,7 @@ from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.endpoints import Endpoints
 from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager, Setup
+from controller_runtime.program.auditing import choose_audit
 from controller_runtime.program.cluster import BARE_SERVER, is_in_pod, served
 from controller_runtime.program.dry_run import DryRunTransport
 from controller_runtime.program.origin import Origin, ProgramFailed, call_setup
@@ -26,8 +29,9 @@ from controller_runtime.program.reload import POLL, Sources
 from controller_runtime.program.session import GRACE, reach
 from controller_runtime.program.signals import Signals, handled_signals
 from controller_runtime.program.snapshot import Panel, Snapshot, SnapshotSource
+from controller_runtime.program.timeline import Timeline
 from controller_runtime.program.tracing import global_provider
-from controller_runtime.program.view import PlainView, View, captured_log
+from controller_runtime.program.view import PlainView, SpokenView, View, captured_log
 from controller_runtime.program.webhooks import choose_webhooks, webhook_serving
 
 log = get_logger(__name__)
@@ -113,12 +117,6 @@ def choose_definitions(manager: Manager, *, embedded: bool, asked: bool) -> None
     manager.definitions.are_installed = embedded or asked
 
 
-def choose_audit(manager: Manager, *, embedded: bool, asked: bool) -> None:
-    """Audit the caches of a manager on a cluster, unless `setup` has said how, or `--no-audit-caches` was given."""
-    if asked and not embedded and not manager.audits_caches:
-        manager.audit_caches()
-
-
 def _sources(program: Program) -> Sources:
     if program.origin is None:
         raise UsageError("--reload needs a setup function at the top level of a module, to import it again")
@@ -193,8 +191,9 @@ class _Process:
             controller.workers = self.options.workers or controller.workers
         embedded = self.plan.cluster.embedded
         self.source = SnapshotSource(
-            manager, self.program.panels(manager), kinds=embedded or self.options.live, events=embedded
+            manager, self.program.panels(manager), kinds=embedded or self.options.is_watched, events=embedded
         )
+        manager.show_status(self.source.tables)
         self.endpoints.serve(manager)
         self.signals.report = lambda: report(manager)
         names = ",".join(controller.name for controller in manager.controllers)
@@ -210,13 +209,19 @@ class _Process:
     def shown(self) -> Iterator[None]:
         """Show a view inside the block."""
         with contextlib.ExitStack() as stack:
-            view: View = PlainView(self.take)
-            if self.options.live:
+            timeline, title = Timeline(self.host), f"{self.program.name} on {self.plan.cluster}"
+            take = self.take if self.options.plot is None else timeline.noting(self.take)
+            view: View = PlainView(take)
+            if self.options.plain:
+                view = SpokenView(take, partial(print, file=sys.stderr, flush=True))
+            elif self.options.live:
                 # Imported here, because it needs an extra, and memory that log lines do not.
                 from controller_runtime.program.live_view import LiveView
 
                 lines = stack.enter_context(captured_log())
-                view = LiveView(self.take, lines.lines, title=f"{self.program.name} on {self.plan.cluster}")
+                view = LiveView(take, lines.lines, title=title, clock=self.host.monotonic)
+            if self.options.plot is not None:
+                stack.callback(timeline.write, self.options.plot, title)
             thread = spawn(self.host, self.stop, "view", lambda: view.run(self.stop))
             stack.callback(thread.join_until, None)
             stack.callback(self.stop.set)

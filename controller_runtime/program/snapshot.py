@@ -19,6 +19,7 @@ from controller_runtime.cache.store import Delta
 from controller_runtime.controller.controller import Controller
 from controller_runtime.core.errors import UNREADABLE
 from controller_runtime.manager.manager import Manager
+from controller_runtime.manager.page.tables import StatusRow, StatusTable
 from controller_runtime.program.kinds import KindCounter, KindCounts
 
 if TYPE_CHECKING:  # an extra, which the live view alone needs
@@ -111,6 +112,7 @@ class Snapshot:
         leader: The identity of the replica that leads, as far as this one knows; empty without an election.
         events: The last events as lines, oldest first; none where events are not watched.
         panels: The parts that the program adds.
+        rings: The rings in which this replica takes part, each with the number of slots that it owns.
     """
 
     taken_at: float
@@ -119,6 +121,7 @@ class Snapshot:
     leader: str = ""
     events: tuple[str, ...] = ()
     panels: tuple[Panel, ...] = ()
+    rings: tuple[tuple[str, int], ...] = ()
 
 
 def errors_of(controller: Controller) -> int:
@@ -137,7 +140,7 @@ class SnapshotSource:
         events: Watch the events of the cluster. Only for the embedded server: on other clusters the credentials of a
             program need not allow it to list them.
 
-    Threads: `take` from one at a time.
+    Threads: `take` from one at a time; `tables` from any.
     """
 
     def __init__(self, manager: Manager, panels: Sequence[Panel] = (), *, kinds: bool, events: bool) -> None:
@@ -165,7 +168,18 @@ class SnapshotSource:
             self._leader(),
             tuple(self._events.lines()),
             self._panels,
+            tuple((ring.name, ring.ownership.owned.bit_count()) for ring in manager.rings),
         )
+
+    def tables(self) -> list[StatusTable]:
+        """Return the kinds and the last events as tables of the status page."""
+        kinds = [StatusRow((one.name, one.objects, one.text())) for one in (each.count() for each in self._counters())]
+        events = [StatusRow((line,)) for line in reversed(self._events.lines())]
+        found = [StatusTable("Objects", ("kind", "objects", "conditions"), kinds)] if kinds else []
+        return found + ([StatusTable("Last events of the cluster", ("event",), events)] if events else [])
+
+    def _counters(self) -> list[KindCounter]:
+        return [*self._kinds.values()]
 
     def _leader(self) -> str:
         elector = self._manager.elector

@@ -6,7 +6,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 from controller_runtime.core.log import TextFormatter, get_logger
@@ -14,6 +14,9 @@ from controller_runtime.core.stop import Stop
 from controller_runtime.program.snapshot import Snapshot
 
 log = get_logger(__name__)
+
+SPOKEN_PAUSE = 3.0
+"""Seconds between two lines of the spoken view, at least."""
 
 
 class View(Protocol):
@@ -57,6 +60,8 @@ def summary(snapshot: Snapshot) -> dict[str, object]:
             fields[f"{name}_{condition}"] = true
     if snapshot.leader:
         fields["leader"] = snapshot.leader
+    for name, slots in snapshot.rings:
+        fields[f"{name}_slots"] = slots
     for c in snapshot.controllers:
         fields[f"{c.name}_errors"] = c.errors
     return fields
@@ -79,6 +84,45 @@ class PlainView:
             if fields != logged:
                 logged = fields
                 log.info("cluster", **fields, **{f"{c.name}_reconciles": c.reconciles for c in snapshot.controllers})
+
+
+class SpokenView:
+    """Tells in plain lines what has changed, and nothing else: for screen readers, and for those who read on paper.
+
+    There is no colour, no box and no movement of the cursor.
+
+    Args:
+        take: Returns the present state.
+        write: Writes a line.
+    """
+
+    def __init__(self, take: Callable[[], Snapshot], write: Callable[[str], object]) -> None:
+        self._take = take
+        self._write = write
+
+    def run(self, stop: Stop) -> None:
+        """Tell all facts, then their changes, at most every `SPOKEN_PAUSE` seconds, until `stop` is set."""
+        told: dict[str, object] = {}
+        stopped = False
+        while not stopped:
+            stopped = stop.wait(SPOKEN_PAUSE if told else 1.0)
+            facts = summary(self._take())
+            if line := spoken(told, facts):
+                self._write(line)
+            told = facts
+
+
+def spoken(before: Mapping[str, object], now: Mapping[str, object]) -> str:
+    """Return in words what has changed; empty if nothing has."""
+    parts = []
+    for name, value in now.items():
+        words = name.replace("_", " ")
+        if name not in before:
+            parts.append(f"{words} {value}")
+        elif before[name] != value:
+            parts.append(f"{words} {value}, was {before[name]}")
+    parts += [f"{name.replace('_', ' ')} gone" for name in before if name not in now]
+    return "; ".join(parts) + "." * bool(parts)
 
 
 class LastLines(logging.Handler):

@@ -19,6 +19,7 @@ from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager, Setup
+from controller_runtime.testing.beside import Beside
 from controller_runtime.testing.checks import CheckedCluster
 from controller_runtime.testing.failing import failing_of
 from controller_runtime.testing.faults import Faults, FaultyTransport, numbered
@@ -29,7 +30,6 @@ from controller_runtime.testing.recording import RecordingTransport
 from controller_runtime.testing.role import Role, acting
 from controller_runtime.testing.server_options import ServerOptions, check_alone
 from controller_runtime.testing.simulation.host import SimulatedHost
-from controller_runtime.testing.upkeep_thread import UpkeepThread
 from controller_runtime.testing.webhook_calls import ClusterCaller, Webhook
 from controller_runtime.testing.webhooks import install_declared
 
@@ -59,6 +59,8 @@ class EmbeddedCluster(CheckedCluster):
             objects that have lost their last owner, honor propagation policies, and empty namespaces that are
             deleted. Changes are handled a tenth of a second after they are made, in virtual time too. If several
             clusters share one server, set it for one of them.
+        workloads: Also run the controllers of workloads and three nodes, so that Deployments, StatefulSets, DaemonSets,
+            Jobs and CronJobs have pods that run; with `garbage_collection`. See `docs/workloads.md`.
         allow_panics: Ignore unexpected errors of reconciles; only the log shows them.
         namespace: The namespace to which the manager is limited; see `Manager`.
         disable_admission_plugins: The names of steps of admission that a new server leaves out, such as
@@ -93,6 +95,7 @@ class EmbeddedCluster(CheckedCluster):
         faults: Faults | None = None,
         leader_election: LeaderElectionConfig | None = None,
         garbage_collection: bool = False,
+        workloads: bool = False,
         allow_panics: bool = False,
         emulated: str | None = None,
         namespace: str = "",
@@ -126,11 +129,10 @@ class EmbeddedCluster(CheckedCluster):
             self.user = Client(server_host, self._perturbed.story(to_server))
         self.options = {"leader_election": leader_election, "namespace": namespace, "role": role, **of_server}
         self.acts_as = None if role is None else acting(role).create(self._admin)
-        self._given_transport = transport
-        self._faults = numbered(faults) if faults is not None else None
+        self._given_transport, self._faults = transport, numbered(faults) if faults is not None else None
         self._leader_election, self._namespace = leader_election, namespace
         self._allow_panics, self._panics = allow_panics, Panics()
-        self._upkeep = UpkeepThread(server_host, self.server) if garbage_collection else None
+        self._beside = Beside(server_host, self.server, garbage_collection, workloads)
         self._setup: Setup | None = None
         self._requests: list[HTTPRequest] = []
         self._make_manager()
@@ -189,8 +191,7 @@ class EmbeddedCluster(CheckedCluster):
         self._process.start(self._manager)
         if self._perturbed is not None:
             self._perturbed.starts()
-        if self._upkeep is not None:
-            self._upkeep.start()
+        self._beside.start()
 
     def kill(self) -> None:
         """End the manager as `kill -9` does; `restart` starts another one. Idempotent.
@@ -229,8 +230,8 @@ class EmbeddedCluster(CheckedCluster):
         try:
             self._process.stop()
         finally:
-            if self._upkeep is not None and self._machine.is_usable:
-                self._upkeep.stop()
+            if self._machine.is_usable:
+                self._beside.stop()
 
     def expect_panics(self, *kinds: type[BaseException]) -> AbstractContextManager[list[Panic]]:
         """Expect that reconciles raise errors of these types while the block lasts; the value lists those seen so far.

@@ -59,6 +59,11 @@ def cli() -> None:
 @click.option(
     "--allow-fake-nodes", is_flag=True, help="Register hollow nodes on a cluster that is not the embedded one."
 )
+@click.option(
+    "--workloads",
+    is_flag=True,
+    help="Run Deployments, StatefulSets, DaemonSets, Jobs, CronJobs and a scheduler, on hollow nodes (3 by default).",
+)
 @lifecycle_flags
 @program_options
 def run_command(**options: Any) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from controller_runtime.api.resources import LEASES, NODES, PODS, Resource
+from controller_runtime.manager.page.tables import StatusRow, StatusTable, seconds
 from controllers.command.snapshot import ClusterSnapshot
 from controllers.command.snapshot_counters import NodeCounts
 from controllers.node_lifecycle.zones import ZonePolicy, ZoneState
@@ -35,6 +36,10 @@ class NodePanel:
     def fields(self) -> Mapping[str, object]:
         """Return the present state as fields of a log line."""
         return summary(self.take())
+
+    def tables(self) -> list[StatusTable]:
+        """Return the present state as tables of the status page."""
+        return status_tables(self.take())
 
     def render(self) -> RenderableType:
         """Return the present state as tables."""
@@ -63,7 +68,43 @@ def summary(snapshot: ClusterSnapshot) -> dict[str, object]:
     return fields
 
 
+def status_tables(snapshot: ClusterSnapshot) -> list[StatusTable]:
+    """Return a snapshot as tables of the status page: nodes by zone, leases, and which replica led when."""
+    nodes, leases, pods = snapshot.nodes, snapshot.leases, snapshot.pods
+    states = disrupted_zones(nodes)
+    zones = [
+        StatusRow((zone or "no zone", ready, away, states.get(zone, ZoneState.NORMAL).value), is_bad=zone in states)
+        for zone, (ready, away) in nodes.zones.items()
+    ]
+    counts = (nodes.nodes, nodes.ready.get("Unknown", 0), nodes.evicting, pods.pods, pods.ready, pods.going)
+    renewed = seconds(leases.oldest) if leases.nodes else ""
+    changes = [StatusRow((lease, who or "no replica", seconds(ago))) for ago, lease, who in leases.changes]
+    return [
+        StatusTable("Zones", ("zone", "ready", "not ready", "state"), zones),
+        StatusTable(
+            "Nodes and pods",
+            ("nodes", "unknown", "evicting", "pods", "pods ready", "pods going"),
+            [StatusRow(counts, is_bad=bool(nodes.evicting))],
+        ),
+        StatusTable(
+            "Leases",
+            ("node leases", "silent", "oldest renewal"),
+            [StatusRow((leases.nodes, leases.silent, renewed), is_bad=bool(leases.silent))],
+        ),
+        StatusTable(
+            "Leaders of the cluster",
+            ("lease", "leader", "since"),
+            changes,
+            "As this program has seen them, the newest first.",
+        ),
+    ]
+
+
 def disrupted_zones(nodes: NodeCounts) -> dict[str, ZoneState]:
-    """Return the state of each zone that is not normal, by the default thresholds of the node lifecycle controller."""
-    states = {zone: ZonePolicy().state(ready, not_ready) for zone, (ready, not_ready) in nodes.zones.items()}
-    return {zone: state for zone, state in states.items() if state is not ZoneState.NORMAL}
+    """Return the state of each zone that is not normal; see `zone_states`."""
+    return {zone: state for zone, state in zone_states(nodes).items() if state is not ZoneState.NORMAL}
+
+
+def zone_states(nodes: NodeCounts) -> dict[str, ZoneState]:
+    """Return the state of each zone, by the default thresholds of the node lifecycle controller."""
+    return {zone: ZonePolicy().state(ready, not_ready) for zone, (ready, not_ready) in nodes.zones.items()}

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
+from controller_runtime.api.resources import PODS
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.log import get_logger
 from controller_runtime.manager.manager import Manager
@@ -21,9 +22,12 @@ from controllers.command.panel import NodePanel
 from controllers.command.snapshot import ClusterSource
 from controllers.election.lease_candidate_election import NAME as ELECTION
 from controllers.hollow.control import add_hollow_nodes
+from controllers.hollow.pods import HollowPods
 from controllers.node_lifecycle.config import LifecycleConfig
 from controllers.node_lifecycle.node_lifecycle import NAME as NODE_LIFECYCLE
 from controllers.shared.cache_trims import trim_caches
+from controllers.workloads.kubelet import LivingPods
+from controllers.workloads.workloads import NODES_BY_DEFAULT, add_workload_controllers
 
 log = get_logger(__name__)
 
@@ -40,6 +44,7 @@ class RunOptions(ProgramOptions):
     pods: int = 0
     toleration_seconds: int | None = None
     allow_fake_nodes: bool = False
+    workloads: bool = False
     lifecycle: Mapping[str, float] = attrs.field(factory=dict)
 
 
@@ -74,6 +79,8 @@ def plan(options: RunOptions, *, in_cluster: bool) -> Plan:
         raise UsageError(
             "--hollow-nodes would add fake nodes to a real cluster: add --allow-fake-nodes if you mean that"
         )
+    if options.workloads and not embedded:
+        raise UsageError("--workloads is for the embedded server alone: a cluster has controllers of workloads already")
     if options.pods and not options.hollow_nodes:
         raise UsageError("--pods needs --hollow-nodes: the pods are bound to them")
     if options.toleration_seconds is not None and not options.pods:
@@ -115,7 +122,11 @@ def run(options: RunOptions) -> None:
             compose(manager, options, todo, stack)
 
         def panels(manager: Manager) -> Sequence[Panel]:
-            return [NodePanel(ClusterSource(manager).take)] if todo.cluster.embedded else []
+            if not todo.cluster.embedded:
+                return []
+            panel = NodePanel(ClusterSource(manager).take)
+            manager.show_status(panel.tables)
+            return [panel]
 
         program = Program(
             name=NAME,
@@ -137,11 +148,19 @@ def compose(manager: Manager, options: RunOptions, todo: Plan, stack: contextlib
         todo: The controllers.
         stack: Ends what is started here, in reverse order.
     """
-    trim_caches(manager)
+    trim_caches(manager, but=[PODS] if options.workloads else ())
     configs = {NODE_LIFECYCLE: todo.lifecycle}
     for controller in catalog.build(manager, todo.names, workers=options.workers, configs=configs):
         manager.add(controller)
-    if options.hollow_nodes:
+    hollow_nodes = options.hollow_nodes or (NODES_BY_DEFAULT if options.workloads else 0)
+    if hollow_nodes:
         add_hollow_nodes(
-            manager, options.hollow_nodes, stack, pods=options.pods, toleration_seconds=options.toleration_seconds
+            manager,
+            hollow_nodes,
+            stack,
+            pods=options.pods,
+            toleration_seconds=options.toleration_seconds,
+            kubelet=LivingPods if options.workloads else HollowPods,
         )
+    if options.workloads:
+        add_workload_controllers(manager)

@@ -7,6 +7,8 @@ pods are counted in `snapshot_counters`.
 
 from __future__ import annotations
 
+from collections import deque
+
 import attrs
 import msgspec
 
@@ -20,6 +22,9 @@ from controllers.command.snapshot_counters import NodeCounter, NodeCounts, PodCo
 
 NODE_LEASES = "kube-node-lease"
 IDENTITY_LABEL = "apiserver.kubernetes.io/identity"
+
+CHANGES_KEPT = 50
+"""How many changes of the holders of leases are kept."""
 
 
 class _LeaseSpec(msgspec.Struct, gc=False, rename="camel"):
@@ -55,12 +60,14 @@ class LeaseSummary:
         silent: The number of node leases that have expired: no renewal was seen for longer than their duration.
         oldest: Seconds since the last renewal of the node lease that was not renewed for longest.
         leaders: The holders of the leases of elections, by the lease's name.
+        changes: The last changes of the holders, newest first: seconds ago, the lease, and its holder; empty for none.
     """
 
     nodes: int = 0
     silent: int = 0
     oldest: float = 0.0
     leaders: dict[str, str] = attrs.field(factory=dict)
+    changes: tuple[tuple[float, str, str], ...] = ()
 
 
 class LeaseTracker:
@@ -73,10 +80,11 @@ class LeaseTracker:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        # Guards the two dicts below, because `summary` runs on other threads than `observe`.
+        # Guards the fields below, because `summary` runs on other threads than `observe`.
         self._lock = host.lock("lease tracker")
         self._nodes: dict[ObjectKey, tuple[float, float]] = {}  # when it was renewed, and its duration in seconds
         self._leaders: dict[ObjectKey, str] = {}
+        self._changes: deque[tuple[float, str, str]] = deque(maxlen=CHANGES_KEPT)
 
     def observe(self, delta: Delta) -> None:
         """Take one change into account; a lease that does not decode counts as not held."""
@@ -85,10 +93,11 @@ class LeaseTracker:
         now = self._host.monotonic()
         with self._lock:
             if delta.key.namespace != NODE_LEASES:
-                if spec.holder_identity and lease.is_leadership:
-                    self._leaders[delta.key] = spec.holder_identity
-                else:
-                    self._leaders.pop(delta.key, None)
+                holder = (spec.holder_identity or "") if lease.is_leadership else ""
+                if holder != self._leaders.pop(delta.key, ""):
+                    self._changes.append((now, delta.key.name, holder))
+                if holder:
+                    self._leaders[delta.key] = holder
             elif delta.new is None:
                 self._nodes.pop(delta.key, None)
             elif spec.renew_time != before.renew_time or delta.key not in self._nodes:
@@ -100,8 +109,9 @@ class LeaseTracker:
         with self._lock:
             ages = [(now - seen, duration) for seen, duration in self._nodes.values()]
             leaders = {key.name: holder for key, holder in self._leaders.items()}
+            changes = tuple((now - at, lease, holder) for at, lease, holder in reversed(self._changes))
         silent = sum(age > duration for age, duration in ages)
-        return LeaseSummary(len(ages), silent, max((age for age, _ in ages), default=0.0), leaders)
+        return LeaseSummary(len(ages), silent, max((age for age, _ in ages), default=0.0), leaders, changes)
 
 
 def _read(lease: Cached | None) -> _Lease:

@@ -22,6 +22,7 @@ from controller_runtime.api.resources import NODES
 from controller_runtime.core.errors import ControllerRuntimeError, UsageError
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop
+from controller_runtime.manager.lifecycle import Runnable
 from controller_runtime.manager.manager import Manager
 from controllers.hollow.nodes import HollowNodes
 from controllers.hollow.pods import HollowPods, PodMaker
@@ -129,6 +130,7 @@ def add_hollow_nodes(
     toleration_seconds: int | None = None,
     workers: int | None = None,
     path: Path | None = None,
+    kubelet: Callable[[Manager, Callable[[str], bool]], Runnable] = HollowPods,
 ) -> None:
     """Add hollow nodes to `manager`, with the pods that are bound to them, and a control socket.
 
@@ -141,12 +143,13 @@ def add_hollow_nodes(
             leaves that to the API server.
         workers: Number of requests at the same time; None is the default of `HollowNodes`.
         path: Path of the control socket; None is one named after this process.
+        kubelet: Makes what runs the pods, for the manager and a function that tells whether a node's kubelet runs.
     """
     options = {} if workers is None else {"workers": workers}
     nodes = HollowNodes(manager.host, manager.client, count, nodes=manager.informer(NODES), **options)
     control = stack.enter_context(HollowControl(nodes, path))
     manager.add(nodes)
-    manager.add(HollowPods(manager, nodes.is_running))
+    manager.add(kubelet(manager, nodes.is_running))
     if pods:
         manager.add(PodMaker(manager.host, manager.client, pods, count, toleration_seconds=toleration_seconds))
     manager.add(control)

@@ -6,7 +6,7 @@ A library could not leave them out, because it does not know which fields its us
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from controller_runtime.api.resources import LEASES, NODES, PODS, Resource
@@ -35,8 +35,8 @@ A controller that needs one of these reads the object from the server, or the pa
 """
 
 
-def trim_caches(manager: Manager) -> None:
-    """Let the caches of `manager` drop the fields of `TRIMMED_FIELDS`.
+def trim_caches(manager: Manager, *, but: Collection[Resource[Any]] = ()) -> None:
+    """Let the caches of `manager` drop the fields of `TRIMMED_FIELDS`, except for those of the collections in `but`.
 
     Must be called before anything is added to `manager`, because a cache that exists already holds them.
 
@@ -44,4 +44,6 @@ def trim_caches(manager: Manager) -> None:
         UsageError: `manager` caches one of these collections already.
     """
     for resource, paths in TRIMMED_FIELDS.items():
+        if resource in but:
+            continue
         manager.informers.transform(resource, without(*(path.split(".") for path in paths)))

@@ -77,7 +77,7 @@ def test_each_address_serves_what_it_is_for() -> None:
         assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
         assert "controller_runtime_informer_synced" in text
         assert json.loads(get(metrics, "/debug/controllers")[2])["informers"][0]["collection"] == "nodes"
-        assert [get(metrics, path)[0] for path in ("/livez", "/debug", "/debug/other")] == [404, 404, 404]
+        assert [get(metrics, path)[0] for path in ("/livez", "/debug", "/debug/other")] == [404, 200, 404]
         assert get(probes, "/metrics")[0] == 404
 
 

@@ -23,8 +23,8 @@ def token(cluster: EmbeddedCluster, name: str) -> str:
     return str(made["status"]["token"])
 
 
-def allow(cluster: EmbeddedCluster, name: str) -> None:
-    rule = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
+def allow(cluster: EmbeddedCluster, name: str, path: str = "/metrics") -> None:
+    rule = {"nonResourceURLs": [path], "verbs": ["get"]}
     cluster.user.create(CLUSTER_ROLES, {"metadata": {"name": "reader"}, "rules": [rule]})
     subject = {"kind": "ServiceAccount", "name": name, "namespace": "default"}
     ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "reader"}
@@ -79,3 +79,17 @@ def test_other_methods_are_refused() -> None:
         show_metrics(cluster.manager)
 
         assert cluster.manager.webhooks.handle(HTTPRequest("POST", "/metrics")).status == 405
+
+
+def test_the_status_page_has_a_right_of_its_own() -> None:
+    with Simulation(0) as simulation, EmbeddedCluster(simulation.host("operator")) as cluster:
+        show_metrics(cluster.manager)
+        known = token(cluster, "operator")
+        allow(cluster, "operator", "/debug")
+        headers = {"authorization": f"Bearer {known}"}
+
+        page = cluster.manager.webhooks.handle(HTTPRequest("GET", "/debug", (), headers))
+
+        assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert read(cluster, **headers)[0] == 403
+        assert cluster.manager.webhooks.handle(HTTPRequest("GET", "/debug")).status == 401

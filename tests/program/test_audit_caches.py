@@ -8,7 +8,7 @@ import pytest
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.manager.manager import Manager
-from controller_runtime.program.program import choose_audit
+from controller_runtime.program.auditing import choose_audit
 from controller_runtime.testing import Simulation
 
 

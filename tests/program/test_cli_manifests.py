@@ -80,7 +80,7 @@ def test_what_was_written_is_the_same_as_the_code_until_either_changes(
         ("--rights missing.yaml", "the rights of missing.yaml cannot be read"),
         ("--check", "--check needs the files or folders to compare"),
         ("other.yaml --no-rights", "other.yaml: files are only compared, with --check"),
-        ("--check a --helm b", "--check writes nothing: leave out --kustomize and --helm"),
+        ("--check a --helm b", "--check writes nothing: leave out --kustomize, --helm and --monitoring"),
         ("--no-rights --name Cabins", "'Cabins' cannot name a service: give another --name"),
         ("--no-rights --namespace a.b", "--namespace 'a.b' is no name"),
         ("--no-rights --image 'a b'", "--image 'a b' names no image"),

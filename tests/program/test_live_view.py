@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import io
+import re
+from typing import Literal
 
 import pytest
 from rich.console import Console
@@ -11,7 +13,7 @@ from rich.text import Text
 
 from controller_runtime.core.stop import Stop
 from controller_runtime.program.kinds import KindCounts
-from controller_runtime.program.live_view import LiveView, render
+from controller_runtime.program.live_view import LONGEST_PAUSE, REFRESH, SHARE, LiveView, pause_after, render
 from controller_runtime.program.snapshot import ControllerStatus, Snapshot
 from controller_runtime.testing.simulation import Simulation
 
@@ -41,7 +43,8 @@ def on_a_terminal(sim: Simulation, snapshot: Snapshot, lines: list[str]) -> str:
     out, stop = io.StringIO(), Stop(sim.host("terminal"))
     stop.set()
     console = Console(file=out, width=80, height=24, force_terminal=False)
-    LiveView(lambda: snapshot, lambda: lines, title="embedded API server", console=console).run(stop)
+    view = LiveView(lambda: snapshot, lambda: lines, title="embedded server", clock=lambda: 0.0, console=console)
+    view.run(stop)
     return out.getvalue()
 
 
@@ -103,3 +106,71 @@ def test_where_nothing_else_is_known_the_live_view_shows_the_controllers_alone()
     assert "cabins" in text
     assert "kind" not in text
     assert "leader" not in text
+
+
+LARGE = Snapshot(
+    1.0,
+    tuple(ControllerStatus(f"controller-{number}", 10_000 * number, number, 5000) for number in range(40)),
+    tuple(KindCounts(f"Kind{number}", 50_000, {"Ready": (40_000, 9_000, 1_000)}) for number in range(40)),
+    events=("Normal Heated cabin/" + "x" * 300,),
+    rings=(("ring/work", 86),),
+)
+
+
+class Turns:
+    """A stop that is set after some waits, and notes how long each was to be."""
+
+    def __init__(self, turns: int) -> None:
+        self.waits: list[float] = []
+        self._turns = turns
+
+    def wait(self, seconds: float) -> bool:
+        self.waits.append(seconds)
+        return len(self.waits) >= self._turns
+
+    def is_set(self) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("width", [80, 200])
+@pytest.mark.parametrize("colour", ["truecolor", None])
+def test_a_large_program_fits_any_terminal_with_and_without_colours(
+    width: int, colour: Literal["truecolor"] | None
+) -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=width, height=24, force_terminal=True, color_system=colour)
+    LiveView(lambda: LARGE, list, title="large", clock=lambda: 0.0, console=console).run(Turns(1))  # type: ignore[arg-type]
+
+    last = out.getvalue().rpartition("\x1b[1A")[2]
+    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", last.replace("\r", "")).splitlines()
+    assert max(map(len, lines)) <= width
+    assert 20 < len(lines) < 24
+    assert any(re.match(r"\d+ more rows", line) for line in lines)
+    assert ("\x1b[31m" in out.getvalue()) is (colour is not None)
+
+
+def test_a_picture_is_drawn_only_when_something_has_changed() -> None:
+    shown = [at(1.0, 5), at(1.5, 6), at(2.0, 6), at(2.5, 6), at(3.0, 6), at(3.5, 7)]
+    drawn: list[str] = []
+    console = Console(file=io.StringIO(), width=80, height=24, force_terminal=False)
+    view = LiveView(lambda: shown.pop(0), list, title="t", clock=lambda: 0.0, console=console)
+    view._picture = lambda tables, lines: drawn.append("drawn") or Text("")  # type: ignore[method-assign,func-returns-value,assignment]
+
+    view.run(Turns(5))  # type: ignore[arg-type]
+
+    assert len(drawn) == 3, "the change, the rate that is zero again, and the end"
+
+
+@pytest.mark.parametrize(("took", "pause"), [(0.0, REFRESH), (0.004, REFRESH), (0.02, 2.0), (0.2, LONGEST_PAUSE)])
+def test_a_picture_that_takes_long_is_drawn_less_often(took: float, pause: float) -> None:
+    assert pause_after(took) == pytest.approx(pause)
+    assert took / (took + pause) <= 4 * SHARE
+
+
+def test_the_view_waits_by_what_its_pictures_took() -> None:
+    times = iter(number * 0.03 for number in range(100))
+    turns = Turns(3)
+    console = Console(file=io.StringIO(), width=80, height=24, force_terminal=False)
+    LiveView(lambda: LARGE, list, title="t", clock=lambda: next(times), console=console).run(turns)  # type: ignore[arg-type]
+
+    assert turns.waits == pytest.approx([REFRESH, 3.0, 3.0])

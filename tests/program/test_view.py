@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 
 import pytest
 
+from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.program.kinds import KindCounts
 from controller_runtime.program.snapshot import ControllerStatus, Snapshot
-from controller_runtime.program.view import LastLines, choose_view, summary
+from controller_runtime.program.view import LastLines, SpokenView, choose_view, spoken, summary
+from controller_runtime.testing.simulation import Simulation
 
 
 def test_a_plain_line_tells_what_can_change() -> None:
@@ -51,3 +54,34 @@ def test_the_view_is_live_where_it_can_be_and_says_why_not_if_it_was_asked_for(
     assert chosen is live
     assert says in why_not
     assert bool(says) is bool(why_not)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        ({}, {"nodes": 3, "zone_a": "Normal"}, "nodes 3; zone a Normal."),
+        ({"nodes": 3}, {"nodes": 3}, ""),
+        ({"nodes": 3, "ready": 3}, {"nodes": 3, "ready": 1}, "ready 1, was 3."),
+        ({"zone_c": "FullDisruption"}, {}, "zone c gone."),
+    ],
+)
+def test_plain_lines_tell_what_has_changed_and_nothing_else(
+    before: dict[str, object], now: dict[str, object], told: str
+) -> None:
+    assert spoken(before, now) == told
+
+
+def test_plain_lines_come_at_most_every_three_seconds(sim: Simulation) -> None:
+    host, lines = sim.host("here"), list[str]()
+    stop, count = Stop(host), itertools.count()
+    view = SpokenView(lambda: Snapshot(0.0, leader=f"leader-{next(count)}"), lines.append)
+    spawn(host, stop, "view", lambda: view.run(stop))
+
+    sim.advance(10.5)
+    stop.set()
+    sim.advance(1.0)
+
+    assert lines == [
+        "leader leader-0.", "leader leader-1, was leader-0.", "leader leader-2, was leader-1.",
+        "leader leader-3, was leader-2.", "leader leader-4, was leader-3.",
+    ]  # fmt: skip

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from controller_runtime.api.decoding import decoder_of
 from controller_runtime.apiserver.authorization.policy import quoted_list
 from controller_runtime.apiserver.status import internal
 from controller_runtime.core.host import Host
@@ -84,6 +85,9 @@ class Claims(msgspec.Struct, frozen=True):
     sub: str
 
 
+_claims_in: Callable[[bytes], Claims] = decoder_of(Claims)
+
+
 class Tokens:
     """Signs and verifies tokens with one key.
 
@@ -148,7 +152,7 @@ class Tokens:
         """Return the claims of a token after its signature has been verified: no part of it counts before."""
         try:
             head, body, signature = (_decoded(part) for part in token.split("."))
-            header = msgspec.json.decode(head, type=_Header)
+            header = _header_in(head)
         except (ValueError, RecursionError):  # the first also if it has not three parts
             raise InvalidToken("invalid bearer token") from None
         key = self._signing_key()
@@ -158,7 +162,7 @@ class Tokens:
         if not key.has_signed(token.rpartition(".")[0].encode(), signature):
             raise InvalidToken("invalid bearer token: the signature is not this server's")
         try:
-            claims = msgspec.json.decode(body, type=Claims)
+            claims = _claims_in(body)
         except ValueError:
             raise InvalidToken("invalid bearer token") from None
         if claims.iss != ISSUER:
@@ -180,6 +184,9 @@ class Tokens:
 class _Header(msgspec.Struct):
     alg: str
     kid: str = ""
+
+
+_header_in: Callable[[bytes], _Header] = decoder_of(_Header)
 
 
 def _encoded(content: bytes) -> bytes:

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
-
+from controller_runtime.api.decoding import converter_of
 from controller_runtime.api.names import path_segment_problems
 from controller_runtime.apiserver.authorization.attributes import Attributes
 from controller_runtime.apiserver.authorization.authorizer import Authorizer, combined, forbidden
@@ -23,6 +22,7 @@ _GROUP = CLUSTER_ROLE.group
 _FREE_METADATA = ("ownerReferences", "finalizers", "managedFields", "resourceVersion")
 
 _Object = Mapping[str, Any]
+_as_rules: Callable[[Any], tuple[Rule, ...]] = converter_of(tuple[Rule, ...])
 
 
 class Guard:
@@ -75,7 +75,7 @@ class Guard:
         if self._authorizer.decide(asked).allowed:
             return
         own_name = new.get("metadata", {}).get("name") or ""
-        rules = msgspec.convert(new.get("rules") or (), tuple[Rule, ...])
+        rules = _as_rules(new.get("rules") or ())
         self._check_owned(kind, namespace, own_name, rules)
         if _aggregates(new) or (old is not None and _aggregates(old)):
             owned, _ = self._authorizer.rules_for(self._user, namespace)

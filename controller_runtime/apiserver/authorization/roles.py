@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
+from controller_runtime.api.decoding import converter_of
 from controller_runtime.api.selectors import LabelSelector
 from controller_runtime.apiserver.authorization.policy import Rule, quoted
 from controller_runtime.apiserver.storage.stored import Stored
@@ -76,6 +77,7 @@ class _Binding(msgspec.Struct, rename="camel"):
 
 
 _as_role, _as_binding = msgspec.json.Decoder(_Role), msgspec.json.Decoder(_Binding)
+_as_roles: Callable[[Any], list[_Role]] = converter_of(list[_Role])
 # A subject as users have it: its kind, `User` or `Group`, and the name.
 _Key = tuple[str, str]
 
@@ -192,7 +194,7 @@ def aggregated(roles: Mapping[str, _Role]) -> dict[str, tuple[Rule, ...]]:
 
 def aggregated_rules(roles: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the rules of each of these cluster roles by its name, as they stand in the object."""
-    converted = msgspec.convert(list(roles), list[_Role])
+    converted = _as_roles(list(roles))
     return {
         name: msgspec.to_builtins(list(rules))
         for name, rules in aggregated({one.metadata.name: one for one in converted}).items()

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from controller_runtime.api.decoding import decoder_of
 from controller_runtime.api.schema import definitions
 from controller_runtime.apiserver.discovery.operations import REF, Texts, list_name
 from controller_runtime.apiserver.kinds.kind import Kind
@@ -57,7 +58,10 @@ class Descriptions(msgspec.Struct):
     def read(cls) -> Descriptions:
         """Read the file, which takes a few milliseconds."""
         packed = resources.files("controller_runtime.api").joinpath(_DATA).read_bytes()
-        return msgspec.json.decode(gzip.decompress(packed), type=cls)
+        return _read(gzip.decompress(packed))
+
+
+_read: Callable[[bytes], Descriptions] = decoder_of(Descriptions)
 
 
 class Published:

@@ -11,12 +11,13 @@ import base64
 import binascii
 import bisect
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
 
+from controller_runtime.api.decoding import decoder_of
 from controller_runtime.apiserver.go_texts import no_json
 from controller_runtime.apiserver.kinds.registry import EVENT
 from controller_runtime.apiserver.list_options import ListOptions, version_number
@@ -66,10 +67,13 @@ class _Token(msgspec.Struct, frozen=True):
             if _BASE64.fullmatch(text):
                 content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
                 if not (problem := no_json(content)):
-                    return msgspec.json.decode(content, type=cls)
+                    return _decode(content)
         except (binascii.Error, ValueError) as error:  # a DecodeError of msgspec is a ValueError
             problem = error
         raise bad_request(f"invalid continue token: continue key is not valid: {problem}")
+
+
+_decode: Callable[[bytes], _Token] = decoder_of(_Token)
 
 
 def _first_illegal(text: str) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import attrs
 import msgspec
 from cryptography.exceptions import UnsupportedAlgorithm
 
+from controller_runtime.api.decoding import decoder_of
 from controller_runtime.apiserver.authentication.signing import SigningKey, new_signing_key
 from controller_runtime.apiserver.shell.kubeconfig import write_private
 from controller_runtime.apiserver.shell.tls import Certificates, make_certificates
@@ -40,6 +42,9 @@ class Identity:
     certificates: Certificates
     token: str = attrs.field(repr=False)
     signing_key: str = attrs.field(default="", repr=False)
+
+
+_decode: Callable[[bytes], Identity] = decoder_of(Identity)
 
 
 def new_identity(now: datetime) -> Identity:
@@ -90,7 +95,7 @@ class _Damaged(Exception):
 def _read(path: Path) -> Identity:
     content = path.read_bytes()
     try:
-        found = msgspec.json.decode(content, type=Identity)
+        found = _decode(content)
         found.certificates.check()
         if found.signing_key:
             SigningKey(found.signing_key)

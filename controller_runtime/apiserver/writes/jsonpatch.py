@@ -13,10 +13,12 @@ copying in each operation would let a patch of many operations on a large object
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
+from controller_runtime.api.decoding import converter_of
 from controller_runtime.apiserver import status
 from controller_runtime.apiserver.bounds import MOST_VALUES, values_in
 from controller_runtime.apiserver.writes.documents import check_weight
@@ -59,13 +61,16 @@ class Operation(msgspec.Struct, gc=False):
     value: Any = None
 
 
+_operations: Callable[[Any], list[Operation | None] | None] = converter_of(list[Operation | None] | None)
+
+
 def operations_in(patch: Any) -> list[Operation]:
     """Return the operations of a patch.
 
     Raises:
         ValidationError: It is no list of operations.
     """
-    return [one or Operation() for one in msgspec.convert(patch, list[Operation | None] | None) or ()]
+    return [one or Operation() for one in _operations(patch) or ()]
 
 
 def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:

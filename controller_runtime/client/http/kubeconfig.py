@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ import attrs
 import msgspec
 import yaml
 
+from controller_runtime.api.decoding import converter_of
 from controller_runtime.core.errors import UsageError
 
 _EXTENSION = "client.authentication.k8s.io/exec"
@@ -103,6 +104,8 @@ class _File(_Kebab):
     contexts: list[_NamedContext] | None = None
     current_context: str | None = None
 
+
+_as_file: Callable[[Any], _File] = converter_of(_File)
 
 T = TypeVar("T")
 
@@ -219,7 +222,7 @@ def _file(path: Path) -> _File:
         raise ValueError(str(error)) from error
     if content is None:
         raise UsageError(f"the file is empty: {path}")
-    return msgspec.convert(content, _File)
+    return _as_file(content)
 
 
 def _by_name(entries: Iterable[tuple[str, T, Placed]]) -> dict[str, tuple[T, Placed]]:

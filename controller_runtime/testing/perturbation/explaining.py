@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
+from controller_runtime.api.decoding import decoder_of
 from controller_runtime.api.http import HTTPRequest
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
 from controller_runtime.testing.perturbation.record import MANAGER, STORY, Landed, Run, Told
@@ -22,6 +23,7 @@ class _Named(msgspec.Struct):
     metadata: _Metadata
 
 
+_decode: Callable[[bytes], _Named] = decoder_of(_Named)
 _SHOWN = 3
 """The most fields of one change to name."""
 
@@ -46,7 +48,7 @@ def _target(step: HTTPRequest) -> str:
 
 def _name_in(body: bytes | None) -> str:
     try:
-        return msgspec.json.decode(body, type=_Named).metadata.name if body else ""
+        return _decode(body).metadata.name if body else ""
     except msgspec.MsgspecError:
         return ""
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
 
 from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY, Run
 from controller_runtime.testing.perturbation.world import Name, differences
@@ -69,14 +69,18 @@ def _made(calm: Run, here: Run) -> list[tuple[Name, str]]:
 
 
 def _deleted(run: Run) -> Counter[Name]:
-    """Return how often each object was deleted that had been there when the world was at rest."""
-    born: dict[Name, int] = {}
+    """Return how often each object was deleted that had been there when the world was at rest.
+
+    Objects whose names the server generates count as one object here: the oldest of them is taken for the deleted one.
+    """
+    born: defaultdict[Name, deque[int]] = defaultdict(deque)
     found: Counter[Name] = Counter()
     for each in run.landed:
         if each.creates:
-            born[each.name] = each.phase
-        elif each.deletes and each.writer != STORY:
-            found[each.name] += born.get(each.name, -1) < each.phase
+            born[each.name].append(each.phase)
+        elif each.deletes:
+            oldest = born[each.name].popleft() if born[each.name] else -1
+            found[each.name] += each.writer != STORY and oldest < each.phase
     return found
 
 
@@ -86,13 +90,14 @@ def _created(run: Run) -> Counter[Name]:
 
 def _went(run: Run) -> Counter[Name]:
     """Return how often an object that the manager created went before the world was at rest, or was collected later."""
-    created: dict[Name, int] = {}
+    created: defaultdict[Name, deque[int]] = defaultdict(deque)
     found: Counter[Name] = Counter()
     for each in run.landed:
         if each.creates and each.writer == MANAGER:
-            created[each.name] = each.phase
+            created[each.name].append(each.phase)
         elif each.deletes:
-            found[each.name] += created.pop(each.name, None) == each.phase or each.writer == OTHER
+            oldest = created[each.name].popleft() if created[each.name] else None
+            found[each.name] += oldest == each.phase or each.writer == OTHER
     return found
 
 

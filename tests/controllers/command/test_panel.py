@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from controllers.command.node_tables import render
-from controllers.command.panel import NodePanel, summary
+from controllers.command.panel import NodePanel, status_tables, summary
 from controllers.command.snapshot import ClusterSnapshot, LeaseSummary
 from controllers.command.snapshot_counters import NodeCounts, PodCounts
 
@@ -69,3 +69,20 @@ def test_the_fields_of_the_panel_tell_what_can_change() -> None:
     panel = NodePanel(lambda: ClusterSnapshot(NodeCounts(3, {"True": 1}, {"": 1, "15": 2}), LeaseSummary(1)))
 
     assert panel.fields() == {"nodes": 3, "ready": 1, "ttl_unset": 1, "ttl_15": 2, "leases": 1, "silent": 0}
+
+
+def test_the_status_page_shows_nodes_by_zone_leases_and_who_led_when() -> None:
+    nodes = NodeCounts(80, {"True": 48, "Unknown": 32}, {}, 3, {"zone-a": (40, 0), "zone-c": (8, 32)})
+    changes = ((5.0, "controllers", "host-b"), (65.0, "controllers", ""))
+    tables = status_tables(ClusterSnapshot(nodes, LeaseSummary(80, 1, 12.4, {}, changes), PodCounts(9, 7, 2)))
+    shown = {table.title: [([*row.cells], row.is_bad) for row in table.rows] for table in tables}
+
+    assert shown["Zones"] == [
+        (["zone-a", 40, 0, "Normal"], False), (["zone-c", 8, 32, "PartialDisruption"], True),
+    ]  # fmt: skip
+    assert shown["Nodes and pods"] == [([80, 32, 3, 9, 7, 2], True)]
+    assert shown["Leases"] == [([80, 1, "12.4 s"], True)]
+    assert [cells for cells, _ in shown["Leaders of the cluster"]] == [
+        ["controllers", "host-b", "5 s"], ["controllers", "no replica", "1.08 min"],
+    ]  # fmt: skip
+    assert all(len(row.cells) == len(table.columns) for table in tables for row in table.rows)

@@ -87,3 +87,17 @@ def test_a_lease_that_cannot_be_read_is_counted_all_the_same(host: SimulatedHost
     watch.observe(Delta(None, Cached(b'{"spec":3}', "a", "kube-node-lease", "", "1")))
 
     assert watch.summary().nodes == 1
+
+
+def test_the_changes_of_a_leader_are_kept_newest_first(sim: Simulation, host: SimulatedHost) -> None:
+    watch = LeaseTracker(host)
+    first = lease("sched", "t0", holder="a", namespace="kube-system")
+    renewed = lease("sched", "t1", holder="a", namespace="kube-system")
+    second = lease("sched", "t2", holder="b", namespace="kube-system")
+    watch.observe(Delta(None, first))
+    sim.advance(10.0)
+    watch.observe(Delta(first, renewed))
+    watch.observe(Delta(renewed, second))
+    watch.observe(Delta(second, None))
+
+    assert watch.summary().changes == ((0.0, "sched", ""), (0.0, "sched", "b"), (10.0, "sched", "a"))

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A transport that adds each request of a reconcile to the steps of that reconcile."""
+
+from __future__ import annotations
+
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.client.transport import Stream, Transport, TransportWrapper
+from controller_runtime.core.errors import ControllerRuntimeError
+from controller_runtime.core.story import Steps, current_steps
+
+
+class StoryTransport(TransportWrapper):
+    """A `transport.Transport` that notes the method, the path and the answer's status, and never a body.
+
+    Args:
+        inner: Carries the requests.
+
+    Threads: any.
+    """
+
+    def __init__(self, inner: Transport) -> None:
+        super().__init__(inner)
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        steps = current_steps()
+        if steps is None:
+            return self.inner.request(request, deadline)
+        try:
+            response = self.inner.request(request, deadline)
+        except ControllerRuntimeError as error:
+            _note(steps, request, type(error).__name__)
+            raise
+        _note(steps, request, response.status)
+        return response
+
+    def stream(self, request: HTTPRequest, deadline: float) -> Stream:
+        steps = current_steps()
+        if steps is None:
+            return self.inner.stream(request, deadline)
+        try:
+            stream = self.inner.stream(request, deadline)
+        except ControllerRuntimeError as error:
+            _note(steps, request, type(error).__name__)
+            raise
+        _note(steps, request, stream.response.status)
+        return stream
+
+
+def _note(steps: Steps, request: HTTPRequest, end: object) -> None:
+    step = (request.method, request.path, "server", end)
+    if request.method == "GET":
+        steps.read(step)
+    else:
+        steps.write(step)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stories of the last reconciles of a manager: what caused each, what it read and wrote, and how it ended."""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from typing import TypeAlias
+
+import attrs
+
+from controller_runtime.controller.counters import Outcome
+from controller_runtime.controller.failing import error_text
+from controller_runtime.controller.reconciler import Request, Result
+from controller_runtime.core.story import Step, Steps
+from controller_runtime.queue.causes import Causes
+
+KEPT = 1000
+"""How many stories of a manager are kept, of all its controllers together."""
+
+FAILURES_KEPT = 100
+"""How many stories of failures are kept longer, so that a thousand reconciles that did well do not hide them."""
+
+LONGEST_ERROR = 2000
+"""Characters of an error that are kept: it may quote a whole answer of a server."""
+
+_FAILED = (Outcome.ERROR, Outcome.TERMINAL_ERROR, Outcome.PANIC)
+
+
+@attrs.frozen
+class Story:
+    """One reconcile that has ended.
+
+    Attributes:
+        number: Counts the stories of the manager, from 1 on.
+        controller: The controller's name.
+        request: The request.
+        ended: When, in monotonic seconds.
+        took: Seconds.
+        outcome: How it ended.
+        causes: Why it was requested.
+        steps: What it read and wrote, in order: reads of caches, and requests of the manager's client.
+        left_out: How many steps there were more.
+        requeue_after: The seconds that its result asks for; None if it asks for none.
+        error: The error in one line; empty if there was none.
+    """
+
+    number: int
+    controller: str
+    request: Request
+    ended: float
+    took: float
+    outcome: Outcome
+    causes: Causes
+    steps: tuple[Step, ...] = ()
+    left_out: int = 0
+    requeue_after: float | None = None
+    error: str = ""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it counts as an error."""
+        return self.outcome in _FAILED
+
+
+# The same as plain values, since each reconcile makes one and few are ever read.
+_Plain: TypeAlias = "tuple[int, str, Request, float, float, Outcome, Causes, Steps | None, float | None, str]"
+
+
+class Stories:
+    """Keeps the last stories of a manager, once it is asked to.
+
+    Attributes:
+        is_recording: Whether stories are recorded. It is False until something can show them, so that a program
+            without a page pays nothing.
+
+    Threads: any. There is no lock, because appending to a deque and copying it are atomic.
+    """
+
+    def __init__(self) -> None:
+        self.is_recording = False
+        self._numbers = itertools.count(1)
+        self._last: deque[_Plain] = deque(maxlen=KEPT)
+        self._failed: deque[_Plain] = deque(maxlen=FAILURES_KEPT)
+
+    def add(
+        self,
+        controller: str,
+        ended: tuple[Request, float, Causes],
+        took: float,
+        outcome: Outcome,
+        end: Result | BaseException,
+        steps: Steps | None,
+    ) -> None:
+        """Keep the story of a reconcile.
+
+        Args:
+            controller: The controller's name.
+            ended: The request, when it ended (monotonic seconds), and why it was requested.
+            took: Seconds.
+            outcome: How it ended.
+            end: The value that the reconciler returned, or the error that it raised.
+            steps: What it read and wrote; None if that was not recorded.
+        """
+        request, at, causes = ended
+        after, error = None, ""
+        if isinstance(end, Result):
+            after = end.requeue_after
+        else:
+            error = error_text(end)[:LONGEST_ERROR]
+        plain = (next(self._numbers), controller, request, at, took, outcome, causes, steps, after, error)
+        self._last.append(plain)
+        if outcome in _FAILED:
+            self._failed.append(plain)
+
+    def all(self) -> list[Story]:
+        """Return the stories that are kept, the newest first; those of failures may be older than the others."""
+        kept = {plain[0]: plain for plain in (*self._failed.copy(), *self._last.copy())}
+        return [_story(kept[number]) for number in sorted(kept, reverse=True)]
+
+
+def _story(plain: _Plain) -> Story:
+    number, controller, request, ended, took, outcome, causes, steps, after, error = plain
+    kept, left_out = ((), 0) if steps is None else (tuple(steps.kept), steps.left_out)
+    return Story(number, controller, request, ended, took, outcome, causes, kept, left_out, after, error)

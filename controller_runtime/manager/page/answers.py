@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The answers of the status page: a picture as HTML, and a stream of pictures as server-sent events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import attrs
+
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.controller.failing import error_text
+from controller_runtime.core.log import get_logger
+from controller_runtime.manager.manager import Manager
+from controller_runtime.manager.page.events import event_of, number_after
+from controller_runtime.manager.page.html import headers, page_of
+from controller_runtime.manager.page.overview import overview
+from controller_runtime.manager.page.process import process_table
+from controller_runtime.manager.page.shown import TakeTables
+from controller_runtime.manager.page.story import story_tables
+from controller_runtime.manager.page.tables import Picture, StatusRow, StatusTable, Wish, filtered
+
+log = get_logger(__name__)
+
+_FOREIGN = b"the stream is for the page of this address alone\n"
+
+
+class StatusPage:
+    """Takes pictures of a manager, while somebody looks.
+
+    Args:
+        manager: The manager. Stories of its reconciles are kept from now on.
+
+    Threads: any.
+    """
+
+    def __init__(self, manager: Manager) -> None:
+        self._manager = manager
+        self._name = f"{manager.host.name} on {manager.transport}"
+        # Tells a reader that comes back whether this is the program that it has seen before.
+        self._run = manager.host.uuid()[:8]
+        manager.stories.is_recording = True
+
+    def picture(self, wish: Wish) -> Picture:
+        """Return the present state, as far as a reader asks for it."""
+        manager = self._manager
+        stories = manager.stories.all()
+        if wish.request:
+            title, tables = f"Story of {wish.request}", [*story_tables(manager, stories, wish)]
+        else:
+            title, tables = f"Controllers of {self._name}", [*overview(manager, stories)]
+            tables += [table for take in manager.shown_tables for table in _taken(take)]
+            tables.append(process_table())
+        return filtered(Picture(title, _summary(manager), tuple(tables)), wish)
+
+    def html(self, request: HTTPRequest) -> HTTPResponse:
+        """Return the page, which is readable as it is; with scripts it follows the stream."""
+        wish = Wish.of(request.query)
+        return HTTPResponse(200, headers(), page_of(self.picture(wish), wish, self._run).encode("utf-8", "replace"))
+
+    def stream(self, request: HTTPRequest) -> HTTPResponse | PictureStream:
+        """Return the stream of a page; a page of another site gets none, so that it cannot use up the streams."""
+        if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            return HTTPResponse(403, {}, _FOREIGN)
+        return PictureStream(self, Wish.of(request.query), self._run, request.headers.get("last-event-id", ""))
+
+
+@attrs.define
+class PictureStream:
+    """The pictures that one reader gets, as server-sent events; see `serving.Stream`."""
+
+    page: StatusPage
+    wish: Wish
+    run: str
+    last_id: str
+    _number: int = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._number = number_after(self.last_id, self.run)
+
+    def next(self) -> bytes:
+        """Return the event of the present picture."""
+        picture = self.page.picture(self.wish)
+        self._number += 1
+        return event_of(picture, self.run, self._number)
+
+
+def _summary(manager: Manager) -> str:
+    names = manager.controllers
+    state = "stopping" if manager.stopping.is_set() else "running"
+    running = sum(one.has_begun for one in names)
+    done, errors = sum(one.reconciles for one in names), sum(one.errors for one in names)
+    return f"{state}: {running} of {len(names)} controllers, {done} reconciles, {errors} errors"
+
+
+def _taken(take: TakeTables) -> Iterable[StatusTable]:
+    """Return the tables of a program's own; an error is shown in their place, since the page must not fail with it."""
+    try:
+        return [*_checked(take())]
+    except Exception as error:  # noqa: BLE001  a program's own tables end here, the page does not
+        log.debug("tables of the status page failed", error=error)
+        name = getattr(take, "__qualname__", type(take).__name__)
+        return [StatusTable(f"Tables of {name}", ("error",), [StatusRow((error_text(error),), is_bad=True)])]
+
+
+def _checked(tables: Iterable[StatusTable]) -> Iterator[StatusTable]:
+    for table in tables:
+        for row in table.rows:
+            if len(row.cells) != len(table.columns):
+                raise ValueError(
+                    f"a row of {table.title!r} has {len(row.cells)} cells for {len(table.columns)} columns"
+                )
+        yield table

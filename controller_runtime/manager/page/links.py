@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The addresses of the status page."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from controller_runtime.manager.page.tables import StatusRow
+
+PAGE = "/debug"
+"""The path of the page."""
+
+STREAM = "/debug/stream"
+"""The path of the stream of pictures."""
+
+
+def story_link(row: StatusRow) -> str:
+    """Return the query of the story that a row opens, with each name encoded; empty if it opens none."""
+    if row.story is None:
+        return ""
+    controller, request = row.story
+    return "?" + urlencode({"controller": controller, "request": request})

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The data of the status page: one picture of tables, frozen, and what a reader asks of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+import attrs
+
+MOST_ROWS = 100
+"""The rows of a table that a picture has; a filter finds those beyond."""
+
+LONGEST_CELL = 500
+"""Characters of a cell that a picture has."""
+
+Cell: TypeAlias = "str | int | float"
+"""A value of a table: text, or a number, whose digits have one width."""
+
+
+@attrs.frozen
+class StatusRow:
+    """One row of a table on the status page.
+
+    Attributes:
+        cells: A value for each column. Text is shown as it is, whatever it contains.
+        is_bad: Whether somebody should look at it; the page marks such rows, and can show them alone.
+        story: A controller and a request whose story the row opens; None if it opens none.
+    """
+
+    cells: Sequence[Cell]
+    is_bad: bool = False
+    story: tuple[str, str] | None = None
+
+
+@attrs.frozen
+class StatusTable:
+    """One table on the status page.
+
+    Attributes:
+        title: Its heading, unique on the page.
+        columns: The names of its columns.
+        rows: Its rows, the most important ones first: a picture has the first `MOST_ROWS` of them.
+        note: A sentence below the heading; empty for none.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[StatusRow] = ()
+    note: str = ""
+
+    @property
+    def id(self) -> str:
+        """The title as an identifier in HTML."""
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-") or "table"
+
+
+@attrs.frozen
+class Picture:
+    """What the page shows at one instant.
+
+    Attributes:
+        title: The heading.
+        summary: The state in one line.
+        tables: The tables.
+    """
+
+    title: str
+    summary: str
+    tables: tuple[StatusTable, ...]
+
+
+@attrs.frozen
+class Wish:
+    """What a reader of the page asks for.
+
+    Attributes:
+        text: Rows have this text in one of their cells; empty for all rows.
+        only_bad: Only rows that somebody should look at.
+        controller: The controller of the story to show; empty for any.
+        request: The request whose story is shown; empty for the overview.
+    """
+
+    text: str = ""
+    only_bad: bool = False
+    controller: str = ""
+    request: str = ""
+
+    @classmethod
+    def of(cls, query: Iterable[tuple[str, str]]) -> Wish:
+        """Return the wish that a query says; names that it does not know are ignored."""
+        said = dict(query)
+        return cls(said.get("q", ""), bool(said.get("bad")), said.get("controller", ""), said.get("request", ""))
+
+
+def filtered(picture: Picture, wish: Wish) -> Picture:
+    """Return a picture of bounded size, with the rows that a reader asks for."""
+    return attrs.evolve(picture, tables=tuple(_filtered(table, wish) for table in picture.tables))
+
+
+def _filtered(table: StatusTable, wish: Wish) -> StatusTable:
+    wanted = wish.text.casefold()
+    rows = [
+        row
+        for row in table.rows
+        if (row.is_bad or not wish.only_bad) and (not wanted or any(wanted in str(c).casefold() for c in row.cells))
+    ]
+    shown = [attrs.evolve(row, cells=[_shortened(cell) for cell in row.cells]) for row in rows[:MOST_ROWS]]
+    notes = [table.note] if table.note else []
+    if len(rows) < len(table.rows):
+        notes.append(f"{len(rows)} of {len(table.rows)} rows match the filter.")
+    if len(shown) < len(rows):
+        notes.append(f"The first {len(shown)} of {len(rows)} rows are shown.")
+    return attrs.evolve(table, rows=shown, note=" ".join(notes))
+
+
+def _shortened(cell: Cell) -> Cell:
+    if isinstance(cell, str) and len(cell) > LONGEST_CELL:
+        return f"{cell[:LONGEST_CELL]}…"
+    return cell
+
+
+def seconds(value: float) -> str:
+    """Return a duration as text for people: three digits below a minute, then minutes, hours and days."""
+    if value < 0:
+        return f"in {seconds(-value)}"
+    if value < 1:
+        return f"{value * 1000:.3g} ms"
+    if value < 60:
+        return f"{value:.3g} s"
+    for unit, size in (("min", 60), ("h", 3600), ("d", 86400)):
+        if value < size * {"min": 60, "h": 48, "d": float("inf")}[unit]:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:.0f} s"
+
+
+def size(count: int) -> str:
+    """Return a number of bytes as text for people."""
+    for unit in ("B", "KiB", "MiB"):
+        if count < 10_000:
+            return f"{count} {unit}"
+        count //= 1024
+    return f"{count} GiB"

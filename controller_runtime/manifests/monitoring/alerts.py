@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The alerts of a program, each with the reason that an operator has to know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import attrs
+
+from controller_runtime.manifests.monitoring.expressions import maximum, per_second, quantile, total
+
+
+@attrs.frozen
+class Alert:
+    """One alert.
+
+    Attributes:
+        name: Its name.
+        expression: It holds for each series that this returns.
+        lasts: How long it must hold, as Prometheus writes durations.
+        severity: `critical` if work has stopped, `warning` if it will, `info` if single objects need a look.
+        summary: What has happened.
+        remedy: What to do.
+    """
+
+    name: str
+    expression: str
+    lasts: str
+    severity: Literal["critical", "warning", "info"]
+    summary: str
+    remedy: str
+
+
+def alerts(namespace: str) -> Sequence[Alert]:
+    """Return the alerts for the programs in a namespace."""
+    on = f'namespace="{namespace}"'
+    return (*_of_work(on), *_of_caches(on), *_of_replicas(on))
+
+
+def _of_work(on: str) -> Sequence[Alert]:
+    errors = per_second("controller_runtime_reconcile_errors_total", on, "10m", ("controller",))
+    everything = per_second("controller_runtime_reconcile_total", on, "10m", ("controller",))
+    panics = per_second("controller_runtime_reconcile_panics_total", on, "10m", ("controller",))
+    unreadable = per_second("controller_runtime_unreadable_objects_total", on, "1h", ("controller", "kind"))
+    lost = per_second(
+        "controller_runtime_events_total", f'{on},fate=~"spam|dropped|failed"', "30m", ("component", "fate")
+    )
+    return (
+        Alert(
+            "ReconcilerRaises", f"{panics} > 0", "0m", "warning",
+            "A reconciler of {{ $labels.controller }} raised an unexpected error.",
+            "It is most likely a bug: the log has its traceback, and /debug lists the requests.",
+        ),
+        Alert(
+            "ReconcilesFail", f"{errors} / {everything} > 0.5", "15m", "warning",
+            "More than half of the reconciles of {{ $labels.controller }} fail.",
+            "Look at the table Failing of /debug: it has the last error of each request.",
+        ),
+        Alert(
+            "ReconcileHangs",
+            f"{maximum('workqueue_longest_running_processor_seconds', on, ('name', 'pod'))} > 600", "0m", "critical",
+            "A reconcile of {{ $labels.name }} has been running for more than ten minutes.",
+            "SIGUSR1 shows what it waits for; give the controller a reconcile_timeout.",
+        ),
+        Alert(
+            "QueueIsLate",
+            f"{quantile(0.99, 'workqueue_queue_duration_seconds', on, '10m', ('name',))} > 300", "15m", "warning",
+            "Requests of {{ $labels.name }} wait for more than five minutes.",
+            "Give the controller more workers, or make its reconciles shorter; /debug has the slowest.",
+        ),
+        Alert(
+            "ChangesCannotBeMapped",
+            f"{total('controller_runtime_mapper_failing_objects', on, ('controller', 'kind'))} > 0", "1h", "info",
+            "A mapper or predicate of {{ $labels.controller }} fails for some {{ $labels.kind }}.",
+            "The table Failing of /debug names the objects and the errors.",
+        ),
+        Alert(
+            "ObjectsCannotBeRead", f"{unreadable} > 0", "0m", "info",
+            "{{ $labels.controller }} waits for a change of a {{ $labels.kind }} that it cannot read.",
+            "The table Failing of /debug names the object and the field.",
+        ),
+        Alert(
+            "EventsAreLost", f"{lost} > 0", "30m", "info",
+            "Events of {{ $labels.component }} are not written: {{ $labels.fate }}.",
+            "Spam is one object's; failed is a right that is missing, or a server that does not answer.",
+        ),
+    )  # fmt: skip
+
+
+def _of_caches(on: str) -> Sequence[Alert]:
+    lost = per_second("controller_runtime_informer_lost_changes_total", on, "1h", ("name",))
+    return (
+        Alert(
+            "CacheIsSilent",
+            f"{maximum('controller_runtime_informer_silence_seconds', on, ('name', 'pod'))} > 200", "5m", "critical",
+            "The cache of {{ $labels.name }} hears nothing of the API server.",
+            "The table Caches of /debug has its last error.",
+        ),
+        Alert(
+            "CacheIsNotFilled",
+            f"{total('controller_runtime_informer_synced', on, ('name', 'pod'))} == 0", "10m", "critical",
+            "The cache of {{ $labels.name }} has no initial list.",
+            "Most often the right to list is missing: the table Caches of /debug has the error.",
+        ),
+        Alert(
+            "CacheLostAChange", f"{lost} > 0", "0m", "warning",
+            "The cache of {{ $labels.name }} did not hold what the server had.",
+            "It has been mended; look for a proxy that cuts watches.",
+        ),
+        Alert(
+            "SubscriberIsSlow",
+            f"{maximum('controller_runtime_informer_backlog', on, ('name', 'subscriber'))} > 10000", "10m", "warning",
+            "Changes of {{ $labels.name }} wait for {{ $labels.subscriber }}.",
+            "Its callback takes too long: the backlog is memory.",
+        ),
+    )  # fmt: skip
+
+
+def _of_replicas(on: str) -> Sequence[Alert]:
+    leaders = total("leader_election_master_status", on, ("name",))
+    failed = f'{on},code=~"5..|<error>"'
+    refused = per_second("rest_client_requests_total", failed, "10m", ("host",))
+    asked = per_second("rest_client_requests_total", on, "10m", ("host",))
+    return (
+        Alert(
+            "NoReplicaLeads", f"{leaders} == 0", "5m", "critical",
+            "No replica leads {{ $labels.name }}.", "The table Election of /debug has the last error of each replica.",
+        ),
+        Alert(
+            "SeveralReplicasLead", f"{leaders} > 1", "2m", "critical",
+            "Several replicas say that they lead {{ $labels.name }}.",
+            "Scrapes are not simultaneous, so a change of the leader may look so for a minute, but not for two.",
+        ),
+        Alert(
+            "RequestsFail", f"{refused} / {asked} > 0.2", "10m", "warning",
+            "A fifth of the requests to the API server fail.", "Look at the API server first.",
+        ),
+        Alert(
+            "ProgramIsAway", f"absent(up{{{on}}} == 1)", "5m", "critical",
+            "No replica is scraped.", "Look at the pods, then at the network policy.",
+        ),
+    )  # fmt: skip
+
+
+def rule_groups(name: str, namespace: str) -> list[dict[str, Any]]:
+    """Return the groups of a file of rules, which are also those of a `PrometheusRule`."""
+    rules = [
+        {
+            "alert": each.name,
+            "expr": each.expression,
+            "for": each.lasts,
+            "labels": {"severity": each.severity, "program": name},
+            "annotations": {"summary": each.summary, "description": each.remedy},
+        }
+        for each in alerts(namespace)
+    ]
+    return [{"name": name, "rules": rules}]

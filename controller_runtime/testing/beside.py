@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a cluster has beside its API server: garbage collection, and controllers of workloads with nodes."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import partial
+from typing import cast
+
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.upkeep.upkeep import Upkeep
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.core.errors import UsageError
+from controller_runtime.core.host import Host, Thread
+from controller_runtime.core.stop import Stop, spawn
+from controller_runtime.manager.manager import Manager, Setup
+
+_WORKLOADS = "controllers.workloads.workloads"
+
+
+class Beside:
+    """Runs beside a server, on its host, so that the end of the cluster's manager does not concern it.
+
+    Args:
+        host: The server's host.
+        server: The server.
+        garbage_collection: Whether to collect garbage.
+        workloads: Whether to run the controllers of workloads, which need garbage collection as well.
+
+    Raises:
+        UsageError: The distribution that has the controllers of workloads is not installed.
+
+    Threads: one.
+    """
+
+    def __init__(self, host: Host, server: APIServer, garbage_collection: bool, workloads: bool) -> None:
+        self._host = host
+        self._stop = Stop(host, "stop of what runs beside the server")
+        self._tasks: dict[str, Callable[[Stop], None]] = {}
+        self._threads: list[Thread] = []
+        if garbage_collection or workloads:
+            self._tasks["upkeep"] = Upkeep(host, server).run
+        if workloads:
+            manager = Manager(host, InProcessTransport(host, server))
+            _add_workloads()(manager)
+            self._tasks["workloads"] = manager.run
+
+    def start(self) -> None:
+        """Start the threads, unless they run already."""
+        if not self._threads:
+            self._threads = [
+                spawn(self._host, self._stop, name, partial(run, self._stop)) for name, run in self._tasks.items()
+            ]
+
+    def stop(self) -> None:
+        """Stop the threads and wait for their end; raise the error that ended one if it failed. Idempotent."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join_until(None)
+        if self._stop.failure is not None:
+            raise self._stop.failure
+
+
+def _add_workloads() -> Setup:
+    # The controllers are a distribution of their own, above this one: imported by those who ask for them.
+    try:
+        module = importlib.import_module(_WORKLOADS)
+    except ModuleNotFoundError as error:
+        text = "workloads=True needs the bundled controllers: pip install controller-runtime-controllers"
+        raise UsageError(f"{text} ({error})") from error
+    return cast("Setup", module.add_workloads)

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The persistent volume claims of a StatefulSet's pods, and a binder that gives each claim a volume."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import attrs
+import msgspec
+
+from controller_runtime.api.builtin_resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STATEFUL_SETS
+from controller_runtime.api.objects import ObjectKey, ObjectMeta
+from controller_runtime.api.references import set_controller
+from controller_runtime.api.resources import PODS
+from controller_runtime.cache.lister import Lister
+from controller_runtime.client.client import Client
+from controller_runtime.controller.controller import Controller
+from controller_runtime.controller.reconciler import Reconciler, Request, Result
+from controller_runtime.core.errors import AlreadyExists, NotFound
+from controller_runtime.manager.manager import Manager
+from controllers.workloads.pods import Pod
+from controllers.workloads.stateful_set_plan import StatefulSet, ordinal_of
+
+BINDER = "persistentvolume-binder"
+_RETAIN = "Retain"
+
+
+class Claim(msgspec.Struct, gc=False):
+    """A persistent volume claim."""
+
+    metadata: ObjectMeta
+    spec: dict[str, Any] = msgspec.field(default_factory=dict)
+    status: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+def claim_name(stateful_set: StatefulSet, template: dict[str, Any], ordinal: int) -> str:
+    """Return the name of the claim that a pod has by a template."""
+    return f"{template['metadata']['name']}-{stateful_set.metadata.name}-{ordinal}"
+
+
+def volumes_for(stateful_set: StatefulSet, ordinal: int) -> list[dict[str, Any]]:
+    """Return the volumes of a pod that are claims."""
+    return [
+        {
+            "name": template["metadata"]["name"],
+            "persistentVolumeClaim": {"claimName": claim_name(stateful_set, template, ordinal)},
+        }
+        for template in stateful_set.spec.volume_claim_templates or ()
+    ]
+
+
+class Claims:
+    """Creates the claims of pods, and keeps the owners that say when they are deleted.
+
+    Args:
+        manager: Its client writes, its cache of claims is read.
+
+    Threads: any.
+    """
+
+    def __init__(self, manager: Manager) -> None:
+        self._client = manager.client
+        self._lister = manager.lister(PERSISTENT_VOLUME_CLAIMS, Claim)
+
+    def create_missing(self, stateful_set: StatefulSet, ordinal: int) -> Iterable[str]:
+        """Create the claims that a pod lacks, and return their names."""
+        made = []
+        for template in stateful_set.spec.volume_claim_templates or ():
+            name = claim_name(stateful_set, template, ordinal)
+            if self._lister.get(ObjectKey(name, stateful_set.metadata.namespace)) is not None:
+                continue
+            metadata = copy.deepcopy(template["metadata"])
+            labels = {**(metadata.get("labels") or {}), **(stateful_set.spec.selector.get("matchLabels") or {})}
+            owners = _owners(stateful_set, None)
+            body = {
+                "metadata": {
+                    **metadata,
+                    "name": name,
+                    "namespace": stateful_set.metadata.namespace,
+                    "labels": labels,
+                    **({"ownerReferences": owners} if owners else {}),
+                },
+                "spec": copy.deepcopy(template.get("spec") or {}),
+            }
+            with contextlib.suppress(AlreadyExists):
+                self._client.create(PERSISTENT_VOLUME_CLAIMS, body)
+                made.append(name)
+        return made
+
+    def keep_owners(self, stateful_set: StatefulSet, pods: Sequence[Pod]) -> None:
+        """Give each claim the owners that the retention policy asks for.
+
+        The StatefulSet if claims go with it; the pod of a claim if claims go when the set shrinks and this pod will.
+        """
+        for pod in pods:
+            ordinal = ordinal_of(stateful_set, pod)
+            if ordinal is None:
+                continue
+            owners = _owners(stateful_set, None if ordinal in stateful_set.ordinals else pod)
+            for template in stateful_set.spec.volume_claim_templates or ():
+                key = ObjectKey(claim_name(stateful_set, template, ordinal), stateful_set.metadata.namespace)
+                self._set_owners(stateful_set, key, pod, owners)
+
+    def _set_owners(
+        self, stateful_set: StatefulSet, key: ObjectKey, pod: Pod, owners: Sequence[dict[str, Any]]
+    ) -> None:
+        claim = self._lister.get(key)
+        if claim is None:
+            return
+        ours = {stateful_set.metadata.uid, pod.metadata.uid}
+        present = claim.metadata.owner_references or []
+        # A pod of an earlier time that had the same name is none of ours: its reference goes.
+        others = [each for each in present if each.uid not in ours and (each.kind, each.name) != ("Pod", pod.name)]
+        if {each.uid for each in present} == {*(each.uid for each in others), *(each["uid"] for each in owners)}:
+            return
+        references = [*msgspec.to_builtins(others), *owners]
+        patch = {"metadata": {"uid": claim.metadata.uid, "ownerReferences": references or None}}
+        with contextlib.suppress(NotFound):
+            self._client.patch(PERSISTENT_VOLUME_CLAIMS, key, patch)
+
+
+def _owners(stateful_set: StatefulSet, condemned: Pod | None) -> list[dict[str, Any]]:
+    """Return the owner of a claim: the pod that goes, or the StatefulSet, if the claim is to go with it."""
+    policy = stateful_set.spec.persistent_volume_claim_retention_policy
+    body: dict[str, Any] = {"metadata": {"namespace": stateful_set.metadata.namespace}}
+    if condemned is not None and policy.when_scaled != _RETAIN:
+        set_controller(body, condemned, PODS)
+    elif policy.when_deleted != _RETAIN:
+        set_controller(body, stateful_set, STATEFUL_SETS)
+    owners: list[dict[str, Any]] = body["metadata"].get("ownerReferences", [])
+    return owners
+
+
+@attrs.frozen
+class ClaimBinder(Reconciler):
+    """Binds each claim to a volume of its own, made for it, so that it is `Bound`; the volume holds nothing."""
+
+    claims: Lister[Claim]
+    client: Client
+
+    def reconcile(self, request: Request) -> Result:
+        """Create the volume of a claim and bind the two."""
+        claim = self.claims.get(request)
+        if claim is None or claim.metadata.deletion_timestamp is not None or claim.status.get("phase") == "Bound":
+            return Result()
+        name = claim.spec.get("volumeName") or f"pvc-{claim.metadata.uid}"
+        amount = {"storage": ((claim.spec.get("resources") or {}).get("requests") or {}).get("storage", "1Gi")}
+        modes = claim.spec.get("accessModes") or ["ReadWriteOnce"]
+        reference = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "name": request.name,
+            "namespace": request.namespace,
+            "uid": claim.metadata.uid,
+        }
+        volume = {
+            "metadata": {"name": name},
+            "spec": {
+                "capacity": amount,
+                "accessModes": modes,
+                "claimRef": reference,
+                "persistentVolumeReclaimPolicy": "Delete",
+                "hostPath": {"path": f"/hollow/{name}"},
+                **({"storageClassName": each} if (each := claim.spec.get("storageClassName")) else {}),
+            },
+        }
+        with contextlib.suppress(AlreadyExists):
+            self.client.create(PERSISTENT_VOLUMES, volume)
+        own = {"uid": claim.metadata.uid}
+        with contextlib.suppress(NotFound):
+            self.client.patch(PERSISTENT_VOLUMES, ObjectKey(name), {"status": {"phase": "Bound"}}, subresource="status")
+            self.client.patch(PERSISTENT_VOLUME_CLAIMS, request, {"metadata": own, "spec": {"volumeName": name}})
+            status = {"phase": "Bound", "capacity": amount, "accessModes": modes}
+            self.client.patch(
+                PERSISTENT_VOLUME_CLAIMS, request, {"metadata": own, "status": status}, subresource="status"
+            )
+        return Result()
+
+
+def claim_binder(manager: Manager) -> Controller:
+    """Return the controller, ready to be added to `manager`."""
+    reconciler = ClaimBinder(manager.lister(PERSISTENT_VOLUME_CLAIMS, Claim), manager.client)
+    return Controller(BINDER, reconciler).watch(PERSISTENT_VOLUME_CLAIMS)

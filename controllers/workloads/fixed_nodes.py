@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes that are ready for as long as the program runs, without leases: nothing is asked of the server for them."""
+
+from __future__ import annotations
+
+from controller_runtime.api.objects import ObjectKey, timestamp
+from controller_runtime.api.resources import NODES
+from controller_runtime.core.backoff import Backoff
+from controller_runtime.core.errors import AlreadyExists, ControllerRuntimeError
+from controller_runtime.core.log import get_logger
+from controller_runtime.core.stop import Stop
+from controller_runtime.manager.manager import Manager
+from controllers.hollow.node import hollow_node, node_name
+
+log = get_logger(__name__)
+RETRY = Backoff(initial=0.1, factor=2.0, cap=10.0, jitter=0.0)
+"""Seconds between two tries to register the nodes."""
+
+
+class FixedNodes:
+    """Registers nodes once. No controller may judge their leases, as they have none.
+
+    Args:
+        manager: Its client registers the nodes.
+        count: Their number.
+
+    Threads: `run` from one, once; `is_running` from any.
+    """
+
+    name = "fixed-nodes"
+
+    def __init__(self, manager: Manager, count: int) -> None:
+        self._host = manager.host
+        self._client = manager.client
+        self._names = [node_name(index) for index in range(count)]
+
+    def run(self, stop: Stop) -> None:
+        """Register the nodes, again and again until all of them are."""
+        failures = 0
+        for index in range(len(self._names)):
+            while not stop.is_set():
+                try:
+                    self._register(index)
+                    break
+                except ControllerRuntimeError as error:
+                    failures += 1
+                    log.warning("cannot register a node, trying again", node=self._names[index], error=error)
+                    stop.wait(RETRY.delay(failures, self._host.random))
+
+    def is_running(self, name: str) -> bool:
+        """Tell whether `name` is one of the nodes."""
+        return name in self._names
+
+    def _register(self, index: int) -> None:
+        node = hollow_node(index, timestamp(self._host.now()))
+        key = ObjectKey(node["metadata"]["name"])
+        try:
+            self._client.create(NODES, node)
+        except AlreadyExists:
+            self._client.patch(NODES, key, {"status": node["status"]}, subresource="status")
+        # The server taints a new node until a controller sees that it is ready; here it is from the start.
+        self._client.patch(NODES, key, {"spec": {"taints": None}})

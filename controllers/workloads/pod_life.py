@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The life of a pod without containers: when it is ready, when it ends and how, as its annotations say.
+
+The status says all that has happened so far, so that a program that starts again goes on where another one ended.
+Annotations of a pod, all of them optional:
+
+- `hollow/ready-after`: seconds from the start until it is ready, or `never`; by default it is ready at once.
+- `hollow/runs-for`: seconds for which its containers run; by default for ever.
+- `hollow/exit-code`: the code with which they end; 0 by default.
+
+Containers that end are started again as `restartPolicy` says, after 10 s, 20 s, and so on up to 300 s.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import attrs
+import msgspec
+
+from controller_runtime.api.objects import ObjectMeta, timestamp
+from controllers.hollow.pods import CONDITIONS
+
+READY_AFTER, RUNS_FOR, EXIT_CODE = "hollow/ready-after", "hollow/runs-for", "hollow/exit-code"
+FIRST_DELAY, LONGEST_DELAY = 10.0, 300.0
+"""Seconds until a container that has ended is started again: of the first time, and the most. Those of a kubelet."""
+_OF_READINESS = ("Ready", "ContainersReady")
+
+
+class _Container(msgspec.Struct, gc=False):
+    name: str = ""
+    image: str = ""
+
+
+class _Spec(msgspec.Struct, gc=False, rename="camel"):
+    node_name: str = ""
+    restart_policy: str = "Always"
+    containers: list[_Container] = msgspec.field(default_factory=list)
+    init_containers: list[_Container] | None = None
+
+
+class _Status(msgspec.Struct, gc=False, rename="camel"):
+    phase: str = ""
+    start_time: datetime | None = None
+    conditions: list[dict[str, Any]] | None = None
+    container_statuses: list[dict[str, Any]] | None = None
+
+
+class LivingPod(msgspec.Struct, gc=False):
+    """A pod, as its hollow kubelet reads it."""
+
+    metadata: ObjectMeta
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+@attrs.frozen
+class Script:
+    """The life that the annotations ask for.
+
+    Attributes:
+        ready_after: Seconds from the start of the containers; infinite for never.
+        runs_for: Seconds; infinite for ever.
+        exit_code: The code of the end.
+    """
+
+    ready_after: float = 0.0
+    runs_for: float = math.inf
+    exit_code: int = 0
+
+    @classmethod
+    def of(cls, annotations: Mapping[str, str]) -> Script:
+        """Read the annotations; one that is no number counts as absent."""
+        code = annotations.get(EXIT_CODE, "")
+        return cls(
+            math.inf if annotations.get(READY_AFTER) == "never" else _seconds(annotations.get(READY_AFTER), 0.0),
+            _seconds(annotations.get(RUNS_FOR), math.inf),
+            int(code) if code.isdecimal() and len(code) < 4 else 0,
+        )
+
+
+def _seconds(text: str | None, default: float) -> float:
+    try:
+        found = float(text) if text is not None else default
+    except ValueError:
+        return default
+    return found if found >= 0 else default
+
+
+@attrs.frozen
+class Step:
+    """The next step of a life.
+
+    Attributes:
+        status: The part of the status to post; None if nothing changes now.
+        wait: Seconds until something will change; None if nothing will by itself.
+    """
+
+    status: dict[str, Any] | None
+    wait: float | None
+
+
+def next_step(pod: LivingPod, now: datetime) -> Step:
+    """Return what to post about a pod that is bound, and when to look again."""
+    if pod.status.phase in ("Succeeded", "Failed"):
+        return Step(None, None)
+    script = Script.of(pod.metadata.annotations or {})
+    present = pod.status.container_statuses or []
+    if pod.status.phase != "Running" or not present:
+        containers = [_started(each, now, restarts=0, is_ready=script.ready_after == 0) for each in pod.spec.containers]
+        return _running(pod, script, containers, now, first=True)
+    state = present[0].get("state") or {}
+    if "running" in state:
+        since = datetime.fromisoformat(state["running"]["startedAt"])
+        if (now - since).total_seconds() >= script.runs_for:
+            return _ended(pod, script, present, now)
+        is_ready = (now - since).total_seconds() >= script.ready_after
+        containers = [{**each, "ready": is_ready, "started": True} for each in present]
+        return _running(pod, script, containers, now)
+    restarts = int(present[0].get("restartCount", 0))
+    finished = datetime.fromisoformat(present[0]["lastState"]["terminated"]["finishedAt"])
+    left = min(FIRST_DELAY * 2**restarts, LONGEST_DELAY) - (now - finished).total_seconds()
+    if left > 0:
+        return Step(None, left)
+    containers = [
+        {**_started(spec, now, restarts + 1, is_ready=script.ready_after == 0), "lastState": before["lastState"]}
+        for spec, before in zip(pod.spec.containers, present, strict=False)
+    ]
+    return _running(pod, script, containers, now)
+
+
+def _started(container: _Container, now: datetime, restarts: int, *, is_ready: bool) -> dict[str, Any]:
+    return {
+        "name": container.name,
+        "image": container.image,
+        "imageID": "",
+        "ready": is_ready,
+        "started": True,
+        "restartCount": restarts,
+        "state": {"running": {"startedAt": timestamp(now)}},
+    }
+
+
+def _running(
+    pod: LivingPod, script: Script, containers: Sequence[Mapping[str, Any]], now: datetime, *, first: bool = False
+) -> Step:
+    is_ready = all(each["ready"] for each in containers)
+    status: dict[str, Any] = {"phase": "Running", "containerStatuses": [*containers]}
+    if first:
+        status["startTime"] = timestamp(now)
+        if pod.spec.init_containers:
+            status["initContainerStatuses"] = [_completed(each, now) for each in pod.spec.init_containers]
+    unready = ("ContainersNotReady", f"containers with unready status: [{_names(containers)}]")
+    status["conditions"] = _conditions(pod, {} if is_ready else dict.fromkeys(_OF_READINESS, unready), now)
+    changed = first or status["conditions"] != [] or [*containers] != (pod.status.container_statuses or [])
+    since = datetime.fromisoformat(containers[0]["state"]["running"]["startedAt"]) if containers else now
+    lived = (now - since).total_seconds()
+    later = [at - lived for at in (script.ready_after, script.runs_for) if math.isfinite(at) and at > lived]
+    return Step(status if changed else None, min(later, default=None))
+
+
+def _names(containers: Sequence[Mapping[str, Any]]) -> str:
+    return " ".join(str(each["name"]) for each in containers)
+
+
+def _completed(container: _Container, now: datetime) -> dict[str, Any]:
+    end = {"exitCode": 0, "reason": "Completed", "startedAt": timestamp(now), "finishedAt": timestamp(now)}
+    made = _started(container, now, 0, is_ready=True)
+    return {**made, "started": False, "state": {"terminated": end}}
+
+
+def _ended(pod: LivingPod, script: Script, present: Sequence[Mapping[str, Any]], now: datetime) -> Step:
+    """Return the end of the containers: that of the pod as well, or the wait before they are started again."""
+    reason = "Completed" if script.exit_code == 0 else "Error"
+    end = {"exitCode": script.exit_code, "reason": reason, "finishedAt": timestamp(now)}
+    policy = pod.spec.restart_policy
+    is_last = policy == "Never" or (policy == "OnFailure" and script.exit_code == 0)
+    containers = []
+    for each in present:
+        terminated = {"terminated": {**end, "startedAt": each["state"]["running"]["startedAt"]}}
+        waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
+        changed = {"state": terminated} if is_last else {"state": waiting, "lastState": terminated}
+        containers.append({**each, "ready": False, "started": False, **changed})
+    if is_last:
+        phase = "Failed" if script.exit_code else "Succeeded"
+        why = ("PodFailed" if script.exit_code else "PodCompleted", "")
+        kinds = (*_OF_READINESS, "PodReadyToStartContainers") if phase else ()
+        conditions = _conditions(pod, dict.fromkeys(kinds, why), now)
+        return Step({"phase": phase, "conditions": conditions, "containerStatuses": containers}, None)
+    unready = ("ContainersNotReady", f"containers with unready status: [{_names(containers)}]")
+    conditions = _conditions(pod, dict.fromkeys(_OF_READINESS, unready), now)
+    restarts = int(present[0].get("restartCount", 0))
+    wait = min(FIRST_DELAY * 2**restarts, LONGEST_DELAY)
+    return Step({"phase": "Running", "conditions": conditions, "containerStatuses": containers}, wait)
+
+
+def _conditions(pod: LivingPod, false: Mapping[str, tuple[str, str]], now: datetime) -> list[dict[str, Any]]:
+    """Return the conditions that change: all are true but those in `false`, with reason and message."""
+    present = {each["type"]: each for each in pod.status.conditions or ()}
+    changed = []
+    for kind in CONDITIONS:
+        status = "False" if kind in false else "True"
+        before = present.get(kind, {})
+        reason, message = false.get(kind, ("", ""))
+        if (before.get("status"), before.get("reason") or "") == (status, reason):
+            continue
+        condition: dict[str, Any] = {"type": kind, "status": status}
+        if before.get("status") != status:
+            condition["lastTransitionTime"] = timestamp(now)
+        # A strategic merge patch keeps what it does not name: an old reason is removed by null.
+        condition |= {"reason": reason or None, "message": message or None} if before or reason else {}
+        changed.append(condition)
+    return changed
