@@ -19,6 +19,7 @@ def manager(host: Host, runs: int) -> list[Row]:
     """Measure the control path, with the budget of each figure."""
     return [
         _row("no-op reconciles, 1 worker", runs, {"per_s": ">= 100000"}, "manager_reconciles", str(REQUESTS), "1"),
+        _row("no-op reconciles, 2 workers", runs, {}, "manager_reconciles", str(REQUESTS), "2"),
         _row("no-op reconciles, 4 workers", runs, {"per_s": ">= 60000"}, "manager_reconciles", str(REQUESTS), "4"),
         _row("write to reconcile, in process", runs, {"median_ms": "<= 0.2"}, "manager_latency", str(EVENTS), "0"),
         _row("write to reconcile, one busy thread", runs, {"p99_ms": "<= 50"}, "manager_latency", str(EVENTS), "1"),

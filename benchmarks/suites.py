@@ -70,6 +70,7 @@ def sync(host: Host, sizes: Sizes) -> list[Row]:
         peers = {
             "controller-runtime": peer("ours", sizes.runs, "streamed"),
             "controller-runtime, paged": peer("ours", sizes.runs, "paged"),
+            "controller-runtime, no managedFields": peer("ours", sizes.runs, "dropping"),
             "lightkube (list only)": peer("lightkube", sizes.runs),
             "official informer": peer("official", 1),
         }

@@ -70,7 +70,7 @@ def test_the_floors_are_tested_as_they_are_declared() -> None:
     required = lines_of(SETUP["options"]["install_requires"])
     required += [
         line
-        for extra in ("server", "cli", "agent", "webhooks")
+        for extra in ("server", "cli", "agent", "webhooks", "tracing")
         for line in lines_of(SETUP["options.extras_require"][extra])
     ]
 
@@ -86,7 +86,7 @@ def test_each_supported_python_has_an_environment_of_tox() -> None:
     ]
 
     # The oldest Python is tested with the oldest dependencies, the others with the newest.
-    tested = [TOX["testenv:floors"]["base_python"], *re.findall(r"py3\d+", TOX["tox"]["env_list"])]
+    tested = [TOX["testenv:floors"]["base_python"], *re.findall(r"py3\d+\b", TOX["tox"]["env_list"])]
     assert [f"py3{minor}" for minor in named] == tested
     assert [line for line in lines_of(CONTROLLERS["metadata"]["classifiers"]) if line.startswith(prefix)] == [
         f"{prefix}{minor}" for minor in named
@@ -161,7 +161,7 @@ def test_the_embedded_server_without_its_extra_says_in_one_line_what_to_install(
     assert (done.returncode, done.stderr.splitlines()) == (2, [line])
 
 
-def test_a_pattern_in_a_schema_without_its_extra_is_refused_with_what_to_install(tmp_path: Path) -> None:
+def test_a_pattern_beyond_the_subset_is_refused_without_its_extra_with_what_to_install(tmp_path: Path) -> None:
     program = tmp_path / "define.py"
     program.write_text(DEFINE)
 
@@ -171,11 +171,11 @@ def test_a_pattern_in_a_schema_without_its_extra_is_refused_with_what_to_install
     assert "needs google-re2: pip install 'controller-runtime[server]'" in done.stdout
 
 
-DEFINE = """
+DEFINE = r"""
 from controller_runtime import ServerError, SystemHost
 from controller_runtime.testing import EmbeddedCluster
 
-schema = {"type": "object", "properties": {"spec": {"type": "string", "pattern": "^a+$"}}}
+schema = {"type": "object", "properties": {"spec": {"type": "string", "pattern": r"^\ba+$"}}}
 version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
 names = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
 spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}

@@ -344,6 +344,6 @@ def test_options_signals_and_exit_statuses_are_those_of_the_command() -> None:
 
     assert set(re.findall(r"`(--[a-z-]+)`", OPERATIONS)) <= options
     assert set(re.findall(r"\bSIG[A-Z0-9]+\b", OPERATIONS)) == handled
-    assert {row[0] for row in rows_of(OPERATIONS, "The present state")} >= {"SIGINT, SIGTERM, SIGHUP", "SIGUSR1"}
+    assert {row[0] for row in rows_of(OPERATIONS, "Signals")} >= {"SIGINT, SIGTERM, SIGHUP", "SIGUSR1"}
     assert f"| {command.FAILED} | failed" in OPERATIONS
     assert f"| {command.BAD_USAGE} | called or configured wrongly" in OPERATIONS

@@ -203,7 +203,9 @@ def cached_from_bytes(raw: bytes) -> Cached:
         meta = _header.decode(raw).metadata
     except UNREADABLE as error:
         raise DecodeError(f"the object has no readable metadata: {error}") from error
-    namespace = sys.intern(meta.namespace)  # one string for all objects of a namespace, rather than one each
+    # One string for all objects of a namespace, rather than one each. Without the GIL an interned text is never freed;
+    # there are as many as there were namespaces.
+    namespace = sys.intern(meta.namespace)
     return Cached(raw, meta.name, namespace, meta.uid, meta.resource_version)
 
 

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regular expressions of schemas, run by RE2.
+"""Regular expressions of schemas, run by RE2; where that is not installed, a subset by an engine of our own.
 
-Patterns come from clients, and RE2 matches in time linear in the text; `re` can take exponential time. Its syntax is
+Patterns come from clients, and both match in time linear in the text; `re` can take exponential time. The syntax is
 that of Go's regular expressions, which a real server uses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, TypeAlias
 
-from controller_runtime.core.extras import needed_by
+from controller_runtime.apiserver.pattern_subset import BeyondSubset, SubsetPattern
+from controller_runtime.core.errors import UsageError
+from controller_runtime.core.log import get_logger
+
+log = get_logger(__name__)
 
 # The faults that Go's regular expressions have under other names than those of RE2.
 _FAULTS = {
@@ -55,25 +59,47 @@ class Pattern:
             yield match.span()
 
 
-def compiled(pattern: str) -> Pattern:
-    """Return a compiled pattern; RE2 may take it from its cache.
+AnyPattern: TypeAlias = Pattern | SubsetPattern
+
+
+def compiled(pattern: str) -> AnyPattern:
+    """Return a compiled pattern; it may come from a cache.
 
     Raises:
         NoPattern: The text is not a regular expression.
-        UsageError: RE2 is not installed.
+        UsageError: RE2 is not installed, and the pattern is beyond the subset that needs none.
     """
     engine, options = _engine()
+    if engine is None:
+        return _of_the_subset(pattern)
     try:
         return Pattern(engine.compile(pattern, options))
     except engine.error as error:
         raise NoPattern(error.args[0].decode()) from None
 
 
+@lru_cache(maxsize=512)
+def _of_the_subset(pattern: str) -> SubsetPattern:
+    try:
+        return SubsetPattern(pattern)
+    except BeyondSubset as error:
+        remedy = "pip install 'controller-runtime[server]'"
+        raise UsageError(f"the pattern {pattern!r} needs google-re2: {remedy} ({error})") from None
+
+
 @cache
 def _engine() -> tuple[Any, Any]:
-    """Return RE2 and its options; imported when the first pattern is compiled, since most servers see none."""
-    with needed_by("a pattern in the schema of a custom resource"):
+    """Return RE2 and its options; imported when the first pattern is compiled, since most servers see none.
+
+    Without RE2 both are None. Two threads that are here at once log twice, and do no other harm.
+    """
+    try:
         import re2
+    except ModuleNotFoundError:
+        log.warning(
+            "google-re2 is not installed: patterns of schemas are matched slowly, and those beyond a subset fail"
+        )
+        return None, None
     options = re2.Options()
     options.log_errors = False  # RE2 would write each invalid pattern to stderr
     return re2, options

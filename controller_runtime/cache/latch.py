@@ -26,7 +26,7 @@ class Latch:
 
     def is_set(self) -> bool:
         """Return whether the latch is set."""
-        return self._set
+        return self._set  # without the lock: it is set once and never cleared
 
     def set(self) -> None:
         """Set the latch and wake all waiting threads. Idempotent."""

@@ -46,7 +46,7 @@ class OwnWrites:
         self._records: dict[ObjectKey, _Record] = {}
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self._records)  # one number, so whole without the lock
 
     def wrote(self, owner: ObjectKey, uid: str, lister: Lister[Any], version: str) -> None:
         """Note that a write for `owner` was answered with the resourceVersion `version`, which `lister` must reach.

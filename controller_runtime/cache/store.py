@@ -81,17 +81,17 @@ class Store:
     @property
     def version(self) -> str:
         """The resourceVersion that the store has reached; empty before the first list."""
-        return self._version
+        return self._version  # one reference, so whole without the lock
 
     @property
     def filled(self) -> bool:
         """True once the first list has come."""
-        return self._filled
+        return self._filled  # set once and never cleared
 
     @property
     def resets(self) -> int:
         """How often the server's data was restored from a backup; older resourceVersions mean nothing any more."""
-        return self._resets
+        return self._resets  # one number, so whole without the lock
 
     @property
     def is_partial(self) -> bool:
@@ -99,7 +99,7 @@ class Store:
         return False
 
     def __len__(self) -> int:
-        return len(self._objects)
+        return len(self._objects)  # one number, so whole without the lock
 
     def get(self, key: ObjectKey) -> Cached | None:
         """Return the object of that key; None if there is none."""
@@ -131,7 +131,7 @@ class Store:
 
     def staleness(self) -> float:
         """Return the seconds since the server last told of a change, or that there was none; infinite before that."""
-        if not self._filled:
+        if not self._filled:  # set once and never cleared
             return float("inf")
         return 0.0 if self.liveness is None else self._host.monotonic() - self.liveness.told_at
 
@@ -148,7 +148,7 @@ class Store:
         key = ObjectKey(obj.name, obj.namespace)
 
         def is_deleted() -> bool:
-            stored = self._objects.get(key)
+            stored = self._objects.get(key)  # `_wait` holds the lock
             is_gone = stored is None or stored.uid != obj.uid or stored.meta.deletion_timestamp is not None
             # While the store is behind `obj`, the object may be absent because it has yet to arrive.
             return is_gone and not self.behind(obj.resource_version)
@@ -166,7 +166,7 @@ class Store:
 
     def behind(self, version: str) -> bool:
         """Return whether the store has yet to reach a resourceVersion; without a lock, so cheap."""
-        return compare_versions(self._version, version) < 0
+        return compare_versions(self._version, version) < 0  # one reference, so whole without the lock
 
     def reuse_equal(self, cached: Cached) -> Cached:
         """Return the object in the store if it equals `cached`, else `cached`. So a list does not double the memory."""
@@ -188,7 +188,7 @@ class Store:
         Raises:
             ValueError: The name is taken.
         """
-        if name in self._indices:
+        if name in self._indices:  # without the lock, because no other thread writes
             raise ValueError(f"an index {name!r} exists already")
         index = Index(values_of).over(self._objects)  # without the lock, because no other thread writes
         with self._condition:
@@ -204,7 +204,7 @@ class Store:
             self._commit(event.version)
             return None
         key = event.cached.plain_key
-        old = self._objects.get(key)
+        old = self._objects.get(key)  # without the lock, because no other thread writes
         new = None if event.type is EventType.DELETED else event.cached
         if old is not None and compare_versions(event.version, old.resource_version) < 0:
             return None  # a list has brought a newer state before this event came
@@ -236,9 +236,9 @@ class Store:
         Raises:
             Exception: An index function raised it; the store is then unchanged.
         """
-        went_back = compare_versions(version, self._version) < 0
-        initial = not self._filled
-        before = self._objects
+        went_back = compare_versions(version, self._version) < 0  # without the lock, because no other thread writes
+        initial = not self._filled  # without the lock, because no other thread writes
+        before = self._objects  # without the lock, because no other thread writes
         deltas = [Delta(old, None) for key, old in before.items() if key not in objects]
         for key, new in objects.items():
             old = before.get(key)

@@ -48,7 +48,7 @@ class Subscription:
     @property
     def backlog(self) -> int:
         """The number of deltas that wait for the callback."""
-        return len(self._backlog)
+        return len(self._backlog)  # one number, so whole without the lock
 
     def has_synced(self) -> bool:
         """Return True once the callback has received the whole initial list."""

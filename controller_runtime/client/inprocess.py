@@ -75,7 +75,7 @@ class _Reader:
 
     @property
     def closed(self) -> bool:
-        return self._closed
+        return self._closed  # without the lock: it is set once and never cleared
 
     def wake(self) -> None:
         with self._condition:

@@ -25,7 +25,7 @@ from controller_runtime.controller.settlement import Settlement
 from controller_runtime.core.deadline import deadline_scope
 from controller_runtime.core.errors import Cancelled, ReconcileTimeout, ShutDown
 from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.log import bound, get_logger
+from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stage, Stop, spawn
 from controller_runtime.queue.workqueue import WorkQueue
 
@@ -210,7 +210,7 @@ class AsyncWorkers:
         task: asyncio.Task[None] | None = asyncio.current_task()
         assert task is not None, "coroutines run in tasks"
         try:
-            with bound(controller=self._name, request=request, reconcile=self._settlement.begin()):
+            with self._settlement.begin(request):
                 running = _Reconcile(request, task, contextvars.copy_context(), self._host.monotonic())
                 self._running[task] = running
                 await self._reconcile(running)

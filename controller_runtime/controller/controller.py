@@ -243,7 +243,7 @@ class Controller(Description):
             host, self.name, queue, timeout=self.reconcile_timeout, observers=observers, unreadable=unreadable
         )
         workers = make_workers(host, self.name, self._reconciler, queue, stop, settlement)
-        intake = Intake(self.name, host, informers, queue, stop, observers.on_panic)
+        intake = Intake(self.name, host, informers, queue, stop, observers)
         running = self._running = Running(intake, workers, unreadable)
         stop.on_set(queue.shut_down)
         for source, synced in self._attach(intake):

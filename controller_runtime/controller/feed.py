@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -20,8 +21,9 @@ from controller_runtime.controller.counters import Outcome
 from controller_runtime.controller.failing import Failing, FailureLog, error_text
 from controller_runtime.controller.handlers import Callback, Handler
 from controller_runtime.controller.kept_changes import KeptChange, KeptChanges
+from controller_runtime.controller.observers import NOBODY, Observers
 from controller_runtime.controller.outcome import outcome_of
-from controller_runtime.controller.panics import OnPanic, Panic, ignore_panic
+from controller_runtime.controller.panics import Panic
 from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.errors import DecodeError, ShutDown, UsageError
@@ -29,6 +31,9 @@ from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.queue.rate_limiters import ItemExponential
 from controller_runtime.queue.workqueue import WorkQueue
+
+if TYPE_CHECKING:  # it needs a package that a program without tracing need not have
+    from controller_runtime.controller.tracing import Tracing
 
 log = get_logger(__name__)
 
@@ -108,7 +113,8 @@ class Feed:
         mapper: Maps a change to requests.
         queue: Where the requests go.
         retries: Tries kept changes again.
-        on_panic: Called with each unexpected error of a change that has not failed before, under the delivery lock.
+        observers: Are told of each unexpected error of a change that has not failed before, under the delivery lock,
+            and of each change that causes requests.
 
     Threads: `handle` one at a time, under the delivery lock of the informer; `retry` on the thread of `retries`; the
         others any.
@@ -123,13 +129,13 @@ class Feed:
         mapper: Handler,
         queue: WorkQueue[Request],
         retries: Retries,
-        on_panic: OnPanic = ignore_panic,
+        observers: Observers = NOBODY,
     ) -> None:
         self.kind = collection.resource.kind
         self._when = when
-        self._add = adder(queue, collection, mapper)
+        self._add = adder(queue, collection, mapper, observers.tracing)
         self._retries = retries
-        self._on_panic = on_panic
+        self._on_panic = observers.on_panic
         self._log = FailureLog(controller, "change cannot be mapped")
         self._controller = controller
         # Guards the kept changes and the count of errors. It is not held while user code runs: the two threads that
@@ -224,11 +230,14 @@ class Feed:
         return {"controller": self._controller, "kind": self.kind, "key": kept.last.key}
 
 
-def adder(queue: WorkQueue[Request], collection: Collection, requests_of: Callback) -> Callable[[Delta, bool], None]:
+def adder(
+    queue: WorkQueue[Request], collection: Collection, requests_of: Callback, tracing: Tracing | None = None
+) -> Callable[[Delta, bool], None]:
     """Return a function that queues the requests of a delta, with low priority if the delta is of the initial list.
 
     Its second argument tells whether the delta could not be mapped at first. It raises `UsageError` for a result that
-    is not requests.
+    is not requests. `tracing` makes a span of each delta with requests, unless it is of the initial list, where
+    nothing has happened.
     """
     plural = collection.resource.plural
     listed, added, changed, deleted = (f"{plural} {how}" for how in ("listed", "added", "changed", "deleted"))
@@ -244,7 +253,11 @@ def adder(queue: WorkQueue[Request], collection: Collection, requests_of: Callba
             cause += ", mapped after failures"
         obj = delta.object
         key, version = obj.plain_key, obj.resource_version
+        is_traced = tracing is not None and not delta.initial
         for request in checked(requests_of(delta), requests_of):
+            if is_traced and tracing is not None:  # before the request, which a worker may take at once
+                tracing.changed(cause, collection, obj)
+                is_traced = False
             queue.add(request, low=delta.initial, cause=cause, key=key, version=version)
 
     return add

@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import attrs
 
 from controller_runtime.api.unreadable import UnreadableObject
 from controller_runtime.controller.panics import OnPanic, ignore_panic
 from controller_runtime.controller.stories import Stories
+
+if TYPE_CHECKING:  # it needs a package that a program without tracing need not have
+    from controller_runtime.controller.tracing import Tracing
 
 
 def ignore_unreadable(controller: str, error: UnreadableObject) -> None:
@@ -24,11 +28,13 @@ class Observers:
         on_panic: Gets each unexpected error of a reconcile.
         on_unreadable: Gets the name of the controller and the error of each object that cannot be read.
         stories: Keeps the stories of the reconciles.
+        tracing: Makes spans of changes and reconciles; None makes none.
     """
 
     on_panic: OnPanic = ignore_panic
     on_unreadable: Callable[[str, UnreadableObject], None] = ignore_unreadable
     stories: Stories = attrs.field(factory=Stories)
+    tracing: Tracing | None = None
 
 
 NOBODY = Observers()

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of each reconcile of one controller, whether threads or coroutines run them."""
+"""The beginning and the end of each reconcile of one controller, whether threads or coroutines run them."""
 
 from __future__ import annotations
+
+from contextlib import AbstractContextManager
 
 from controller_runtime.controller.counters import Outcome, ReconcileTally
 from controller_runtime.controller.observers import NOBODY, Observers
@@ -10,19 +12,20 @@ from controller_runtime.controller.panics import Panic
 from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.controller.unreadable import UnreadableObjects
 from controller_runtime.core.host import Host
+from controller_runtime.core.log import bound
 from controller_runtime.core.story import begin_steps, end_steps
 from controller_runtime.queue.workqueue import WorkQueue
 
 
 class Settlement:
-    """Retries, requeues or forgets each request whose reconcile has ended, counts it, and tells of unexpected errors.
+    """Counts each reconcile, retries, requeues or forgets its request at its end, and tells of unexpected errors.
 
     Args:
         host: Its clock, locks and randomness.
         name: The controller's name.
         queue: The queue that the requests come from.
         timeout: Seconds that one reconcile may take; None is any time. A longer one counts as failed.
-        observers: Are told of each unexpected error of a reconcile, and keep its story.
+        observers: Are told of each unexpected error of a reconcile, and keep its story and its span.
         unreadable: Decides which unreadable objects end the retries of a request; None: none of them does.
 
     Attributes:
@@ -50,12 +53,16 @@ class Settlement:
         self._on_panic = observers.on_panic
         self._stories = observers.stories
         self._unreadable = unreadable
+        self._tracing = observers.tracing
 
-    def begin(self) -> int:
-        """Count a reconcile that begins in this context, and return its number: 1 for the first of the controller."""
+    def begin(self, request: Request) -> AbstractContextManager[None]:
+        """Count a reconcile that begins, and return the context in which it runs and is settled."""
         if self._stories.is_recording:
             begin_steps()
-        return self.tally.begin()
+        number = self.tally.begin()
+        if self._tracing is None:
+            return bound(controller=self._name, request=request, reconcile=number)
+        return self._tracing.reconcile(self._name, request, number, self._queue.causes(request))
 
     def settle(self, request: Request, end: Result | BaseException, took: float) -> None:
         """Settle a request; see `outcome.settle` about where to call this.
@@ -78,6 +85,8 @@ class Settlement:
         )
         ended = (request, self._host.monotonic(), causes)
         self.tally.end(outcome, took, ended, is_late=is_late(took, timeout))
+        if self._tracing is not None:
+            self._tracing.ended(self._name, request, outcome, end)
         if self._stories.is_recording:
             self._stories.add(self._name, ended, took, outcome, end, end_steps())
         if outcome is Outcome.PANIC and isinstance(end, BaseException):

@@ -16,7 +16,7 @@ from controller_runtime.controller.attempt import attempt
 from controller_runtime.controller.failing import Failing, FailureLog, Fallible, error_text
 from controller_runtime.controller.feed import LONGEST_DELAY, Feed, Retries, adder, checked
 from controller_runtime.controller.handlers import Callback, Handler, enqueue_object
-from controller_runtime.controller.panics import OnPanic, ignore_panic
+from controller_runtime.controller.observers import NOBODY, Observers
 from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.host import Host, Thread
@@ -40,7 +40,7 @@ class Intake:
         informers: Makes the informers of collections.
         queue: The queue that sources feed.
         stop: Ends the sources.
-        on_panic: Called with each unexpected error of a mapper or a predicate.
+        observers: Are told of changes, and of unexpected errors of mappers and predicates.
         threads: The threads that `spawn` has started.
         fallible: The sources whose user code may fail without stopping the manager.
         retries: Tries changes again that could not be mapped.
@@ -51,7 +51,7 @@ class Intake:
     informers: Informers
     queue: WorkQueue[Request]
     stop: Stop
-    on_panic: OnPanic = ignore_panic
+    observers: Observers = NOBODY
     threads: list[Thread] = attrs.field(factory=list, init=False)
     fallible: list[Fallible] = attrs.field(factory=list, init=False)
     retries: Retries = attrs.field(init=False)
@@ -108,7 +108,7 @@ class Watch:
             self.map,
             intake.queue,
             intake.retries,
-            intake.on_panic,
+            intake.observers,
         )
         intake.fallible.append(feed)
         return informer.add_handler(feed.handle).wait_for_sync
@@ -129,7 +129,7 @@ class Follow:
 
     def attach(self, intake: Intake) -> Synced:
         """Subscribe the callback to the collection: it gets every change once, in order, on a thread of its own."""
-        add = adder(intake.queue, self.collection, self.callback)
+        add = adder(intake.queue, self.collection, self.callback, intake.observers.tracing)
         name = f"{intake.name}/follow-{self.collection.resource.plural}"
         [informer] = self.prepare(intake.informers)
         return informer.subscribe(lambda delta: add(delta, False), name=name).wait_for_sync

@@ -11,7 +11,6 @@ from controller_runtime.controller.settlement import Settlement
 from controller_runtime.core.deadline import deadline_scope
 from controller_runtime.core.errors import ShutDown
 from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.log import bound
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.queue.workqueue import WorkQueue
 
@@ -88,7 +87,7 @@ class Workers:
     def _work_on(self, request: Request) -> None:
         is_settled = False
         try:
-            with bound(controller=self._name, request=request, reconcile=self._settlement.begin()):
+            with self._settlement.begin(request):
                 self._reconcile(request)
             is_settled = True
         finally:

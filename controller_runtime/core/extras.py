@@ -17,6 +17,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "re2": ("google-re2", "server"),
     "rich": ("rich", "cli"),
     "psutil": ("psutil", "agent"),
+    "opentelemetry": ("opentelemetry-api", "tracing"),
 }
 """The distribution of each module that is imported so, and the extras that install it."""
 

@@ -47,24 +47,24 @@ class Stop:
     @property
     def stage(self) -> Stage:
         """The present stage."""
-        return self._stage
+        return self._stage  # without the lock, since it only moves forward
 
     @property
     def failure(self) -> BaseException | None:
         """The error of the first thread that failed; None if none has."""
-        return self._failure
+        return self._failure  # one reference, set once
 
     def is_set(self) -> bool:
         """Return True once no more work may be taken."""
-        return self._stage is not Stage.RUNNING
+        return self._stage is not Stage.RUNNING  # without the lock, since it only moves forward
 
     def is_cancelled(self) -> bool:
         """Return True once running work must be given up, too, and not only new work refused."""
-        return self._stage is Stage.CANCELLED
+        return self._stage is Stage.CANCELLED  # without the lock, since it only moves forward
 
     def raise_if_cancelled(self) -> None:
         """Raise `Cancelled` once running work must be given up; for long reconciles, between two steps."""
-        if self._stage is Stage.CANCELLED:
+        if self._stage is Stage.CANCELLED:  # without the lock, since it only moves forward
             raise Cancelled("the process stops and its grace has run out")
 
     def set(self) -> None:

@@ -111,7 +111,7 @@ class Memory:
         self._primaries: dict[ObjectKey, PrimaryMemory] = {}
 
     def __len__(self) -> int:
-        return len(self._primaries)
+        return len(self._primaries)  # one number, so whole without the lock
 
     def of(self, key: ObjectKey, uid: str) -> PrimaryMemory:
         """Return the memory of a primary; an empty one if there is none, or if it is of an earlier object."""

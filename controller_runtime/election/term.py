@@ -40,10 +40,11 @@ class Term:
     @property
     def held(self) -> Held:
         """The token and the present deadline."""
-        return Held(self._token, self._until)
+        return Held(self._token, self._until)  # the token never changes, and the deadline is one number
 
     def is_over(self) -> bool:
         """Return True once the deadline has passed, and forever after."""
+        # Without the lock; see where it is made. `_is_over` is set once and never cleared.
         if not self._is_over and self._host.monotonic() < self._until:
             return False
         with self._lock:

@@ -40,6 +40,8 @@ class ManagedCaches:
     informers: Informers
     definitions: Definitions
     transport: CountingTransport
+    audits_caches: bool = False
+    """Whether `audit_caches` was called."""
 
     def add(self, thing: Controller | Runnable) -> None:
         """See `Manager.add`."""
@@ -173,25 +175,6 @@ class ManagedCaches:
         self.informers.note_view(collection.resource, dict)
         return informer
 
-    def install(self, *classes: type[CustomResource], storage: type[CustomResource] | None = None) -> None:
-        """Install the definition of a declared class when the manager starts, before its caches do.
-
-        The definition is applied on the server's side, and the manager waits until its kind is served. A definition
-        that another field manager owns is not taken over. Whether it is installed or not, a class that is cached is
-        compared with the definition that the server has: the manager does not start if the class could not read the
-        objects, and logs what else differs.
-
-        Args:
-            *classes: The versions of one kind. Without any, the classes of all caches get a definition each, unless
-                there is one of their name already.
-            storage: The version in which the server stores objects; by default the first.
-
-        Raises:
-            TypeError: A class is not declared with `custom_resource`.
-            ValueError: The classes are not versions of one kind.
-        """
-        self.definitions.add(classes, storage)
-
     def audit_caches(self, *, every: float = 60.0, most_objects: int | None = 50_000) -> None:
         """Compare the caches with the server while the manager runs, slowly, and list again one that lost a change.
 
@@ -214,3 +197,23 @@ class ManagedCaches:
             return ListWatch(self.host, self.transport, collection)
 
         self.add(CacheAudit(self.host, self.informers, source_of, every=every, most_objects=most_objects))
+        self.audits_caches = True
+
+    def install(self, *classes: type[CustomResource], storage: type[CustomResource] | None = None) -> None:
+        """Install the definition of a declared class when the manager starts, before its caches do.
+
+        The definition is applied on the server's side, and the manager waits until its kind is served. A definition
+        that another field manager owns is not taken over. Whether it is installed or not, a class that is cached is
+        compared with the definition that the server has: the manager does not start if the class could not read the
+        objects, and logs what else differs.
+
+        Args:
+            *classes: The versions of one kind. Without any, the classes of all caches get a definition each, unless
+                there is one of their name already.
+            storage: The version in which the server stores objects; by default the first.
+
+        Raises:
+            TypeError: A class is not declared with `custom_resource`.
+            ValueError: The classes are not versions of one kind.
+        """
+        self.definitions.add(classes, storage)

@@ -65,7 +65,7 @@ class Definitions:
     are_installed: bool = attrs.field(default=True, init=False)
     _bodies: dict[str, Mapping[str, Any]] = attrs.field(factory=dict, init=False)
     _installs_all: bool = attrs.field(default=False, init=False)
-    # A dict keeps the order, and one operation on it needs no lock.
+    # A dict keeps the order, and one operation on it needs no lock, nor does a copy by `[*…]`. To iterate over it does.
     _cached: dict[type[CustomResource], None] = attrs.field(factory=dict, init=False)
     _compared: set[type[CustomResource]] = attrs.field(factory=set, init=False)
 
@@ -135,7 +135,7 @@ class Definitions:
             return []
         from controller_runtime.crd.definitions import definition
 
-        made = [definition(cls) for cls in self._cached]
+        made = [definition(cls) for cls in [*self._cached]]
         return [body for body in made if body["metadata"]["name"] not in self._bodies]
 
     def _until_reached(self, write: Callable[[], None], stop: Stop, deadline: float) -> None:

@@ -44,8 +44,11 @@ from controller_runtime.manager.unreadable_events import UnreadableEvents
 from controller_runtime.manager.webhooks import ManagedWebhooks
 from controller_runtime.ring.ownership import RingTransport
 
-if TYPE_CHECKING:  # a program without coroutines or leader election should not pay for them
+if TYPE_CHECKING:  # a program without coroutines, leader election or tracing should not pay for them
+    from opentelemetry.trace import TracerProvider
+
     from controller_runtime.client.async_client import AsyncClient
+    from controller_runtime.controller.tracing import Tracing
     from controller_runtime.election.elector import LeaderElector
 
 
@@ -70,6 +73,8 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
             all namespaces. Cluster-scoped kinds are read as ever, and writes name their namespace themselves.
         on_panic: Called with each unexpected error of a reconcile, on the worker's thread, to report it to a tracker of
             errors; it is logged and counted anyway. If this raises, the manager stops.
+        tracer_provider: OpenTelemetry's, which gets a span of each change that causes reconciles, of each reconcile,
+            and of each request in it. None makes no spans, and imports nothing of OpenTelemetry.
 
     Attributes:
         host: The host that it was given.
@@ -104,6 +109,7 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
         patience: Patience | None = None,
         namespace: str = "",
         on_panic: OnPanic = ignore_panic,
+        tracer_provider: TracerProvider | None = None,
     ) -> None:
         if grace < 0:
             raise ValueError(f"grace ({grace}) must be zero or more")
@@ -128,15 +134,16 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
                 on_new_leader=self.leaders.note,
                 on_yielding=self.stopping.fail,
             )
-        fenced = RingTransport(DeadlineTransport(limited, reconcile_limit(host)))
-        self.client = Client(host, StoryTransport(fenced))
+        fenced = StoryTransport(RingTransport(DeadlineTransport(limited, reconcile_limit(host))))
+        tracing = None if tracer_provider is None else _tracing(host, tracer_provider)
+        self.client = Client(host, fenced if tracing is None else tracing.transport(fenced))
         self._request_threads = RequestThreads(host)
         # Its client is not bound to a leadership: definitions are needed before there can be one.
         self.definitions = Definitions(host, Client(host, self.transport), self.with_conversion)
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
         report = UnreadableEvents(lambda: self.recorders, self.recorder).report
-        observers = Observers(on_panic, report, self.stories)
+        observers = Observers(on_panic, report, self.stories, tracing)
         self._lifecycle = Lifecycle(host, self.informers, self.stopping, self.elector, self.transport.close, observers)
         if self.elector is not None and self.elector.candidate is not None:
             self.add(self.elector.candidate)
@@ -277,6 +284,12 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
             self._lifecycle.start(added, self._cache_sync_timeout)
             self._members.wait_for_news()
             added = self._members.take_added()
+
+
+def _tracing(host: Host, provider: TracerProvider) -> Tracing:
+    from controller_runtime.controller.tracing import Tracing
+
+    return Tracing(host, provider)
 
 
 Setup = Callable[[Manager], None]

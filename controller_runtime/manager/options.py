@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from controller_runtime.api.resources import Kind
 from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.transforms import Transform
 from controller_runtime.controller.panics import OnPanic
 from controller_runtime.election.config import LeaderElectionConfig
+
+if TYPE_CHECKING:  # a program without tracing need not have it
+    from opentelemetry.trace import TracerProvider
 
 
 class ManagerOptions(TypedDict, total=False):
@@ -23,3 +26,4 @@ class ManagerOptions(TypedDict, total=False):
     patience: Patience | None
     namespace: str
     on_panic: OnPanic
+    tracer_provider: TracerProvider | None

@@ -117,6 +117,19 @@ endpoint_options = adding(
 )
 """Adds the addresses at which a program is observed."""
 
+cache_options = adding(
+    click.option(
+        "--audit-caches/--no-audit-caches",
+        default=True,
+        help="Compare caches of up to 50000 objects with the cluster, a page of metadata a minute; on by default.",
+    ),
+)
+"""Adds what is done for the caches of a program on a cluster."""
+
+tracing_option = click.option(
+    "--tracing", is_flag=True, help="Make spans of changes, reconciles and requests, for OpenTelemetry's provider."
+)
+
 webhook_options = adding(
     click.option(
         "--webhook-bind-address",
@@ -186,6 +199,8 @@ program_options = adding(
     ),
     endpoint_options,
     webhook_options,
+    cache_options,
+    tracing_option,
     click.option(
         "--live/--no-live", default=None, help="Show tables on the terminal, or log lines; tables by default."
     ),

@@ -55,6 +55,8 @@ class ProgramOptions:
     install_crds: bool = False
     reload: bool = False
     live: bool = False
+    tracing: bool = False
+    audit_caches: bool = True
     plain: bool = False
     plot: Path | None = None
 

@@ -20,6 +20,7 @@ from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.endpoints import Endpoints
 from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager, Setup
+from controller_runtime.program.auditing import choose_audit
 from controller_runtime.program.cluster import BARE_SERVER, is_in_pod, served
 from controller_runtime.program.dry_run import DryRunTransport
 from controller_runtime.program.origin import Origin, ProgramFailed, call_setup
@@ -31,6 +32,7 @@ from controller_runtime.program.signals import Signals, handled_signals
 from controller_runtime.program.snapshot import Panel, Snapshot, SnapshotSource
 from controller_runtime.program.switching import short_switches
 from controller_runtime.program.timeline import Timeline
+from controller_runtime.program.tracing import global_provider
 from controller_runtime.program.view import PlainView, SpokenView, View, captured_log
 from controller_runtime.program.webhooks import choose_webhooks, forget_webhooks, webhook_serving
 
@@ -183,6 +185,7 @@ class _Process:
                 choose_definitions(manager, embedded=embedded, asked=self.options.install_crds)
                 share_work(manager, self.plan.ring)
                 choose_webhooks(manager, serving, metrics=self.options.secure_metrics)
+                choose_audit(manager, embedded=embedded, asked=self.options.audit_caches)
         except ControllerRuntimeError:
             manager.transport.close()
             if not self.stop.is_set():
@@ -289,7 +292,14 @@ class _Process:
         usual = GRACE if cluster.embedded else CLUSTER_GRACE
         grace = next(each for each in (options.grace, self.program.grace, usual) if each is not None)
         election = self.plan.leader_election
-        return Manager(self.host, transport, grace=grace, leader_election=election, namespace=options.namespace)
+        provider = global_provider() if options.tracing else None
+        return Manager(
+            *(self.host, transport),
+            grace=grace,
+            leader_election=election,
+            namespace=options.namespace,
+            tracer_provider=provider,
+        )
 
 
 def _with_block(error: ControllerRuntimeError) -> str:

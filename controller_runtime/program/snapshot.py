@@ -64,7 +64,7 @@ class EventTail:
     """The last few events, as lines of text.
 
     Threads: `observe` from one at a time; `lines` from any. There is no lock, because appending to
-        a deque and copying it are atomic.
+        a deque and its `copy` are atomic, without the GIL too; to iterate over it is not.
     """
 
     def __init__(self, size: int = EVENTS_KEPT) -> None:
@@ -83,7 +83,7 @@ class EventTail:
 
     def lines(self) -> list[str]:
         """Return the lines that are kept, oldest first."""
-        return list(self._lines)
+        return [*self._lines.copy()]
 
 
 @attrs.frozen

@@ -140,7 +140,7 @@ class LastLines(logging.Handler):
 
     def lines(self) -> list[str]:
         """Return the lines that are kept, oldest first."""
-        return list(self._lines)
+        return [*self._lines.copy()]  # `copy` is atomic without the GIL too, and to iterate is not
 
 
 @contextlib.contextmanager

@@ -71,19 +71,20 @@ class Ownership:
     @property
     def term(self) -> Term | None:
         """The present membership, or the last one; None before there was one."""
-        return self._state[0]
+        return self._state[0]  # replaced as a whole
 
     @property
     def owned(self) -> int:
         """The slots for which work may begin now."""
-        term, owned = self._state
+        term, owned = self._state  # replaced as a whole
         return owned if term is not None and not term.is_over() else 0
 
     @property
     def in_hand(self) -> int:
         """The slots that have work in hand that can still send requests."""
-        term = self._state[0]
-        return set_of([*self._in_hand]) if term is not None and not term.is_over() else 0
+        with self._lock:  # a Counter may not change while it is copied, which nothing else ensures without the GIL
+            term, slots = self._state[0], [*self._in_hand]
+        return set_of(slots) if term is not None and not term.is_over() else 0
 
     def owns(self, slot: int) -> bool:
         """Return whether work for a slot may begin now."""

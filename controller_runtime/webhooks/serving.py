@@ -186,6 +186,7 @@ class TLSServer:
             connection.send(encoded_response(HTTPResponse(request, {"connection": "close"}, phrase)))
             reader.drop_rest()
             return False
+        # Set once; a request that misses it is the last but one.
         goes_on = request.headers.get("connection", "").lower() != "close" and not self._ends
         response = self._answer(request)
         headers = {**response.headers, "connection": "keep-alive" if goes_on else "close"}

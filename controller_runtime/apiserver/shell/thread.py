@@ -45,12 +45,13 @@ class LoopbackServer:
     @property
     def url(self) -> str:
         """The base URL; valid after `start`."""
+        # One number, written once, before `start` returns.
         return f"{'https' if self._certificates else 'http'}://{LOOPBACK}:{self._port}"
 
     @property
     def port(self) -> int:
         """The port; 0 before `start`."""
-        return self._port
+        return self._port  # one number, written once, before `start` returns
 
     def start(self) -> None:
         """Start the server and wait until it accepts connections.
@@ -62,7 +63,7 @@ class LoopbackServer:
         with self._condition:
             while not self._port and not self._ended:
                 self._condition.wait_until(None)
-        if self._failure is not None:
+        if self._failure is not None:  # written before the end for which `start` has waited
             raise self._failure
 
     def stop(self) -> None:

@@ -90,7 +90,7 @@ class Storage:
     @property
     def version(self) -> int:
         """The version of the last write, of any collection."""
-        return self._version
+        return self._version  # one number, so whole without the lock
 
     def get(self, collection: str, key: str) -> Stored | None:
         """Return the present state of one object, or None if it does not exist."""

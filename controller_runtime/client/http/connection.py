@@ -95,12 +95,12 @@ class Connection:
     @property
     def is_made(self) -> bool:
         """Whether there is a socket; it may have failed since."""
-        return self._socket is not None
+        return self._socket is not None  # one reference, so whole without the lock
 
     @property
     def is_shut(self) -> bool:
         """Whether `shut_down` was called."""
-        return self._is_shut
+        return self._is_shut  # set once and never cleared, so read without the lock
 
     def begin(self, deadline: float) -> None:
         """Begin an exchange."""
@@ -182,6 +182,7 @@ class Connection:
     def _let_gather(self) -> None:
         """Sleep for `linger` seconds or until the connection ends; data that comes meanwhile causes no wake-up."""
         poll = select.poll()
+        # The owner opens and closes it; others only shut it down.
         assert self._socket is not None, "only an open connection lingers"
         poll.register(self._socket, 0)  # the end of a connection is reported without being asked for
         left = max(0.0, self.deadline - self._now())
@@ -203,7 +204,7 @@ class Connection:
 
     def why(self, error: BaseException) -> str:
         """Return the reason of a failure in words."""
-        if self._is_shut:
+        if self._is_shut:  # set once and never cleared
             return "given up"
         if isinstance(error, ssl.SSLCertVerificationError):
             return "its certificate is not trusted: " + error.verify_message.rstrip(".")
@@ -256,7 +257,7 @@ class Connection:
             ConnectionAbortedError: The connection was shut down.
             TimeoutError: No time remains.
         """
-        if self._is_shut:
+        if self._is_shut:  # set once and never cleared
             raise ConnectionAbortedError
         left = self.deadline - self._now()
         if left <= 0:
@@ -265,6 +266,7 @@ class Connection:
 
     @property
     def _made(self) -> socket.socket:
+        # One reference; only the owner replaces it.
         assert self._socket is not None, "it must be dialled before it is used"
         return self._socket
 

@@ -71,7 +71,7 @@ class HTTPStream(Stream):
                 self._cut(piece, lines)
             if lines:
                 return lines
-        if self._closed:
+        if self._closed:  # set once and never cleared
             return None
         if self._rest:
             raise ConnectionError("cut inside a line")

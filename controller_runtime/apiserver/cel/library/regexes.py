@@ -16,7 +16,7 @@ from controller_runtime.apiserver.cel.types import STRING, list_of
 from controller_runtime.apiserver.cel.values import Value
 
 
-def _compiled(pattern: str) -> patterns.Pattern:
+def _compiled(pattern: str) -> patterns.AnyPattern:
     try:
         return patterns.compiled(pattern)
     except patterns.NoPattern as error:

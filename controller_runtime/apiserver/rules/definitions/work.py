@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from controller_runtime.apiserver.bounds import listed
-from controller_runtime.apiserver.patterns import Pattern, compiled
+from controller_runtime.apiserver.patterns import AnyPattern, compiled
 from controller_runtime.apiserver.status import too_large
 
 MOST_CHECKS = 250_000
@@ -62,7 +62,7 @@ class Work:
 
     def __init__(self) -> None:
         self._left = MOST_CHECKS
-        self._patterns: dict[str, Pattern] = {}
+        self._patterns: dict[str, AnyPattern] = {}
         # For each enum, its words in a set, and those that cannot be in a set. The key is the id of the list of words,
         # which the schema keeps alive.
         self._words: dict[int, tuple[frozenset[Any], list[Any]]] = {}
@@ -89,7 +89,7 @@ class Work:
         self.spend(len(text) * made.size // _MATCHED)
         return made.matches(text)
 
-    def compiled(self, pattern: str) -> Pattern:
+    def compiled(self, pattern: str) -> AnyPattern:
         """Return a pattern, compiled once for all its uses in this request.
 
         Raises:

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spans of OpenTelemetry around requests; imported only by a manager that was given a tracer provider."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable
+from urllib.parse import urlsplit
+
+from opentelemetry import propagate
+from opentelemetry.context import Context
+from opentelemetry.trace import (
+    Span,
+    SpanContext,
+    SpanKind,
+    StatusCode,
+    Tracer,
+    TracerProvider,
+    get_current_span,
+    set_span_in_context,
+)
+
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.objects import cached_from_bytes
+from controller_runtime.client.transport import Transport, TransportWrapper
+from controller_runtime.core.errors import DecodeError
+from controller_runtime.core.host import Host
+from controller_runtime.core.version import __version__
+
+REMEMBERED = 8192
+"""How many spans can be linked to at a time, the newest ones; about 4 MiB. An older one is not found any more."""
+
+
+class SpanClock:
+    """Starts and ends spans at the times of a host, so that a simulation's spans have its virtual time.
+
+    Args:
+        host: Its clock.
+        provider: Makes the tracer, and so decides which spans are sampled and where they go.
+
+    Threads: any.
+    """
+
+    def __init__(self, host: Host, provider: TracerProvider) -> None:
+        self._host = host
+        self.tracer: Tracer = provider.get_tracer("controller_runtime", __version__)
+
+    def now(self) -> int:
+        """Return the time in nanoseconds since 1970, as OpenTelemetry counts it, to the microsecond."""
+        return round(self._host.now().timestamp() * 1e6) * 1000
+
+
+class RecentSpans:
+    """Which span a change, a write or a reconcile had, of the newest `REMEMBERED` of them. Threads: any."""
+
+    def __init__(self, host: Host) -> None:
+        # Guards the fields below.
+        self._lock = host.lock("recent spans")
+        self._spans: OrderedDict[Hashable, tuple[SpanContext, int]] = OrderedDict()
+        self._count = 0  # how many spans were put: the order in which they came
+
+    def count(self) -> int:
+        """Return how many spans were put so far, for `put`."""
+        with self._lock:
+            return self._count
+
+    def put(self, span: Span, *keys: Hashable, look_up: Hashable = None, since: int = 0) -> SpanContext | None:
+        """Remember a span under those `keys` that have none, and return the one under `look_up`, in one step.
+
+        A write and the change that it causes come on two threads. Each puts itself and looks for the other, so exactly
+        the later one finds the earlier. A span put before `since` is not returned: a write that changes nothing
+        is answered with the version of a change that it did not make.
+        """
+        context = span.get_span_context()
+        with self._lock:
+            found, at = self._spans.get(look_up, (None, 0))
+            self._count += 1
+            for key in keys:
+                self._spans.setdefault(key, (context, self._count))
+            while len(self._spans) > REMEMBERED:
+                self._spans.popitem(last=False)
+            return found if at > since else None
+
+    def get(self, keys: Iterable[Hashable]) -> list[SpanContext]:
+        """Return the spans under these keys, without those that are forgotten."""
+        with self._lock:
+            return [self._spans[key][0] for key in keys if key in self._spans]
+
+    def pop(self, key: Hashable) -> SpanContext | None:
+        """Return the span under a key, and forget it; None if there is none."""
+        with self._lock:
+            found, _ = self._spans.pop(key, (None, 0))
+        return found
+
+
+class TracedTransport(TransportWrapper):
+    """A `transport.Transport` that makes a span of each request inside another span, such as that of a reconcile.
+
+    The request carries the span's `traceparent`, by which a server that traces links its own spans. Other requests,
+    and streams, pass unchanged.
+
+    Args:
+        clock: Makes the spans.
+        recent: Is told of the writes, so that the changes which they cause can be linked.
+        inner: Carries the requests.
+
+    Threads: any.
+    """
+
+    def __init__(self, clock: SpanClock, recent: RecentSpans, inner: Transport) -> None:
+        super().__init__(inner)
+        self._clock = clock
+        self._recent = recent
+        self._server = urlsplit(str(inner)).hostname or str(inner)
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        if not get_current_span().get_span_context().is_valid:
+            return self.inner.request(request, deadline)
+        span = self._clock.tracer.start_span(
+            f"{request.method} {collection_of(request.path)}".rstrip(),
+            kind=SpanKind.CLIENT,
+            attributes={
+                "http.request.method": request.method,
+                "url.path": request.path,
+                "server.address": self._server,
+            },
+            start_time=self._clock.now(),
+        )
+        begun = self._recent.count()
+        headers = dict(request.headers)
+        propagate.inject(headers, context=set_span_in_context(span, Context()))
+        try:
+            response = self.inner.request(request._replace(headers=headers), deadline)
+            span.set_attribute("http.response.status_code", response.status)
+            if response.status >= 400:  # an error of the server or of the client, as the conventions for clients say
+                span.set_status(StatusCode.ERROR)
+                span.set_attribute("error.type", str(response.status))
+            elif request.method != "GET":
+                self._note_write(span, response, begun)
+            return response
+        except Exception as error:
+            span.set_status(StatusCode.ERROR, f"{type(error).__name__}: {error}")
+            span.set_attribute("error.type", type(error).__qualname__)
+            raise
+        finally:
+            span.end(self._clock.now())
+
+    def _note_write(self, span: Span, response: HTTPResponse, begun: int) -> None:
+        try:
+            written = cached_from_bytes(response.body)
+        except DecodeError:  # such as a Status: the answer shows no object, so no change can be known by its version
+            return
+        place = (written.plain_key, written.resource_version)
+        span.set_attribute("k8s.object.resource_version", written.resource_version)
+        change = self._recent.put(span, ("write", *place), look_up=("change", *place), since=begun)
+        if change is not None:  # the watch was quicker than the answer; links may be added until a span ends
+            span.add_link(change)
+
+
+def collection_of(path: str) -> str:
+    """Return the resource that a path of the API names, with its subresource: `nodes`, `pods/status`; or nothing.
+
+    It never has the name of an object, so that it can be the name of a span, of which there should be few.
+    """
+    parts = path.strip("/").split("/")
+    match parts[0]:
+        case "api":
+            parts = parts[2:]
+        case "apis":
+            parts = parts[3:]
+        case _:
+            return ""
+    if len(parts) > 2 and parts[0] == "namespaces" and parts[2] not in ("status", "finalize"):
+        parts = parts[2:]
+    return "/".join([*parts[:1], *parts[2:3]])
