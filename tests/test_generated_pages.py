@@ -12,7 +12,9 @@ import pytest
 TOOLS = Path(__file__).parent / "tools"
 
 
-@pytest.mark.parametrize("tool", ["conformance.py", "differences.py", "known_trouble.py", "other_suites.py"])
+@pytest.mark.parametrize(
+    "tool", ["conformance.py", "differences.py", "kinds_page.py", "known_trouble.py", "other_suites.py"]
+)
 def test_a_generated_page_is_what_the_tests_generate(tool: str) -> None:
     outcome = subprocess.run([sys.executable, TOOLS / tool, "--check"], capture_output=True, text=True, check=False)
 

@@ -18,6 +18,9 @@ DATA = Path(__file__).resolve().parents[2] / "controller_runtime" / "api" / "dat
 SCHEMAS, DESCRIPTIONS = DATA / "schemas-1.36.json.gz", DATA / "descriptions-1.36.json.gz"
 ACTIONS = ("list", "post", "put", "patch", "delete", "deletecollection")
 
+# Subresources whose parameters stand beside their operations, each under its own name.
+HANDED_ON = ("attach", "exec", "log", "portforward", "proxy")
+
 
 def bare(node: Any) -> Any:
     """Return a schema without descriptions; a property named `description` stays."""
@@ -50,6 +53,12 @@ def parameters(documents: Sequence[Any]) -> dict[str, str]:
         if operation["x-kubernetes-action"] != "patch"
     }
     found["namespace"] = "object name and auth scope, such as for teams and projects"  # stands beside operations
+    for document in documents:
+        for path, item in document["paths"].items():
+            *_, part = path.split("/")
+            if part in HANDED_ON:
+                own = (one for one in item.get("parameters", ()) if one["in"] == "query" and one["name"] != "pretty")
+                found |= {f"{part}.{one['name']}": one["description"] for one in own}
     for operation in operations:
         for one in operation.get("parameters", ()):
             if found.setdefault(one["name"], one["description"]) != one["description"]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from controller_runtime.apiserver.discovery.connected import connected_paths, with_log
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.parts import PARTS
 from controller_runtime.apiserver.protobuf.envelope import MEDIA_TYPE as PROTOBUF
@@ -96,7 +97,11 @@ def paths_of(kind: Kind, texts: Texts) -> Iterator[tuple[str, dict[str, Any]]]:
         yield single.path, single.item([v for v in kind.verbs if v in _VERBS and v not in _OF_COLLECTIONS])
         for part in kind.subresources:
             whole = _Place(kind, f"{single.path}/{part}", texts, part)
-            yield whole.path, whole.item(PARTS[part].verbs)
+            if PARTS[part].options:
+                yield from connected_paths(kind, whole.path, part, texts)
+            else:
+                item = whole.item(PARTS[part].verbs)
+                yield whole.path, with_log(item, texts) if part == "log" else item
 
 
 class _Place(NamedTuple):
@@ -203,7 +208,7 @@ class _Place(NamedTuple):
         name, part = self.kind.kind, f" {self.part} of" if self.part else ""
         match verb:
             case "list":
-                watched = " or watch" if self.kind.definition is None else ""
+                watched = " or watch" if self.kind.definition is None and "watch" in self.kind.verbs else ""
                 return f"list{watched} objects of kind {name}"
             case "deletecollection":
                 return f"delete collection of {name}"

@@ -13,7 +13,7 @@ _PARAMETER = "#/parameters/"
 # Parameters that are not shared: kubectl looks for the first two in the operation itself, and the description of the
 # third contains the kind.
 _INLINE = ("dryRun", "fieldValidation", "name")
-_METHODS = ("get", "put", "post", "delete", "patch")
+_METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
 
 Raw = Mapping[str, Any]
 
@@ -57,7 +57,7 @@ class Swagger:
     def _operation(self, method: str, operation: Raw) -> dict[str, Any]:
         body = operation.get("requestBody")
         responses = operation["responses"]
-        parameters = [self._parameter(method, one) for one in operation["parameters"]]
+        parameters = [self._parameter(method, one) for one in operation.get("parameters", ())]
         if body is not None:
             parameters.insert(0, _body(body))
         made = {name: value for name, value in operation.items() if name not in ("requestBody", "parameters")}
@@ -75,8 +75,12 @@ class Swagger:
         made = {**{key: value for key, value in parameter.items() if key != "schema"}, **parameter["schema"]}
         if name in _INLINE:
             return made
-        key = name if self.parameters.setdefault(name, made) == made else f"{method}.{name}"
-        self.parameters[key] = made
+        key, number = name, 0
+        while self.parameters.setdefault(key, made) != made:  # others share the name with another description
+            number += 1
+            key = f"{method}.{name}" if method else f"{name}-{number}"
+            if method:
+                self.parameters[key] = made
         return {"$ref": _PARAMETER + key}
 
 

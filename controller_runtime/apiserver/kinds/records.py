@@ -34,7 +34,7 @@ OLD_LEASE_CANDIDATE = Kind(
     create_on_update=True,
     unconditional_update=False,
     name_rule="key",
-    introduced=32,
+    introduced=33,
     stored_as=LEASE_CANDIDATE,
 )
 
