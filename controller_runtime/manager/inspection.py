@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from controller_runtime.cache.informer import Informer
 from controller_runtime.controller.controller import Controller
@@ -16,9 +16,11 @@ from controller_runtime.controller.reconciler import Request
 from controller_runtime.controller.unreadable import Trouble
 from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.manager import Manager
-from controller_runtime.manager.ring_metrics import describe_ring
 from controller_runtime.queue.causes import Cause, PlainCause
 from controller_runtime.queue.turns import Turn, TurnState
+
+if TYPE_CHECKING:  # a program without a ring should not pay for it
+    from controller_runtime.ring.ring import Ring
 
 MOST_WAITING = 100
 """How many requests of each queue are shown, in addition to those being reconciled."""
@@ -50,7 +52,7 @@ def describe(manager: Manager) -> dict[str, Any]:
     return {
         "stopping": manager.stopping.is_set(),
         "election": election,
-        "rings": [describe_ring(ring) for ring in manager.rings],
+        "rings": [_ring(ring) for ring in manager.rings],
         "controllers": [_controller(controller, now) for controller in manager.controllers],
         "recorders": [_recorder(recorder) for recorder in manager.recorders],
         "informers": [_informer(informer, now) for informer in manager.informers],
@@ -170,4 +172,21 @@ def _informer(informer: Informer, now: float) -> dict[str, Any]:
         "last_error": reflector.liveness.last_error,
         "handlers": informer.handlers,
         "backlogs": {subscription.name: subscription.backlog for subscription in informer.subscriptions},
+    }
+
+
+def _ring(ring: Ring) -> dict[str, Any]:
+    """Return the state of a ring as values that JSON can hold."""
+    counts = ring.member.status.counts()
+    return {
+        "name": ring.config.name,
+        "identity": ring.member.identity,
+        "epoch": ring.member.epoch,
+        "slots": ring.ownership.owned.bit_count(),
+        "in_hand": ring.ownership.in_hand.bit_count(),
+        "members": dict(counts.members),
+        "unclaimed": counts.unclaimed,
+        "changes": dict(counts.changes),
+        "problem": ring.problem(),
+        "last_error": ring.member.last_error,
     }

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a manager shows of its rings: metrics, and values for `/debug/controllers`."""
+"""The metrics of the rings of a manager."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 from prometheus_client.metrics_core import Metric
@@ -49,20 +49,3 @@ def of_rings(rings: Sequence[Ring]) -> Iterator[Metric]:
     changes = [((name, how), number) for (name,), one in seen for how, number in one.counts.changes.items()]
     text = "Slots that were taken, given back, or lost because the membership was over."
     yield counter("controller_runtime_ring_slot_changes_total", text, ("ring", "change"), changes)
-
-
-def describe_ring(ring: Ring) -> dict[str, Any]:
-    """Return the state of a ring as values that JSON can hold."""
-    counts = ring.member.status.counts()
-    return {
-        "name": ring.config.name,
-        "identity": ring.member.identity,
-        "epoch": ring.member.epoch,
-        "slots": ring.ownership.owned.bit_count(),
-        "in_hand": ring.ownership.in_hand.bit_count(),
-        "members": dict(counts.members),
-        "unclaimed": counts.unclaimed,
-        "changes": dict(counts.changes),
-        "problem": ring.problem(),
-        "last_error": ring.member.last_error,
-    }
