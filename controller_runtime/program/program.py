@@ -20,21 +20,20 @@ from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.endpoints import Endpoints
 from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager, Setup
-from controller_runtime.program.auditing import choose_audit
 from controller_runtime.program.cluster import BARE_SERVER, is_in_pod, served
 from controller_runtime.program.dry_run import DryRunTransport
-from controller_runtime.program.origin import Origin, ProgramFailed, call_setup
+from controller_runtime.program.filling import fill
+from controller_runtime.program.origin import Origin, ProgramFailed
 from controller_runtime.program.plan import ProgramOptions, ProgramPlan, lease_name_of, plan_program
 from controller_runtime.program.reload import POLL, Sources
 from controller_runtime.program.session import GRACE, reach
-from controller_runtime.program.sharing import share_work
 from controller_runtime.program.signals import Signals, handled_signals
 from controller_runtime.program.snapshot import Panel, Snapshot, SnapshotSource
 from controller_runtime.program.switching import short_switches
 from controller_runtime.program.timeline import Timeline
 from controller_runtime.program.tracing import global_provider
 from controller_runtime.program.view import PlainView, SpokenView, View, captured_log
-from controller_runtime.program.webhooks import choose_webhooks, forget_webhooks, webhook_serving
+from controller_runtime.program.webhooks import webhook_serving
 
 log = get_logger(__name__)
 
@@ -106,20 +105,6 @@ def execute(program: Program, options: ProgramOptions) -> None:
     log.info("stopped")
 
 
-def choose_definitions(manager: Manager, *, embedded: bool, asked: bool) -> None:
-    """Decide whether a manager that was set up installs definitions: if that was asked for, or if the server is ours.
-
-    Args:
-        manager: The manager, which does not run yet.
-        embedded: Whether it runs on an embedded server.
-        asked: The option `--install-crds`. If `setup` installs no class, the classes of its caches get a definition
-            each, unless there is one.
-    """
-    if asked and not manager.definitions.wanted:
-        manager.install()
-    manager.definitions.are_installed = embedded or asked
-
-
 def _sources(program: Program) -> Sources:
     if program.origin is None:
         raise UsageError("--reload needs a setup function at the top level of a module, to import it again")
@@ -177,15 +162,7 @@ class _Process:
         forget = self.stop.on_set(manager.transport.close)  # ends a request of `setup`
         try:
             if not self.stop.is_set():
-                embedded = self.plan.cluster.embedded
-                serving = webhook_serving(self.options, embedded=embedded)
-                if embedded and self.options.reload:
-                    forget_webhooks(manager, serving)
-                call_setup(setup, manager)
-                choose_definitions(manager, embedded=embedded, asked=self.options.install_crds)
-                share_work(manager, self.plan.ring)
-                choose_webhooks(manager, serving, metrics=self.options.secure_metrics)
-                choose_audit(manager, embedded=embedded, asked=self.options.audit_caches)
+                fill(manager, setup, self.options, self.plan)
         except ControllerRuntimeError:
             manager.transport.close()
             if not self.stop.is_set():

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filling a manager: the program's own setup, and then what its options ask for beside it."""
+
+from __future__ import annotations
+
+from controller_runtime.manager.manager import Manager, Setup
+from controller_runtime.program.auditing import choose_audit
+from controller_runtime.program.origin import call_setup
+from controller_runtime.program.plan import ProgramOptions, ProgramPlan
+from controller_runtime.program.sharing import share_work
+from controller_runtime.program.webhooks import choose_webhooks, forget_webhooks, webhook_serving
+
+
+def fill(manager: Manager, setup: Setup, options: ProgramOptions, plan: ProgramPlan) -> None:
+    """Call `setup` with a manager, and decide on definitions, the ring, webhooks and audits, which need what it added.
+
+    Args:
+        manager: The manager, which does not run yet.
+        setup: Fills it.
+        options: The options of the program.
+        plan: Where it runs.
+
+    Raises:
+        ControllerRuntimeError: `setup` failed, or an option does not fit what it added.
+    """
+    embedded = plan.cluster.embedded
+    serving = webhook_serving(options, embedded=embedded)
+    if embedded and options.reload:
+        forget_webhooks(manager, serving)
+    call_setup(setup, manager)
+    choose_definitions(manager, embedded=embedded, asked=options.install_crds)
+    share_work(manager, plan.ring)
+    choose_webhooks(manager, serving, metrics=options.secure_metrics)
+    choose_audit(manager, embedded=embedded, asked=options.audit_caches)
+
+
+def choose_definitions(manager: Manager, *, embedded: bool, asked: bool) -> None:
+    """Decide whether a manager that was set up installs definitions: if that was asked for, or if the server is ours.
+
+    Args:
+        manager: The manager, which does not run yet.
+        embedded: Whether it runs on an embedded server.
+        asked: The option `--install-crds`. If `setup` installs no class, the classes of its caches get a definition
+            each, unless there is one.
+    """
+    if asked and not manager.definitions.wanted:
+        manager.install()
+    manager.definitions.are_installed = embedded or asked
