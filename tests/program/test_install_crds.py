@@ -8,7 +8,7 @@ from kit.cabins import Cabin, CabinV1Alpha1
 
 from controller_runtime import Manager, NotFound, ObjectKey, Setup
 from controller_runtime.crd import DEFINITIONS
-from controller_runtime.program.program import choose_definitions
+from controller_runtime.program.filling import choose_definitions
 from controller_runtime.testing import EmbeddedCluster
 
 CABINS = ObjectKey("cabins.example.com")
