@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.patches import PatchType
@@ -14,6 +15,7 @@ from controller_runtime.core.errors import Conflict, NotFound
 from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.queue.workqueue import WorkQueue
+from controllers.hollow.addresses import PodAddresses
 from controllers.shared.pods_by_node import pods_by_node
 from controllers.workloads.pod_life import LivingPod, next_step
 
@@ -44,11 +46,15 @@ class LivingPods(Reconciler):
         self._pods_on = pods_by_node(manager)
         self._informers = manager.informer(PODS), manager.informer(NODES)
         self._pods = manager.lister(PODS, LivingPod)
+        self._addresses = PodAddresses(manager.host)
         self._queue: WorkQueue[Request] = WorkQueue(manager.host, name=self.name)
 
     def run(self, stop: Stop) -> None:
         """Reconcile the pods until asked to stop."""
         pods, nodes = self._informers
+        known = self._pods.keys()
+        for key in known:  # before any pod gets an address
+            self._note_address(key)
         subscriptions = [pods.add_handler(self._on_pod), nodes.add_handler(self._on_node)]
         workers = Workers(self._host, self.name, self, self._queue, stop)
         stop.on_set(self._queue.shut_down)
@@ -66,7 +72,7 @@ class LivingPods(Reconciler):
             if pod.metadata.deletion_timestamp is not None:
                 self._client.delete(PODS, request, uid=pod.metadata.uid, grace_period_seconds=0)
                 return Result()
-            step = next_step(pod, self._host.now())
+            step = next_step(pod, self._host.now(), pod.status.pod_ip or self._addresses.give(request))
             if step.status is not None:
                 patch = {"metadata": {"uid": pod.metadata.uid}, "status": step.status}
                 self._client.patch(PODS, request, patch, type=PatchType.STRATEGIC, subresource="status")
@@ -75,8 +81,17 @@ class LivingPods(Reconciler):
         return Result(requeue_after=step.wait)
 
     def _on_pod(self, delta: Delta) -> None:
+        self._note_address(delta.key)
         if delta.new is not None:
             self._queue.add(delta.key)
+
+    def _note_address(self, key: ObjectKey) -> None:
+        """Take note of the address that a pod has by its status, unless it was given one that is not posted yet."""
+        pod = self._pods.get(key)
+        if pod is None or pod.status.phase in ("Succeeded", "Failed"):
+            self._addresses.see(key, "")
+        elif pod.status.pod_ip:
+            self._addresses.see(key, pod.status.pod_ip)
 
     def _on_node(self, delta: Delta) -> None:
         """Add to the queue the pods of a node that changed: a kubelet that runs again posts the status of its node."""

@@ -5,7 +5,8 @@ The status says all that has happened so far, so that a program that starts agai
 Annotations of a pod, all of them optional:
 
 - `hollow/ready-after`: seconds from the start until it is ready, or `never`; by default it is ready at once.
-- `hollow/runs-for`: seconds for which its containers run; by default for ever.
+- `hollow/runs-for`: seconds for which its containers run, or `never` for no end. By default those of a Job end as soon
+  as they run, since their work has an end, and all others run on.
 - `hollow/exit-code`: the code with which they end; 0 by default.
 
 Containers that end are started again as `restartPolicy` says, after 10 s, 20 s, and so on up to 300 s.
@@ -44,6 +45,7 @@ class _Spec(msgspec.Struct, gc=False, rename="camel"):
 
 class _Status(msgspec.Struct, gc=False, rename="camel"):
     phase: str = ""
+    pod_ip: str = msgspec.field(default="", name="podIP")
     start_time: datetime | None = None
     conditions: list[dict[str, Any]] | None = None
     container_statuses: list[dict[str, Any]] | None = None
@@ -72,17 +74,21 @@ class Script:
     exit_code: int = 0
 
     @classmethod
-    def of(cls, annotations: Mapping[str, str]) -> Script:
-        """Read the annotations; one that is no number counts as absent."""
+    def of(cls, metadata: ObjectMeta) -> Script:
+        """Read the annotations of a pod; one that is no number counts as absent."""
+        annotations = metadata.annotations or {}
         code = annotations.get(EXIT_CODE, "")
+        is_of_job = any(each.kind == "Job" and each.controller for each in metadata.owner_references or ())
         return cls(
-            math.inf if annotations.get(READY_AFTER) == "never" else _seconds(annotations.get(READY_AFTER), 0.0),
-            _seconds(annotations.get(RUNS_FOR), math.inf),
+            _seconds(annotations.get(READY_AFTER), 0.0),
+            _seconds(annotations.get(RUNS_FOR), 0.0 if is_of_job else math.inf),
             int(code) if code.isdecimal() and len(code) < 4 else 0,
         )
 
 
 def _seconds(text: str | None, default: float) -> float:
+    if text == "never":
+        return math.inf
     try:
         found = float(text) if text is not None else default
     except ValueError:
@@ -103,15 +109,23 @@ class Step:
     wait: float | None
 
 
-def next_step(pod: LivingPod, now: datetime) -> Step:
-    """Return what to post about a pod that is bound, and when to look again."""
+def next_step(pod: LivingPod, now: datetime, address: str = "") -> Step:
+    """Return what to post about a pod that is bound, and when to look again.
+
+    Args:
+        pod: The pod.
+        now: The time.
+        address: The address of the pod, posted with its start; empty for none.
+    """
     if pod.status.phase in ("Succeeded", "Failed"):
         return Step(None, None)
-    script = Script.of(pod.metadata.annotations or {})
+    script = Script.of(pod.metadata)
     present = pod.status.container_statuses or []
     if pod.status.phase != "Running" or not present:
         containers = [_started(each, now, restarts=0, is_ready=script.ready_after == 0) for each in pod.spec.containers]
-        return _running(pod, script, containers, now, first=True)
+        step = _running(pod, script, containers, now, first=True)
+        addresses = {"podIP": address, "podIPs": [{"ip": address}]} if address else {}
+        return attrs.evolve(step, status={**(step.status or {}), **addresses})
     state = present[0].get("state") or {}
     if "running" in state:
         since = datetime.fromisoformat(state["running"]["startedAt"])

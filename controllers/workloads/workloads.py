@@ -8,6 +8,7 @@ from controllers.workloads.claims import claim_binder
 from controllers.workloads.cron_job import cron_job_controller
 from controllers.workloads.daemon_set import daemon_set_controller
 from controllers.workloads.deployment import deployment_controller
+from controllers.workloads.endpoint_slices import endpoint_slice_controller
 from controllers.workloads.fixed_nodes import FixedNodes
 from controllers.workloads.job import finished_job_controller, job_controller
 from controllers.workloads.kubelet import LivingPods
@@ -26,6 +27,7 @@ _CONTROLLERS = (
     finished_job_controller,
     cron_job_controller,
     claim_binder,
+    endpoint_slice_controller,
 )
 
 

@@ -15,6 +15,7 @@ from controller_runtime.api.builtin_resources import (
     CRON_JOBS,
     DAEMON_SETS,
     DEPLOYMENTS,
+    ENDPOINT_SLICES,
     JOBS,
     PERSISTENT_VOLUME_CLAIMS,
     REPLICA_SETS,
@@ -37,9 +38,11 @@ KINDS = (
     CRON_JOBS,
     PODS,
     PERSISTENT_VOLUME_CLAIMS,
+    ENDPOINT_SLICES,
 )
 _HASHES = ("pod-template-hash", "controller-revision-hash", "controller.kubernetes.io/hash")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_ADDRESS = re.compile(r"\b10(\.\d+){3}\b")
 _DROPPED = {"uid", "resourceVersion", "managedFields", "creationTimestamp", "generateName", "selfLink"}
 # The scheduler is ours in the recordings too.
 _OF_THE_SCHEDULER = {"Scheduled", "FailedScheduling"}
@@ -158,6 +161,10 @@ def _trimmed(kind: str, obj: Json) -> Json:
     if kind == "ReplicaSet":  # how often it was scaled depends on when its pods were seen to be available
         metadata.pop("generation", None)
         kept["status"].pop("observedGeneration", None)
+    if kind == "EndpointSlice":
+        metadata.pop("annotations", None)  # the time of the last change
+        metadata["generation"] = 0  # how often it was written depends on when its pods were seen
+        kept["endpoints"] = sorted(kept.get("endpoints") or [], key=lambda each: each["nodeName"])
     if kind == "PersistentVolumeClaim":
         kept.pop("status", None)
         for name in ("volumeName", "volumeMode"):
@@ -190,7 +197,8 @@ def _is_condition(value: Json) -> bool:
 def _text(text: str, words: Iterable[tuple[str, str]]) -> str:
     for found, word in words:
         text = text.replace(found, word)
-    text = _TIME.sub("<time>", text)
+    text = re.sub(r"^story-\d+-\d+$", "story", text)  # the namespace
+    text = _ADDRESS.sub("<address>", _TIME.sub("<time>", text))
     text = re.sub(
         r"(<hash \d+>|\bweb|\bwork(?:-\d+)?|\btick-\d+)-[bcdfghjklmnpqrstvwxz2456789]{5}\b", r"\1-<random>", text
     )

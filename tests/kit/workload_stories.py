@@ -12,6 +12,7 @@ from controller_runtime.api.builtin_resources import (
     DEPLOYMENTS,
     JOBS,
     REPLICA_SETS,
+    SERVICES,
     STATEFUL_SETS,
 )
 from controller_runtime.api.resources import PODS, Resource
@@ -70,7 +71,17 @@ def job(**spec: Any) -> Body:
 
 
 FAILS = {"hollow/runs-for": "1", "hollow/exit-code": "3"}
+ENDLESS = {"hollow/runs-for": "never"}
 NEVER_READY = {"hollow/ready-after": "never"}
+
+SERVICE: Body = {
+    "metadata": {"name": "web", "labels": {"of": "web"}},
+    "spec": {
+        "clusterIP": "None",
+        "selector": {"app": "web"},
+        "ports": [{"name": "http", "port": 80, "targetPort": 8080}, {"name": "more", "port": 81}],
+    },
+}
 
 STORIES: Mapping[str, Sequence[Step]] = {
     "replica set": [
@@ -194,6 +205,20 @@ STORIES: Mapping[str, Sequence[Step]] = {
         Step("patch", DAEMON_SETS, "web", image("app:2")),
         Step("delete", PODS, "first web"),
     ],
+    "service": [
+        Step("create", SERVICES, "web", SERVICE),
+        Step("create", DEPLOYMENTS, "web", workload(replicas=2)),
+        Step("patch", DEPLOYMENTS, "web", {"spec": {"replicas": 3}}),
+        Step(
+            "patch",
+            DEPLOYMENTS,
+            "web",
+            {"spec": {"template": {"metadata": {"annotations": {"hollow/ready-after": "never"}}}}},
+        ),
+        Step("patch", SERVICES, "web", {"spec": {"publishNotReadyAddresses": True}}),
+        Step("delete", DEPLOYMENTS, "web"),
+        Step("delete", SERVICES, "web"),
+    ],
     "job": [Step("create", JOBS, "work", job(completions=3, parallelism=2), 6.0)],
     "job that fails": [Step("create", JOBS, "work", job(backoffLimit=1, annotations=FAILS), 30.0)],
     "job indexed": [
@@ -201,11 +226,11 @@ STORIES: Mapping[str, Sequence[Step]] = {
         Step("delete", JOBS, "work"),
     ],
     "job suspended": [
-        Step("create", JOBS, "work", job(suspend=True, annotations={})),
+        Step("create", JOBS, "work", job(suspend=True, annotations=ENDLESS)),
         Step("patch", JOBS, "work", {"spec": {"suspend": False}}),
         Step("patch", JOBS, "work", {"spec": {"suspend": True}}),
     ],
-    "job with a deadline": [Step("create", JOBS, "work", job(activeDeadlineSeconds=3, annotations={}), 8.0)],
+    "job with a deadline": [Step("create", JOBS, "work", job(activeDeadlineSeconds=3, annotations=ENDLESS), 8.0)],
     "job that is cleaned up": [Step("create", JOBS, "work", job(ttlSecondsAfterFinished=2), 12.0)],
     "job whose pods restart": [
         Step("create", JOBS, "work", job(backoffLimit=1, policy="OnFailure", annotations=FAILS), 45.0)

@@ -16,7 +16,7 @@ from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
 from controllers.workloads.workloads import add_workloads
 
-pytestmark = pytest.mark.embedded_cluster(garbage_collection=True)
+pytestmark = [pytest.mark.embedded_cluster(garbage_collection=True), pytest.mark.story]
 WEB = ObjectKey("web", "default")
 
 
