@@ -31,7 +31,7 @@ from controllers.hollow.pods import CONDITIONS
 def main() -> None:
     """Fill the server, then serve until the parent process ends."""
     nodes, pods = int(sys.argv[1]), int(sys.argv[2])
-    serve(0, None, None, None, exit_with_parent=True, beside=partial(_filled, nodes=nodes, pods=pods))
+    serve(0, None, None, exit_with_parent=True, beside=partial(_filled, nodes=nodes, pods=pods))
 
 
 @contextlib.contextmanager

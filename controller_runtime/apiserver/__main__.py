@@ -7,10 +7,12 @@ import logging
 import sys
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from functools import partial
+from datetime import datetime
 from pathlib import Path
 from socket import gethostname
+from typing import TYPE_CHECKING, Any
 
+import attrs
 import click
 
 from controller_runtime.api.http import Handler
@@ -25,6 +27,9 @@ from controller_runtime.core.extras import needed_by
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import configure
 from controller_runtime.core.system import SystemHost
+
+if TYPE_CHECKING:  # with the extra `server`
+    from controller_runtime.apiserver.shell.identity import Identity
 
 
 def _names(context: click.Context, option: click.Parameter, text: str) -> tuple[str, ...]:
@@ -94,31 +99,9 @@ def _names(context: click.Context, option: click.Parameter, text: str) -> tuple[
     "priority classes, flow schemas. Pods then run under an account.",
 )
 @click.option("--exit-with-parent", is_flag=True, help="Stop when standard input ends.")
-def command(
-    port: int,
-    kubeconfig_out: Path | None,
-    data_dir: Path | None,
-    accept_loss: bool,
-    audit_log_path: Path | None,
-    exit_with_parent: bool,
-    emulated_version: str | None,
-    enable_admission_plugins: Collection[str],
-    disable_admission_plugins: Collection[str],
-    feature_gates: str,
-    webhook_service: tuple[str, ...],
-    cluster_objects: bool,
-) -> None:
+def command(**options: Any) -> None:
     """Serve until stopped; the options are described in the command's help."""
-    serve(
-        *(port, kubeconfig_out, data_dir, audit_log_path, exit_with_parent),
-        accept_loss=accept_loss,
-        emulated_version=emulated_version,
-        enable_admission_plugins=enable_admission_plugins,
-        disable_admission_plugins=disable_admission_plugins,
-        feature_gates=feature_gates,
-        webhook_service=webhook_service,
-        cluster_objects=cluster_objects,
-    )
+    serve(**options)
 
 
 Beside = Callable[[Host, APIServer, str], AbstractContextManager[None]]
@@ -128,50 +111,81 @@ It is called with the host, the server, and the bearer token that the server req
 """
 
 
+@attrs.frozen(kw_only=True)
+class ServerSettings:
+    """What a server is made with: the options of the command that are the server's, as click has checked them.
+
+    Attributes:
+        data_dir: The directory for the objects and the server's identity; None keeps both in memory.
+    """
+
+    data_dir: Path | None = None
+    accept_loss: bool = False
+    emulated_version: str | None = None
+    enable_admission_plugins: Collection[str] = ()
+    disable_admission_plugins: Collection[str] = ()
+    feature_gates: str = ""
+    webhook_service: Sequence[str] = ()
+    cluster_objects: bool = False
+
+    def identity(self, now: datetime) -> Identity:
+        """Return the identity that is kept in `data_dir`, or a new one."""
+        from controller_runtime.apiserver.shell import identity as identities
+
+        return identities.new_identity(now) if self.data_dir is None else identities.kept_identity(self.data_dir, now)
+
+    def server(self, host: Host, identity: Identity) -> APIServer:
+        """Return the server.
+
+        Raises:
+            UsageError: What is asked for cannot be had.
+        """
+        from controller_runtime.apiserver.shell import webhook_calls
+
+        return APIServer(
+            host,
+            token=identity.token,
+            signing_key=identity.signing_key,
+            authority=identity.certificates.authority.decode(),
+            data_dir=self.data_dir,
+            accept_loss=self.accept_loss,
+            emulated=self.emulated_version,
+            enable_admission_plugins=self.enable_admission_plugins,
+            disable_admission_plugins=self.disable_admission_plugins,
+            feature_gates=parse_gates(self.feature_gates),
+            caller=webhook_calls.TLSCaller.of(host, self.webhook_service),
+            cluster_objects=self.cluster_objects,
+        )
+
+
 def serve(
     port: int,
     kubeconfig_out: Path | None,
-    data_dir: Path | None,
     audit_log_path: Path | None,
     exit_with_parent: bool,
     beside: Beside | None = None,
-    accept_loss: bool = False,
-    emulated_version: str | None = None,
-    enable_admission_plugins: Collection[str] = (),
-    disable_admission_plugins: Collection[str] = (),
-    feature_gates: str = "",
-    webhook_service: Sequence[str] = (),
-    cluster_objects: bool = False,
+    **settings: Any,
 ) -> None:
     """Serve until stopped by a signal, or by the end of standard input if `exit_with_parent` is set.
 
     Args:
         port: The port; 0 lets the system choose one.
         kubeconfig_out: The file for the kubeconfig; None writes it into a private folder that is removed at the end.
-        data_dir: The directory for the objects and the server's identity; None keeps both in memory.
         audit_log_path: The file for the audit log; None writes none.
         exit_with_parent: Stop when standard input ends.
         beside: Further work in the same process, such as garbage collection.
-        accept_loss, emulated_version, enable_admission_plugins, disable_admission_plugins, feature_gates,
-            webhook_service, cluster_objects: As the options of the command.
+        settings: The fields of `ServerSettings`.
 
     Raises:
         UsageError: What is asked for cannot be had, or the extra `server` is not installed.
     """
     configure(level=logging.WARNING)
-    host = SystemHost()
+    host, chosen = SystemHost(), ServerSettings(**settings)
     with needed_by("the embedded server"), without_authorities():
-        from controller_runtime.apiserver.shell import identity as identities
-        from controller_runtime.apiserver.shell import process, webhook_calls
+        from controller_runtime.apiserver.shell import process
     options = process.ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
-    now = host.now()
-    identity = identities.new_identity(now) if data_dir is None else identities.kept_identity(data_dir, now)
-    make = partial(APIServer, host, token=identity.token, signing_key=identity.signing_key, data_dir=data_dir)
-    make = partial(make, caller=webhook_calls.TLSCaller.of(host, webhook_service), emulated=emulated_version)
-    make = partial(make, enable_admission_plugins=enable_admission_plugins, accept_loss=accept_loss)
-    make = partial(make, cluster_objects=cluster_objects, authority=identity.certificates.authority.decode())
-    make = partial(make, feature_gates=parse_gates(feature_gates))
-    server = make(disable_admission_plugins=disable_admission_plugins)
+    identity = chosen.identity(host.now())
+    server = chosen.server(host, identity)
     with ExitStack() as stack:
         stack.callback(server.close)
         audited = None if audit_log_path is None else AuditedHandler(host, server, audit_log_path)

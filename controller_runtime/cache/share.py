@@ -52,7 +52,7 @@ class Portion:
         self.on_widened: Callable[[], None] = _nothing
         self.on_narrowed: Callable[[], None] = _nothing
         self.is_selected: bool | None = None
-        # Guards the fields below; `_wanted` is read without it.
+        # Guards the fields below.
         self._lock = host.lock("portion")
         self._wanted = wanted
         # The slots whose objects are in the cache, and those that the list under way brings. Both lose a slot at once
@@ -63,22 +63,23 @@ class Portion:
     @property
     def filled(self) -> int:
         """The slots whose objects are in the cache."""
-        return self._filled
+        return self._filled  # one number
 
     @property
     def lacks_slots(self) -> bool:
         """Whether slots are wanted that no complete list has brought."""
-        return bool(self._wanted & ~self._filled)
+        with self._lock:  # the two change together
+            return bool(self._wanted & ~self._filled)
 
     @property
     def selector(self) -> str:
         """The `shardSelector` to send now; empty for none."""
-        return self.share.division.selector(self._wanted)
+        return self.share.division.selector(self._wanted)  # one number
 
     def keeps(self, cached: Cached) -> bool:
         """Return whether the cache keeps an object."""
         slot = self.share.division.slot_of(cached)
-        return slot is not None and bool(self._wanted >> slot & 1)
+        return slot is not None and bool(self._wanted >> slot & 1)  # one number; `want` removes what comes too late
 
     def want(self, slots: int) -> None:
         """Set the slots of which the cache shall have the objects."""

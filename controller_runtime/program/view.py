@@ -60,6 +60,8 @@ def summary(snapshot: Snapshot) -> dict[str, object]:
             fields[f"{name}_{condition}"] = true
     if snapshot.leader:
         fields["leader"] = snapshot.leader
+    for name, slots in snapshot.rings:
+        fields[f"{name}_slots"] = slots
     if snapshot.ring_lines:
         fields["ring"] = "; ".join(snapshot.ring_lines)
     for c in snapshot.controllers:

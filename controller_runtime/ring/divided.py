@@ -50,7 +50,7 @@ class DividedKind:
     def uid_of(self, key: ObjectKey) -> str:
         """Return the uid of the object of a key, or that of the last one which was deleted; empty for neither."""
         cached = self.get(key)
-        return cached.uid if cached is not None else self._gone.get(key, "")
+        return cached.uid if cached is not None else self._gone.get(key, "")  # a look-up in a dict is whole
 
     def exists(self, key: ObjectKey) -> bool:
         """Return whether the server has an object of a key, under whatever uid; its metadata alone is asked for."""

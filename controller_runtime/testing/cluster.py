@@ -117,7 +117,6 @@ class EmbeddedCluster(CheckedCluster):
         if role is not None and transport is not None:
             raise UsageError("a role is that of the cluster's own transport: give a transport or a role")
         _, server_host = self._machine, self._server_host = machine_of(host)
-        # The run of `pytest --perturb` that this cluster belongs to; None in all other runs.
         self._perturbed = ambient.join(host, is_alone=server is None and transport is None)
         self._is_judged_later = self._perturbed is not None
         history = self._perturbed.history if self._perturbed is not None else None

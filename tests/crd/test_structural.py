@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 import msgspec
 import pytest
 from kit.cabins import Cabin, Heater, Lodge
-from kubernetes.client import V1CustomResourceDefinition, V1StorageClass
+from kubernetes.client import V1alpha1ApplyConfiguration, V1CustomResourceDefinition
 from pydantic import BaseModel
 
 from controller_runtime.crd import Meta, Struct, list_map, schema_of
@@ -200,7 +200,10 @@ class Case(BaseModel):
         (dict[int, str], r"the keys of a map are texts in JSON: declare dict\[str, …\]"),
         (Literal[1, "a"], "the values of an enum must all be texts, or all be whole numbers"),
         (Annotated[str, Meta(pattern="^(?=a)")], r"the pattern '\^\(\?=a\)' has '\(\?=', which a server's patterns"),
-        (V1StorageClass, "there is no recorded schema of V1StorageClass; declare the fields that you need"),
+        (
+            V1alpha1ApplyConfiguration,
+            "there is no recorded schema of V1alpha1ApplyConfiguration; declare the fields that you need",
+        ),
         (V1CustomResourceDefinition, r"JSONSchemaProps contains itself, .* make it a JSONObject"),
     ],
 )

@@ -110,7 +110,8 @@ class Malformed:
         kind = self._kind(stored=False)
         method = self._chance.choice(("OPTIONS", "TRACE", "CONNECT", "get", "", "WATCH", "A" * 5000, "\0"))
         path = self._chance.choice((collection_of(kind), self._object_path(kind)))
-        return Case("method", HTTPRequest(method, path, (), {}, b""), (405,))
+        # Objects of kinds that are not stored have no path.
+        return Case("method", HTTPRequest(method, path, (), {}, b""), (405,) if kind.is_stored else (404, 405))
 
     def _list_query(self) -> Case:
         method = "DELETE" if self._chance.random() < 0.1 else "GET"

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from controller_runtime.api.schema import Schema
@@ -42,6 +45,7 @@ _TOLD: Mapping[str, Mapping[str, Any]] = {
     "podtemplates": {"template": _TEMPLATE},
     "replicationcontrollers": {"spec": {"selector": _LABELS, "template": _TEMPLATE}},
     "controllerrevisions.apps": {"data": {"a": 1}},
+    "servicecidrs.networking.k8s.io": {"spec": {"cidrs": ["10.96.0.0/16"]}},
     "pods": {"spec": {"nodeName": "a", "containers": [_CONTAINER]}},
     "services": {"spec": {"ports": [{"port": 80}]}},
     "daemonsets.apps": {"spec": _WORKLOAD},
@@ -110,14 +114,28 @@ def collection_of(kind: Kind) -> str:
     return f"{group}{'/namespaces/default' if kind.namespaced else ''}/{kind.plural}"
 
 
+_NAMES = {DEFINITION.resource: "as.example.com", "apiservices.apiregistration.k8s.io": "v1.example.com"}
+_COMPARED = Path(__file__).resolve().parent.parent / "differential" / "data" / "samples.jsonl"
+
+
+@functools.cache
+def _compared() -> Mapping[tuple[str, str, str], Mapping[str, Any]]:
+    """Return the objects that the comparison with a real server begins with."""
+    lines = [json.loads(line) for line in _COMPARED.read_text(encoding="utf-8").splitlines()]
+    return {(line["group"], line["version"], line["plural"]): line["body"] for line in lines}
+
+
 def name_of(kind: Kind) -> str:
     """Return the name of the object: `a`, unless its kind needs a longer one."""
-    return "as.example.com" if kind is DEFINITION else "a"
+    return _NAMES.get(kind.resource, "a")
 
 
 def sample_of(kind: Kind, name: str = "") -> dict[str, Any]:
     """Return the object."""
-    told = _EVENT if kind.kind == "Event" and kind.group else _TOLD.get(kind.resource, {})
+    if kind.kind == "Event":
+        told: Mapping[str, Any] = _EVENT if kind.group else {}
+    else:
+        told = _TOLD.get(kind.resource) or _compared().get((kind.group, kind.version, kind.plural), {})
     schema = kind.schema
     parts = {part: filled(schema.properties[part]) for part in ("spec", *schema.required) if part in schema.properties}
     head = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name or name_of(kind)}}

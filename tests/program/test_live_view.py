@@ -61,7 +61,7 @@ def at(seconds: float, reconciles: int) -> Snapshot:
         "host-a_1",
         events,
         (Panel(),),
-        (RING,),
+        ring_lines=(RING,),
     )
 
 

@@ -101,7 +101,7 @@ def test_the_view_shows_the_ring(cluster: EmbeddedCluster, simulation: Simulatio
     cluster.start()
     simulation.advance(30.0)
 
-    assert source.take().rings == ("cabins, epoch 1, slots: this replica 256",)
+    assert source.take().ring_lines == ("cabins, epoch 1, slots: this replica 256",)
 
 
 def test_a_ring_that_would_share_nothing_or_run_something_twice_is_refused(cluster: EmbeddedCluster) -> None:

@@ -131,7 +131,7 @@ class Keeper:
         found = self._storage.get(NAMESPACE.resource, namespace)
         if found is None or "deletionTimestamp" in found.decode()["metadata"]:
             return
-        for wanted in wanted_in(namespace, self._authority, self._port):
+        for wanted in wanted_in(namespace, self._authority, self._port):  # one number: a new one is put by `publish`
             if (kind := self._kinds.get(wanted.collection)) is not None:
                 try:
                     self._keep(kind, wanted)
@@ -145,7 +145,7 @@ class Keeper:
             self._objects.create(Route(kind, wanted.namespace), Content(body, "", {}, wanted.manager))
             return
         is_of_the_server = wanted.namespace == HOME and wanted.name == SERVED
-        if is_of_the_server and not self._published:
+        if is_of_the_server and not self._published:  # it becomes true once, and `publish` puts again after that
             return  # the port of the server before is as good as any until this one listens
         if (made := corrected(wanted, found.decode())) is not None and "deletionTimestamp" not in made["metadata"]:
             route = Route(kind, wanted.namespace, wanted.name)
