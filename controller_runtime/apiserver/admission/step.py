@@ -35,6 +35,11 @@ EVERY_OPERATION = tuple(Operation)
 _OPTIONS_OF = {Operation.CREATE: "CreateOptions", Operation.UPDATE: "UpdateOptions", Operation.DELETE: "DeleteOptions"}
 
 
+def options_shown(operation: Operation, options: WriteOptions | DeleteOptions) -> dict[str, Any]:
+    """Return the options of a request as policies and webhooks see them."""
+    return {"kind": _OPTIONS_OF[operation], "apiVersion": "meta.k8s.io/v1", **options.shown()}
+
+
 class Asked(msgspec.Struct, frozen=True):
     """Who asks for a write, and how.
 
@@ -118,8 +123,7 @@ class Attributes(NamedTuple):
 
     def options(self) -> dict[str, Any]:
         """Return the options of the request as policies and webhooks see them."""
-        shown = self.asked.options.shown()
-        return {"kind": _OPTIONS_OF[self.operation], "apiVersion": "meta.k8s.io/v1", **shown}
+        return options_shown(self.operation, self.asked.options)
 
     def warn(self, text: str) -> None:
         """Add a warning to the answer, be it a success or a refusal."""

@@ -17,6 +17,7 @@ from controller_runtime.apiserver.cel.program import Program
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored
+from controller_runtime.apiserver.webhooks.admission_review import version_of
 from controller_runtime.apiserver.webhooks.caller import Target
 from controller_runtime.core.host import Host
 
@@ -36,6 +37,9 @@ class Hook:
         objects: Selects objects.
         target: Where it is; None if its certificates cannot be read.
         conditions: The conditions under which it is called.
+        ignores_failures: Whether a write goes on if the webhook cannot be called.
+        seconds: The time that it has.
+        version: The version of reviews in which it is asked; empty if this server knows none of those that it names.
         matched: Whether its rules name writes of a kind, by group, version, resource, operation and subresource, as
             far as they were asked; None if that depends on the names of objects. Kinds of a name have one scope.
     """
@@ -47,21 +51,26 @@ class Hook:
     objects: LabelSelector
     target: Target | None
     conditions: Sequence[Program] = ()
+    ignores_failures: bool = attrs.field(init=False)
+    seconds: int = attrs.field(init=False)
+    version: str = attrs.field(init=False)
     matched: dict[tuple[str, str, str, str, str], bool] | None = attrs.field(init=False, eq=False, repr=False)
 
     @matched.default
     def _matched(self) -> dict[tuple[str, str, str, str, str], bool] | None:
         return None if any(rule.get("resourceNames") for rule in self.content.get("rules") or ()) else {}
 
-    @property
-    def ignores_failures(self) -> bool:
-        """Whether a write goes on if the webhook cannot be called."""
+    @ignores_failures.default
+    def _ignores_failures(self) -> bool:
         return self.content.get("failurePolicy") == "Ignore"
 
-    @property
-    def seconds(self) -> int:
-        """The time that it has."""
+    @seconds.default
+    def _seconds(self) -> int:
         return int(self.content.get("timeoutSeconds") or 10)
+
+    @version.default
+    def _version(self) -> str:
+        return version_of(self.content.get("admissionReviewVersions") or ())
 
 
 class Hooks:
