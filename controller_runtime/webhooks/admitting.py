@@ -95,13 +95,13 @@ def _admission(hook: Hook[T], asked: AdmissionAsked) -> Admission[T]:
         return hook.decoder(old) if asked.operation == "UPDATE" and old != _NULL else None
 
     return Admission(
-        operation=cast("Operation", asked.operation),
-        key=ObjectKey(asked.name, asked.namespace),
-        user=user_of(asked),
-        dry_run=bool(asked.dry_run),
-        subresource=asked.sub_resource,
-        options=asked.options or {},
-        read_old=read_old,
+        cast("Operation", asked.operation),
+        ObjectKey(asked.name, asked.namespace),
+        user_of(asked),
+        bool(asked.dry_run),
+        asked.sub_resource,
+        asked.options or {},
+        read_old,
     )
 
 

@@ -39,6 +39,7 @@ class Hook:
         conditions: The conditions under which it is called.
         ignores_failures: Whether a write goes on if the webhook cannot be called.
         seconds: The time that it has.
+        asks_rules_alone: Whether it is called for each write that its rules name, whatever the object and its namespace.
         version: The version of reviews in which it is asked; empty if this server knows none of those that it names.
         matched: Whether its rules name writes of a kind, by group, version, resource, operation and subresource, as
             far as they were asked; None if that depends on the names of objects. Kinds of a name have one scope.
@@ -53,6 +54,7 @@ class Hook:
     conditions: Sequence[Program] = ()
     ignores_failures: bool = attrs.field(init=False)
     seconds: int = attrs.field(init=False)
+    asks_rules_alone: bool = attrs.field(init=False)
     version: str = attrs.field(init=False)
     matched: dict[tuple[str, str, str, str, str], bool] | None = attrs.field(init=False, eq=False, repr=False)
 
@@ -67,6 +69,10 @@ class Hook:
     @seconds.default
     def _seconds(self) -> int:
         return int(self.content.get("timeoutSeconds") or 10)
+
+    @asks_rules_alone.default
+    def _asks_rules_alone(self) -> bool:
+        return self.objects.is_everything and self.namespaces.is_everything and not self.conditions
 
     @version.default
     def _version(self) -> str:
@@ -87,7 +93,8 @@ class Hooks:
     def __init__(self, host: Host, storage: Storage, kind: Kind) -> None:
         self._storage = storage
         self._kind = kind
-        # Guards the field below: the version of the last write of a configuration, and the webhooks as of then.
+        # Guards writes of the field below: the version of the last write of a configuration, and the webhooks as of
+        # then. It is replaced as a whole, so that each write of an object reads it without the lock.
         self._lock = host.lock("apiserver/webhooks")
         self._known: tuple[int, Sequence[Hook]] = (-1, ())
 
@@ -98,9 +105,8 @@ class Hooks:
     def present(self) -> Sequence[Hook]:
         """Return the webhooks, by the names of their configurations, and in these in their order."""
         (changed,) = self._storage.last_changes((self._kind.resource,))
-        with self._lock:
-            if self._known[0] >= changed:
-                return self._known[1]
+        if (known := self._known)[0] >= changed:
+            return known[1]
         items = self._storage.read(self._kind.resource).items
         hooks = [hook for item in items for hook in _hooks_in(item)]
         with self._lock:
