@@ -21,8 +21,8 @@ from controller_runtime.apiserver.webhooks.caller import Caller, Nowhere
 from controller_runtime.core.host import Host
 
 
-class Operation(enum.Enum):
-    """What a write does to an object."""
+class Operation(enum.StrEnum):
+    """What a write does to an object; a text, which is hashed at once, because each write is looked up by it."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"

@@ -12,6 +12,7 @@ from controller_runtime.apiserver.admission.webhooks.shown import kind_shown, re
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.registry import NAMESPACE
 from controller_runtime.apiserver.options import WriteOptions
+from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.users import User
 
 _encode = msgspec.json.Encoder().encode
@@ -42,14 +43,27 @@ def encoded_request(attributes: Attributes, seen_as: Kind, uid: str) -> bytes:
             _OPERATIONS[operation],
             _encode(user.info()) if user.extra else _user(user.name, user.uid, user.groups),
             b',"object":',
-            b"null" if operation is Operation.DELETE else _encode(shown(attributes, seen_as, obj)),
+            b"null" if operation is Operation.DELETE else _object(attributes, seen_as, obj),
             b',"oldObject":',
-            b"null" if old is None else _encode(shown(attributes, seen_as, old)),
+            b"null" if old is None else _object(attributes, seen_as, old),
             _DRY_RUN[asked.dry_run],
             _options(operation, options) if isinstance(options, WriteOptions) else _encode(attributes.options()),
             b"}",
         )
     )
+
+
+def _object(attributes: Attributes, seen_as: Kind, obj: Object) -> bytes:
+    is_as_written = attributes.sent is None and seen_as is attributes.kind and "kind" not in obj
+    if not is_as_written or not obj.get("metadata", {}).get("namespace"):
+        return _encode(shown(attributes, seen_as, obj))
+    # Without a copy of the object: most are shown as they are, behind their kind and apiVersion.
+    return _head(seen_as) + _encode(obj)[1:]
+
+
+@functools.lru_cache(maxsize=256)
+def _head(kind: Kind) -> bytes:
+    return _encode({"kind": kind.kind, "apiVersion": kind.api_version})[:-1] + b","
 
 
 @functools.lru_cache(maxsize=256)

@@ -39,7 +39,6 @@ class Hook:
         conditions: The conditions under which it is called.
         ignores_failures: Whether a write goes on if the webhook cannot be called.
         seconds: The time that it has.
-        asks_rules_alone: Whether it is called for each write that its rules name, whatever the object and its namespace.
         version: The version of reviews in which it is asked; empty if this server knows none of those that it names.
         matched: Whether its rules name writes of a kind, by group, version, resource, operation and subresource, as
             far as they were asked; None if that depends on the names of objects. Kinds of a name have one scope.
@@ -54,7 +53,6 @@ class Hook:
     conditions: Sequence[Program] = ()
     ignores_failures: bool = attrs.field(init=False)
     seconds: int = attrs.field(init=False)
-    asks_rules_alone: bool = attrs.field(init=False)
     version: str = attrs.field(init=False)
     matched: dict[tuple[str, str, str, str, str], bool] | None = attrs.field(init=False, eq=False, repr=False)
 
@@ -69,10 +67,6 @@ class Hook:
     @seconds.default
     def _seconds(self) -> int:
         return int(self.content.get("timeoutSeconds") or 10)
-
-    @asks_rules_alone.default
-    def _asks_rules_alone(self) -> bool:
-        return self.objects.is_everything and self.namespaces.is_everything and not self.conditions
 
     @version.default
     def _version(self) -> str:

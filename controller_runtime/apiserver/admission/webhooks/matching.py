@@ -31,7 +31,7 @@ def called_as(storage: Storage, kinds: Kinds, hook: Hook, attributes: Attributes
     """
     if not hook.objects.is_everything and not _selects(hook, attributes):
         return None
-    found = attributes.kind if is_named(hook, attributes) else _as_equivalent(kinds, hook.content, attributes)
+    found = attributes.kind if _is_named(hook, attributes) else _as_equivalent(kinds, hook.content, attributes)
     if found is None or hook.namespaces.is_everything:
         return found
     if not attributes.kind.namespaced and attributes.kind is not NAMESPACE:
@@ -59,13 +59,13 @@ def _labels_of_namespace(storage: Storage, attributes: Attributes) -> Mapping[st
     return found.labels()
 
 
-def is_named(hook: Hook, attributes: Attributes) -> bool:
+def _is_named(hook: Hook, attributes: Attributes) -> bool:
     """Return whether the rules name a write in the version of the request; each write asks, so answers are kept."""
     kind, known = attributes.kind, hook.matched
     rules: Sequence[Rule] = hook.content.get("rules") or ()
     if known is None:
         return any(matches(rule, attributes, kind) for rule in rules)
-    key = kind.group, kind.version, kind.plural, attributes.operation.value, attributes.subresource
+    key = kind.group, kind.version, kind.plural, attributes.operation, attributes.subresource
     found = known.get(key)
     if found is None:
         found = known[key] = any(matches(rule, attributes, kind) for rule in rules)

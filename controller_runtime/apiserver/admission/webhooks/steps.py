@@ -18,7 +18,7 @@ from controller_runtime.apiserver.admission.reinvocation import Reinvocations
 from controller_runtime.apiserver.admission.step import EVERY_OPERATION, Attributes, Operation, Step, Surroundings
 from controller_runtime.apiserver.admission.webhooks.calling import call
 from controller_runtime.apiserver.admission.webhooks.hooks import Hook, Hooks
-from controller_runtime.apiserver.admission.webhooks.matching import called_as, is_named
+from controller_runtime.apiserver.admission.webhooks.matching import called_as
 from controller_runtime.apiserver.admission.webhooks.shown import shown, taken
 from controller_runtime.apiserver.audit_annotations import annotate, as_json
 from controller_runtime.apiserver.kinds.kind import Kind
@@ -47,8 +47,6 @@ class _Webhooks(Step):
 
     def _seen_as(self, hook: Hook, attributes: Attributes) -> Kind | None:
         """Return the kind in whose version a webhook sees a write; None if it is not called."""
-        if hook.asks_rules_alone and is_named(hook, attributes):  # so are most
-            return attributes.kind
         seen_as = called_as(self._storage, self._around.kinds(), hook, attributes)
         if seen_as is None or not hook.conditions:
             return seen_as
