@@ -55,9 +55,7 @@ class Kind(NamedTuple):
     kind: str
 
 
-def exchange(
-    caller: Caller, target: Target, review: bytes, seconds: float, *, tells_time: bool
-) -> bytes:
+def exchange(caller: Caller, target: Target, review: bytes, seconds: float, *, tells_time: bool) -> bytes:
     """Send a review and return the body that comes back, which `review_in` reads.
 
     Args:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from controller_runtime.apiserver.admission.step import Attributes, Surroundings
-from controller_runtime.apiserver.admission.webhooks.hooks import Hook
 from controller_runtime.apiserver.admission.webhooks.encoded import encoded_request
+from controller_runtime.apiserver.admission.webhooks.hooks import Hook
 from controller_runtime.apiserver.audit_annotations import annotate
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.quoting import quoted

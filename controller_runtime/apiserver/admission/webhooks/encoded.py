@@ -54,8 +54,10 @@ def encoded_request(attributes: Attributes, seen_as: Kind, uid: str) -> bytes:
 
 
 def _object(attributes: Attributes, seen_as: Kind, obj: Object) -> bytes:
-    is_as_written = attributes.sent is None and seen_as is attributes.kind and "kind" not in obj
-    if not is_as_written or not obj.get("metadata", {}).get("namespace"):
+    is_shown_so = (
+        attributes.sent is None and seen_as is attributes.kind and "kind" not in obj and "apiVersion" not in obj
+    )
+    if not is_shown_so or not obj.get("metadata", {}).get("namespace"):
         return _encode(shown(attributes, seen_as, obj))
     # Without a copy of the object: most are shown as they are, behind their kind and apiVersion.
     return _head(seen_as) + _encode(obj)[1:]

@@ -56,9 +56,23 @@ class Hook:
     version: str = attrs.field(init=False)
     matched: dict[tuple[str, str, str, str, str], bool] | None = attrs.field(init=False, eq=False, repr=False)
 
+    _last_namespace: list[tuple[Mapping[str, str], bool]] = attrs.field(factory=list, init=False, eq=False, repr=False)
+
     @matched.default
     def _matched(self) -> dict[tuple[str, str, str, str, str], bool] | None:
         return None if any(rule.get("resourceNames") for rule in self.content.get("rules") or ()) else {}
+
+    def selects_namespace(self, labels: Mapping[str, str]) -> bool:
+        """Return whether the labels of a namespace are selected; most writes follow one in the same namespace.
+
+        The answer is kept for the labels themselves, which nobody changes: those of another state are another mapping.
+        """
+        for known, selected in self._last_namespace:  # one at most
+            if known is labels:
+                return selected
+        selected = self.namespaces.matches(labels)
+        self._last_namespace[:] = [(labels, selected)]
+        return selected
 
     @ignores_failures.default
     def _ignores_failures(self) -> bool:

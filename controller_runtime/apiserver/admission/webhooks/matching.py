@@ -36,7 +36,7 @@ def called_as(storage: Storage, kinds: Kinds, hook: Hook, attributes: Attributes
         return found
     if not attributes.kind.namespaced and attributes.kind is not NAMESPACE:
         return found
-    return found if hook.namespaces.matches(_labels_of_namespace(storage, attributes)) else None
+    return found if hook.selects_namespace(_labels_of_namespace(storage, attributes)) else None
 
 
 def _selects(hook: Hook, attributes: Attributes) -> bool:
