@@ -132,16 +132,23 @@ def user_of(asked: AdmissionAsked) -> User:
         NotAReview: It is none.
     """
     raw = bytes(asked.user_info)
-    return _user(raw) if b'"extra"' not in raw else _user.__wrapped__(raw)
+    if b'"extra"' not in raw:
+        return User(*_user_without_extra(raw))  # a new one, because a function may write into its `extra`
+    who = _who_in(raw)
+    return User(who.username, who.uid, tuple(who.groups or ()), who.extra or {})
 
 
 @functools.lru_cache(maxsize=64)
-def _user(raw: bytes) -> User:
+def _user_without_extra(raw: bytes) -> tuple[str, str, tuple[str, ...]]:
+    who = _who_in(raw)
+    return who.username, who.uid, tuple(who.groups or ())
+
+
+def _who_in(raw: bytes) -> _Who:
     try:
-        who = _who.decode(raw)
+        return _who.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise NotAReview(f"not an AdmissionReview: {_plain(error).replace('$', '$.userInfo', 1)}") from error
-    return User(who.username, who.uid, tuple(who.groups or ()), who.extra or {})
 
 
 def conversion_of(body: bytes) -> ConversionAsked:
