@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-import attrs
 import msgspec
 
 from controller_runtime.api.decoding import converter_of
@@ -100,9 +99,8 @@ def forbidden(field: str, text: str) -> Cause:
     return Cause("FieldValueForbidden", f"Forbidden: {text}", field)
 
 
-@attrs.frozen
-class WriteOptions:
-    """The options of a create, update or patch.
+class WriteOptions(msgspec.Struct, frozen=True):
+    """The options of a create, update or patch; a struct, because webhooks see them, encoded once for all equal ones.
 
     Attributes:
         dry_run: True to return the result without storing it.

@@ -19,14 +19,24 @@ from controller_runtime.api.unreadable import UnreadableObject
 from controller_runtime.core.errors import DecodeError
 from controller_runtime.crd.merging import graft, patched
 from controller_runtime.crd.writing import written
-from controller_runtime.webhooks.admission import Admission, Operation, Refused, User
+from controller_runtime.webhooks.admission import Admission, Operation, Refused
 from controller_runtime.webhooks.hooks import ChecksHook, DefaultsHook, Hook
 from controller_runtime.webhooks.json_patch import json_patch
-from controller_runtime.webhooks.reviews import ADMISSION, AdmissionAsked, NotAReview, admission_of, answer, shown_paths
+from controller_runtime.webhooks.reviews import (
+    ADMISSION,
+    AdmissionAsked,
+    NotAReview,
+    admission_of,
+    allowed,
+    answer,
+    shown_paths,
+    user_of,
+)
 
 T = TypeVar("T")
 
 _NULL = b"null"
+_ALLOWED: Mapping[str, Any] = {"allowed": True}
 _OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
 
@@ -48,10 +58,10 @@ def admit(hook: Hook[Any], body: bytes) -> bytes:
     except DecodeError as error:  # an object without a name yet is not even an `UnreadableObject`
         reason = error.reason if isinstance(error, UnreadableObject) else str(error)
         response = _refusal(asked, [Refused("", f"it cannot be read: {reason}")])
-    return answer(ADMISSION, {"uid": asked.uid, **response})
+    return allowed(asked.uid) if response is _ALLOWED else answer(ADMISSION, {"uid": asked.uid, **response})
 
 
-def _response(hook: Hook[Any], asked: AdmissionAsked, raw: bytes) -> dict[str, Any]:
+def _response(hook: Hook[Any], asked: AdmissionAsked, raw: bytes) -> Mapping[str, Any]:
     obj, request = hook.decoder(raw), _admission(hook, asked)
     if isinstance(hook, DefaultsHook):
         filled = hook.fill(obj, request)
@@ -59,12 +69,14 @@ def _response(hook: Hook[Any], asked: AdmissionAsked, raw: bytes) -> dict[str, A
             return _refusal(asked, [filled])
         return _patch(hook, raw, filled)
     findings = cast("ChecksHook[Any]", hook).refuse(obj, request)
+    if findings is None:
+        return _ALLOWED
     found = [findings] if isinstance(findings, Refused | str) else [*(findings or ())]
     warnings = [each for each in found if isinstance(each, str)]
     refusals = [each for each in found if isinstance(each, Refused)]
     if len(warnings) + len(refusals) != len(found):
         raise TypeError(f"{hook.name} returned something that is neither a Refused nor a warning (str): {found!r:.200}")
-    response = _refusal(asked, refusals) if refusals else {"allowed": True}
+    response = _refusal(asked, refusals) if refusals else _ALLOWED
     return {**response, "warnings": warnings} if warnings else response
 
 
@@ -78,24 +90,22 @@ def _refuse_others(hook: Hook[Any], asked: AdmissionAsked) -> None:
 
 
 def _admission(hook: Hook[T], asked: AdmissionAsked) -> Admission[T]:
-    who, old = asked.user_info, bytes(asked.old_object)
-    decoder = hook.decoder
-
     def read_old() -> T | None:
-        return decoder(old) if asked.operation == "UPDATE" and old != _NULL else None
+        old = bytes(asked.old_object)
+        return hook.decoder(old) if asked.operation == "UPDATE" and old != _NULL else None
 
     return Admission(
-        operation=cast("Operation", asked.operation),
-        key=ObjectKey(asked.name, asked.namespace),
-        user=User(who.username, who.uid, tuple(who.groups or ()), who.extra or {}),
-        dry_run=bool(asked.dry_run),
-        subresource=asked.sub_resource,
-        options=asked.options or {},
-        read_old=read_old,
+        cast("Operation", asked.operation),
+        ObjectKey(asked.name, asked.namespace),
+        user_of(asked),
+        bool(asked.dry_run),
+        asked.sub_resource,
+        asked.options or {},
+        read_old,
     )
 
 
-def _patch(hook: DefaultsHook[Any], raw: bytes, filled: Any) -> dict[str, Any]:
+def _patch(hook: DefaultsHook[Any], raw: bytes, filled: Any) -> Mapping[str, Any]:
     if filled is None:
         raise TypeError(f"{hook.name} returned None: return the object, changed or not")
     before = msgspec.json.decode(raw)
@@ -112,9 +122,9 @@ def _patch(hook: DefaultsHook[Any], raw: bytes, filled: Any) -> dict[str, Any]:
     return _allowed(json_patch(before, after))
 
 
-def _allowed(operations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _allowed(operations: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     if not operations:
-        return {"allowed": True}
+        return _ALLOWED
     patch = base64.b64encode(msgspec.json.encode(operations)).decode()
     return {"allowed": True, "patchType": "JSONPatch", "patch": patch}
 

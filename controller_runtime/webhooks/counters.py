@@ -31,29 +31,33 @@ class WebhookCounters:
     panics: int
 
 
+@attrs.define
+class _Counts:
+    """What is counted at one path. Guarded by the tally's lock."""
+
+    answers: dict[int, int] = attrs.Factory(lambda: dict.fromkeys(_USUAL, 0))
+    durations: Histogram = attrs.Factory(lambda: Histogram(_BOUNDS))
+    in_flight: int = 0
+    panics: int = 0
+
+
 class WebhookTally:
     """Counts the answers of the webhooks of one manager, by their paths. Threads: any."""
 
     def __init__(self, host: Host) -> None:
         # Guards everything below.
         self._lock = host.lock("webhook counters")
-        self._answers: dict[str, dict[int, int]] = {}
-        self._durations: dict[str, Histogram] = {}
-        self._in_flight: dict[str, int] = {}
-        self._panics: dict[str, int] = {}
+        self._counts: dict[str, _Counts] = {}
 
     def add(self, path: str) -> None:
         """Count the answers at a path from now on."""
         with self._lock:
-            self._answers.setdefault(path, dict.fromkeys(_USUAL, 0))
-            self._durations.setdefault(path, Histogram(_BOUNDS))
-            self._in_flight.setdefault(path, 0)
-            self._panics.setdefault(path, 0)
+            self._counts.setdefault(path, _Counts())
 
     def begin(self, path: str) -> None:
         """Count a review that has arrived."""
         with self._lock:
-            self._in_flight[path] += 1
+            self._counts[path].in_flight += 1
 
     def end(self, path: str, status: int, took: float, *, panicked: bool) -> None:
         """Count its answer.
@@ -65,21 +69,21 @@ class WebhookTally:
             panicked: Whether the function raised something unexpected.
         """
         with self._lock:
-            self._in_flight[path] -= 1
-            answers = self._answers[path]
-            answers[status] = answers.get(status, 0) + 1
-            self._durations[path].observe(took)
-            self._panics[path] += panicked
+            counts = self._counts[path]
+            counts.in_flight -= 1
+            counts.answers[status] = counts.answers.get(status, 0) + 1
+            counts.durations.observe(took)
+            counts.panics += panicked
 
     def counters(self) -> dict[str, WebhookCounters]:
         """Return the counters of each path."""
         with self._lock:
             return {
                 path: WebhookCounters(
-                    answers=dict(answers),
-                    durations=self._durations[path].copy(),
-                    in_flight=self._in_flight[path],
-                    panics=self._panics[path],
+                    answers=dict(counts.answers),
+                    durations=counts.durations.copy(),
+                    in_flight=counts.in_flight,
+                    panics=counts.panics,
                 )
-                for path, answers in self._answers.items()
+                for path, counts in self._counts.items()
             }

@@ -67,6 +67,17 @@ class Handler:
     kinds: tuple[KindConversion, ...]
     tally: WebhookTally
     pages: Mapping[str, Page] = attrs.field(factory=dict)
+    _works: Mapping[str, tuple[Callable[[bytes], bytes], int]] = attrs.field(init=False, repr=False)
+
+    @_works.default
+    def _works_by_path(self) -> Mapping[str, tuple[Callable[[bytes], bytes], int]]:
+        """Return what answers the reviews of each path, and their most bytes."""
+        works: dict[str, tuple[Callable[[bytes], bytes], int]] = {
+            path: (partial(admit, hook), REVIEW_LIMIT) for path, hook in self.hooks.items()
+        }
+        if self.kinds:
+            works[CONVERT_PATH] = partial(convert, self.kinds), CONVERSION_LIMIT
+        return works
 
     def handle(self, request: HTTPRequest) -> HTTPResponse:
         """Return the answer to a request. It never raises: a failure is an answer, too.
@@ -75,10 +86,9 @@ class Handler:
         """
         if (page := self.pages.get(request.path)) is not None:
             return self._shown(page, request)
-        work, limit = self._work(request.path)
-        if work is None:
+        if (found := self._works.get(request.path)) is None:
             return _refusal(404, f"no webhook is served at {request.path[:200]}")
-        begin = self.host.monotonic()
+        (work, limit), begin = found, self.host.monotonic()
         self.tally.begin(request.path)
         answer, panicked = self._answered(request, work, limit, begin)
         self.tally.end(request.path, answer.status, self.host.monotonic() - begin, panicked=panicked)
@@ -91,7 +101,7 @@ class Handler:
         if (refusal := _unusable(request, limit)) is not None:
             return refusal, False
         usual = CONVERSION_TIMEOUT if request.path == CONVERT_PATH else DEFAULT_TIMEOUT
-        timeout = timeout_of(dict(request.query).get("timeout", ""), usual)
+        timeout = _timeout_in(request.query, usual)
         try:
             with deadline_scope(begin + timeout):
                 body = work(request.body)
@@ -114,14 +124,8 @@ class Handler:
 
     def limit_of(self, path: str) -> int:
         """Return the most bytes of a review that is sent to a path; 0 if none is served there."""
-        work, limit = self._work(path)
-        return 0 if work is None else limit
-
-    def _work(self, path: str) -> tuple[Callable[[bytes], bytes] | None, int]:
-        if path == CONVERT_PATH and self.kinds:
-            return partial(convert, self.kinds), CONVERSION_LIMIT
-        hook = self.hooks.get(path)
-        return (None, 0) if hook is None else (partial(admit, hook), REVIEW_LIMIT)
+        found = self._works.get(path)
+        return 0 if found is None else found[1]
 
     def _failure(self, path: str, error: Exception) -> HTTPResponse:
         """Return status 500 with an id that the log has: the text of an error may say what its user must not know."""
@@ -134,6 +138,10 @@ class Handler:
 
 
 @functools.lru_cache(maxsize=64)
+def _timeout_in(query: tuple[tuple[str, str], ...], usual: float) -> float:
+    return timeout_of(dict(query).get("timeout", ""), usual)
+
+
 def timeout_of(text: str, usual: float) -> float:
     """Return the seconds of a duration as API servers write it, such as `10s` or `500ms`; `usual` if it is none."""
     found = _TIMEOUT.fullmatch(text)

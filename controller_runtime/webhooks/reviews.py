@@ -3,19 +3,28 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from controller_runtime.webhooks.admission import User
+
 ADMISSION: Final = ("admission.k8s.io/v1", "AdmissionReview")
 CONVERSION: Final = ("apiextensions.k8s.io/v1", "ConversionReview")
 
 _NOTHING = msgspec.Raw(b"null")
+_NO_USER = msgspec.Raw(b"{}")
 
 
 class NotAReview(ValueError):
     """The body is not the review that is expected here; the message says what it is instead."""
+
+
+_ALLOWED = b'{"apiVersion":"%b","kind":"%b","response":{"uid":%%b,"allowed":true}}' % tuple(
+    part.encode() for part in ADMISSION
+)
 
 
 class _Kind(msgspec.Struct, gc=False):
@@ -38,7 +47,7 @@ class AdmissionAsked(msgspec.Struct, gc=False, rename="camel"):
         uid: Repeated in the answer.
         kind: The kind of the objects.
         operation: `CREATE`, `UPDATE`, `DELETE` or `CONNECT`.
-        user_info: Who asks.
+        user_info: Who asks, as JSON; see `user_of`.
         sub_resource: The subresource.
         name: The object's name.
         namespace: Its namespace.
@@ -51,7 +60,7 @@ class AdmissionAsked(msgspec.Struct, gc=False, rename="camel"):
     uid: str
     kind: _Kind
     operation: str
-    user_info: _Who = msgspec.field(default_factory=_Who)
+    user_info: msgspec.Raw = _NO_USER
     sub_resource: str = ""
     name: str = ""
     namespace: str = ""
@@ -91,6 +100,7 @@ _usual = msgspec.json.Decoder(_Usual)
 _review = msgspec.json.Decoder(_Review)
 _admission = msgspec.json.Decoder(AdmissionAsked)
 _conversion = msgspec.json.Decoder(ConversionAsked)
+_who = msgspec.json.Decoder(_Who)
 
 
 def admission_of(body: bytes) -> AdmissionAsked:
@@ -113,6 +123,32 @@ def admission_of(body: bytes) -> AdmissionAsked:
     if not asked.uid:
         raise NotAReview("not an AdmissionReview: request.uid is empty")
     return asked
+
+
+def user_of(asked: AdmissionAsked) -> User:
+    """Return the user who asks for a write.
+
+    Raises:
+        NotAReview: It is none.
+    """
+    raw = bytes(asked.user_info)
+    if b'"extra"' not in raw:
+        return User(*_user_without_extra(raw))  # a new one, because a function may write into its `extra`
+    who = _who_in(raw)
+    return User(who.username, who.uid, tuple(who.groups or ()), who.extra or {})
+
+
+@functools.lru_cache(maxsize=64)
+def _user_without_extra(raw: bytes) -> tuple[str, str, tuple[str, ...]]:
+    who = _who_in(raw)
+    return who.username, who.uid, tuple(who.groups or ())
+
+
+def _who_in(raw: bytes) -> _Who:
+    try:
+        return _who.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise NotAReview(f"not an AdmissionReview: {_plain(error).replace('$', '$.userInfo', 1)}") from error
 
 
 def conversion_of(body: bytes) -> ConversionAsked:
@@ -140,6 +176,11 @@ def _request_of(body: bytes, expected: tuple[str, str]) -> msgspec.Raw:
 
 def _plain(error: Exception) -> str:
     return " ".join(str(error).replace("`", "").replace(" - at ", " at ").split())[:300]
+
+
+def allowed(uid: str) -> bytes:
+    """Return the review that allows a write and says nothing else, as JSON."""
+    return _ALLOWED % msgspec.json.encode(uid)
 
 
 def answer(kind: tuple[str, str], response: Mapping[str, Any]) -> bytes:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -170,6 +170,22 @@ def test_a_function_sees_who_asks_for_what() -> None:
     assert (update.operation, update.dry_run, update.key) == ("UPDATE", True, ("hut", "default"))
     assert update.user == User("ann", "1", ("builders", "system:authenticated"))
     assert (delete.operation, delete.old, delete.user) == ("DELETE", None, User("bob"))
+
+
+def test_what_a_function_does_to_the_facts_of_a_user_does_not_reach_the_next_review() -> None:
+    seen: list[dict[str, Any]] = []
+
+    def spoil(cabin: Cabin, request: Admission[Cabin]) -> None:
+        seen.append(dict(request.user.extra))
+        cast("dict[str, Any]", request.user.extra)["pod"] = ["q"]
+
+    served = webhooks(Checks(Cabin, spoil))
+    for facts in ({"pod": ["p"]}, {"pod": ["p"]}, {}):
+        answered(served, CHECKS, admission_review(cabin(), userInfo={"username": "bob", "extra": facts}))
+    for _ in range(2):
+        answered(served, CHECKS, admission_review(cabin(), userInfo={"username": "bob"}))
+
+    assert seen == [{"pod": ["p"]}, {"pod": ["p"]}, {}, {}, {}]
 
 
 def test_a_stored_object_that_cannot_be_read_can_be_mended() -> None:

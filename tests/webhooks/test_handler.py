@@ -52,6 +52,13 @@ def of(**changed: Any) -> dict[str, Any]:
         ),
         pytest.param(post(CHECKS, {**REVIEW, "request": None}), 400, "has no request", id="an answer"),
         pytest.param(post(CHECKS, of(uid="")), 400, "request.uid is empty", id="no uid"),
+        pytest.param(
+            post(CHECKS, of(userInfo={"username": 3})),
+            400,
+            "Expected str, got int at $.userInfo.username",
+            id="no user",
+        ),
+        pytest.param(post(CHECKS, of(userInfo=None)), 400, "Expected object, got null", id="a user that is null"),
         pytest.param(post(CHECKS, of(kind=None)), 400, "Expected object, got null at $.kind", id="no kind"),
         pytest.param(
             post(CHECKS, of(kind={"group": "", "version": "v1", "kind": "Pod"})),

@@ -21,8 +21,8 @@ from controller_runtime.apiserver.webhooks.caller import Caller, Nowhere
 from controller_runtime.core.host import Host
 
 
-class Operation(enum.Enum):
-    """What a write does to an object."""
+class Operation(enum.StrEnum):
+    """What a write does to an object; a text, which is hashed at once, because each write is looked up by it."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -33,6 +33,11 @@ EVERY_OPERATION = tuple(Operation)
 """The operations of a step that sees deletions, too."""
 
 _OPTIONS_OF = {Operation.CREATE: "CreateOptions", Operation.UPDATE: "UpdateOptions", Operation.DELETE: "DeleteOptions"}
+
+
+def options_shown(operation: Operation, options: WriteOptions | DeleteOptions) -> dict[str, Any]:
+    """Return the options of a request as policies and webhooks see them."""
+    return {"kind": _OPTIONS_OF[operation], "apiVersion": "meta.k8s.io/v1", **options.shown()}
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -118,8 +123,7 @@ class Attributes(NamedTuple):
 
     def options(self) -> dict[str, Any]:
         """Return the options of the request as policies and webhooks see them."""
-        shown = self.asked.options.shown()
-        return {"kind": _OPTIONS_OF[self.operation], "apiVersion": "meta.k8s.io/v1", **shown}
+        return options_shown(self.operation, self.asked.options)
 
     def warn(self, text: str) -> None:
         """Add a warning to the answer, be it a success or a refusal."""

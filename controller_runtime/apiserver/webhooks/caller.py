@@ -7,6 +7,7 @@ TLS, or in this process.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, Self
 from urllib.parse import urlsplit
@@ -56,8 +57,13 @@ class Target(NamedTuple):
     @property
     def path(self) -> str:
         """The path of the URL."""
-        start = self.url.find("/", self.url.find("://") + 3)
-        return self.url[start:] if start >= 0 else "/"
+        return _path_of(self.url)
+
+
+@functools.lru_cache(maxsize=256)
+def _path_of(url: str) -> str:
+    start = url.find("/", url.find("://") + 3)
+    return url[start:] if start >= 0 else "/"
 
 
 class Unreached(Exception):

@@ -6,7 +6,9 @@ Each answer that is none has one text, in the words of a real server's HTTP clie
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -31,6 +33,13 @@ _BY_CODE: Mapping[int, str] = {
     504: "the server was unable to return a response in the time allotted, but may still be processing the request",
 }
 _ENDS_WITHOUT_ANSWER = 500
+_HEADERS: Mapping[str, str] = MappingProxyType(
+    {
+        "content-type": "application/json",
+        "accept": "application/json, */*",
+        "user-agent": "kube-apiserver-admission",
+    }
+)
 _MOST_SHOWN = 2048  # bytes of the body of a failure
 _GO_TYPES: Mapping[type, str] = {str: "string", int: "number", float: "number", bool: "bool", list: "array"}
 
@@ -46,42 +55,51 @@ class Kind(NamedTuple):
     kind: str
 
 
-def exchange(
-    caller: Caller, target: Target, review: Mapping[str, Any], expected: Kind, seconds: float, *, tells_time: bool
-) -> dict[str, Any]:
-    """Send a review and return the one that comes back.
+def exchange(caller: Caller, target: Target, review: bytes, seconds: float, *, tells_time: bool) -> bytes:
+    """Send a review and return the body that comes back, which `review_in` reads.
 
     Args:
         caller: Makes the call.
         target: Where to.
-        review: What is sent.
-        expected: The kind of the answer.
+        review: What is sent, as JSON.
         seconds: The time after which the call is given up.
         tells_time: Whether the webhook is told of that time, in the query.
 
     Raises:
-        CallFailed: There is no answer in time, or it is no such review.
+        CallFailed: There is no answer in time, or it is that of a failure.
     """
-    query = (("timeout", f"{seconds:g}s"),) if tells_time else ()
-    headers = {"content-type": "application/json", "accept": "application/json, */*"}
-    headers["user-agent"] = "kube-apiserver-admission"
-    request = HTTPRequest("POST", target.path, query, headers, msgspec.json.encode(review))
+    query = _query(seconds) if tells_time else ()
+    request = HTTPRequest("POST", target.path, query, _HEADERS, review)
     try:
         answer = caller.call(target, request, seconds)
     except Unreached as error:
         asked = f"{target.url}?timeout={seconds:g}s" if tells_time else f"{target.url}?timeout=30s"
         raise CallFailed(f"Post {quoted(asked)}: {error}") from error
-    return _review_in(answer, expected)
+    return _body_of(answer)
 
 
-def _review_in(answer: HTTPResponse, expected: Kind) -> dict[str, Any]:
+@functools.lru_cache(maxsize=64)
+def _query(seconds: float) -> tuple[tuple[str, str], ...]:
+    return (("timeout", f"{seconds:g}s"),)
+
+
+def _body_of(answer: HTTPResponse) -> bytes:
     if not 200 <= answer.status <= 206:
         raise CallFailed(_text_of_failure(answer))
     if not answer.body:
         media_type = answer.headers.get("content-type", "")
         raise CallFailed(f"0-length response with status code: {answer.status} and content type: {media_type}")
+    return answer.body
+
+
+def review_in(body: bytes, expected: Kind) -> dict[str, Any]:
+    """Return the review that has come back.
+
+    Raises:
+        CallFailed: It is no review of the kind that is expected.
+    """
     try:
-        review = msgspec.json.decode(answer.body)
+        review = msgspec.json.decode(body)
     except (ValueError, RecursionError):
         review = ""  # as a real server sees it, which reads text that is no JSON as a string
     if type(review) is not dict:

@@ -162,15 +162,16 @@ class Admitting:
 
     def _checked(self, steps: Sequence[Step], attributes: Attributes, made: Object) -> AbstractContextManager[None]:
         """See `Check`. Webhooks are called here, with no lock held."""
-        attributes = attributes._replace(obj=made)
+        # Not by `_replace`, which takes several times as long: each write of an object passes here.
+        operation, kind, namespace, asked, _, old, part, sent, rounds = attributes
+        attributes = Attributes(operation, kind, namespace, asked, made, old, part, sent, rounds)
         last = []
         for step in steps:
             if step.counts:
                 last.append(step)
             else:
                 step.validate(attributes)
-        kind, namespace = attributes.kind, attributes.namespace
-        if not last and not self._quotas.concern(kind, namespace, dry_run=attributes.dry_run):
+        if not last and not self._quotas.concern(kind, namespace, dry_run=asked.dry_run):
             return UNCHECKED
         return self._counted(last, attributes)
 

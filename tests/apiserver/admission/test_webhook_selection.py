@@ -81,6 +81,19 @@ def test_a_webhook_sees_the_writes_that_its_rules_and_selectors_name(
     assert bool(served.called.reviews) == is_called
 
 
+def test_each_write_is_judged_by_the_present_labels_of_its_own_namespace(served: Served) -> None:
+    served.configure("Validating", hook("ok", namespaceSelector=SELECTED))
+    served.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "other", **LABELLED}})
+    called = []
+    for place, labels in ((NS, {}), ("/api/v1/namespaces/other", {}), (NS, {"tier": "a"}), (NS, {"tier": None})):
+        if labels:
+            served.ask("PATCH", NS, {"metadata": {"labels": labels}}, headers={"content-type": MERGE})
+        for _ in range(2):
+            assert served.ask("POST", f"{place}/configmaps", {"metadata": {"generateName": "a"}})[0] == 201
+        called.append(len(served.called.reviews))
+    assert called == [0, 2, 4, 4]
+
+
 def test_an_object_that_is_no_longer_selected_is_shown_once_more(served: Served) -> None:
     served.configure("Validating", hook("ok", objectSelector=SELECTED))
     served.create(metadata=LABELLED)

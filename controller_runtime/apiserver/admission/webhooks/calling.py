@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from controller_runtime.apiserver.admission.step import Attributes, Surroundings
+from controller_runtime.apiserver.admission.webhooks.encoded import encoded_request
 from controller_runtime.apiserver.admission.webhooks.hooks import Hook
-from controller_runtime.apiserver.admission.webhooks.shown import request_of
 from controller_runtime.apiserver.audit_annotations import annotate
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.quoting import quoted
@@ -63,10 +63,10 @@ def _asked(around: Surroundings, hook: Hook, attributes: Attributes, seen_as: Ki
     if hook.target is None:
         text = "could not get REST client: unable to load root certificates: unable to parse bytes as PEM block"
         raise CallFailed(text)
-    request = request_of(attributes, seen_as, around.host.uuid())
-    versions = hook.content.get("admissionReviewVersions") or ()
+    uid = around.host.uuid()
+    request = encoded_request(attributes, seen_as, uid)
     try:
-        return ask(around.caller, hook.target, versions, request, hook.seconds, may_patch=may_patch)
+        return ask(around.caller, hook.target, hook.version, uid, request, hook.seconds, may_patch=may_patch)
     except Undecodable:
         raise
     except InvalidAnswer as error:

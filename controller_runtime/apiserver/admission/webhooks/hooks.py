@@ -17,6 +17,7 @@ from controller_runtime.apiserver.cel.program import Program
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored
+from controller_runtime.apiserver.webhooks.admission_review import version_of
 from controller_runtime.apiserver.webhooks.caller import Target
 from controller_runtime.core.host import Host
 
@@ -36,6 +37,9 @@ class Hook:
         objects: Selects objects.
         target: Where it is; None if its certificates cannot be read.
         conditions: The conditions under which it is called.
+        ignores_failures: Whether a write goes on if the webhook cannot be called.
+        seconds: The time that it has.
+        version: The version of reviews in which it is asked; empty if this server knows none of those that it names.
         matched: Whether its rules name writes of a kind, by group, version, resource, operation and subresource, as
             far as they were asked; None if that depends on the names of objects. Kinds of a name have one scope.
     """
@@ -47,21 +51,40 @@ class Hook:
     objects: LabelSelector
     target: Target | None
     conditions: Sequence[Program] = ()
+    ignores_failures: bool = attrs.field(init=False)
+    seconds: int = attrs.field(init=False)
+    version: str = attrs.field(init=False)
     matched: dict[tuple[str, str, str, str, str], bool] | None = attrs.field(init=False, eq=False, repr=False)
+
+    _last_namespace: list[tuple[Mapping[str, str], bool]] = attrs.field(factory=list, init=False, eq=False, repr=False)
 
     @matched.default
     def _matched(self) -> dict[tuple[str, str, str, str, str], bool] | None:
         return None if any(rule.get("resourceNames") for rule in self.content.get("rules") or ()) else {}
 
-    @property
-    def ignores_failures(self) -> bool:
-        """Whether a write goes on if the webhook cannot be called."""
+    def selects_namespace(self, labels: Mapping[str, str]) -> bool:
+        """Return whether the labels of a namespace are selected; most writes follow one in the same namespace.
+
+        The answer is kept for the labels themselves, which nobody changes: those of another state are another mapping.
+        """
+        for known, selected in self._last_namespace:  # one at most
+            if known is labels:
+                return selected
+        selected = self.namespaces.matches(labels)
+        self._last_namespace[:] = [(labels, selected)]
+        return selected
+
+    @ignores_failures.default
+    def _ignores_failures(self) -> bool:
         return self.content.get("failurePolicy") == "Ignore"
 
-    @property
-    def seconds(self) -> int:
-        """The time that it has."""
+    @seconds.default
+    def _seconds(self) -> int:
         return int(self.content.get("timeoutSeconds") or 10)
+
+    @version.default
+    def _version(self) -> str:
+        return version_of(self.content.get("admissionReviewVersions") or ())
 
 
 class Hooks:
@@ -78,7 +101,8 @@ class Hooks:
     def __init__(self, host: Host, storage: Storage, kind: Kind) -> None:
         self._storage = storage
         self._kind = kind
-        # Guards the field below: the version of the last write of a configuration, and the webhooks as of then.
+        # Guards writes of the field below: the version of the last write of a configuration, and the webhooks as of
+        # then. It is replaced as a whole, so that each write of an object reads it without the lock.
         self._lock = host.lock("apiserver/webhooks")
         self._known: tuple[int, Sequence[Hook]] = (-1, ())
 
@@ -89,9 +113,8 @@ class Hooks:
     def present(self) -> Sequence[Hook]:
         """Return the webhooks, by the names of their configurations, and in these in their order."""
         (changed,) = self._storage.last_changes((self._kind.resource,))
-        with self._lock:
-            if self._known[0] >= changed:
-                return self._known[1]
+        if (known := self._known)[0] >= changed:
+            return known[1]
         items = self._storage.read(self._kind.resource).items
         hooks = [hook for item in items for hook in _hooks_in(item)]
         with self._lock:

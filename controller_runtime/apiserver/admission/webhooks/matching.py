@@ -36,7 +36,7 @@ def called_as(storage: Storage, kinds: Kinds, hook: Hook, attributes: Attributes
         return found
     if not attributes.kind.namespaced and attributes.kind is not NAMESPACE:
         return found
-    return found if hook.namespaces.matches(_labels_of_namespace(storage, attributes)) else None
+    return found if hook.selects_namespace(_labels_of_namespace(storage, attributes)) else None
 
 
 def _selects(hook: Hook, attributes: Attributes) -> bool:
@@ -65,7 +65,7 @@ def _is_named(hook: Hook, attributes: Attributes) -> bool:
     rules: Sequence[Rule] = hook.content.get("rules") or ()
     if known is None:
         return any(matches(rule, attributes, kind) for rule in rules)
-    key = kind.group, kind.version, kind.plural, attributes.operation.value, attributes.subresource
+    key = kind.group, kind.version, kind.plural, attributes.operation, attributes.subresource
     found = known.get(key)
     if found is None:
         found = known[key] = any(matches(rule, attributes, kind) for rule in rules)

@@ -25,10 +25,10 @@ def request_of(attributes: Attributes, seen_as: Kind, uid: str) -> dict[str, Any
     kind, part, user = attributes.kind, attributes.subresource, attributes.user
     shown_kind, asked_kind = attributes.sent or seen_as, attributes.sent or kind
     namespace = attributes.name if kind is NAMESPACE else attributes.namespace
-    request: dict[str, Any] = {"uid": uid, "kind": _kind(shown_kind), "resource": _resource(seen_as)}
+    request: dict[str, Any] = {"uid": uid, "kind": kind_shown(shown_kind), "resource": resource_shown(seen_as)}
     if part:
         request["subResource"] = part
-    request |= {"requestKind": _kind(asked_kind), "requestResource": _resource(kind)}
+    request |= {"requestKind": kind_shown(asked_kind), "requestResource": resource_shown(kind)}
     if part:
         request["requestSubResource"] = part
     if attributes.name:
@@ -47,11 +47,13 @@ def request_of(attributes: Attributes, seen_as: Kind, uid: str) -> dict[str, Any
     }
 
 
-def _kind(kind: Kind) -> dict[str, str]:
+def kind_shown(kind: Kind) -> dict[str, str]:
+    """Return a kind as a request names it."""
     return {"group": kind.group, "version": kind.version, "kind": kind.kind}
 
 
-def _resource(kind: Kind) -> dict[str, str]:
+def resource_shown(kind: Kind) -> dict[str, str]:
+    """Return the resource of a kind as a request names it."""
     return {"group": kind.group, "version": kind.version, "resource": kind.plural}
 
 

@@ -18,7 +18,7 @@ import msgspec
 from controller_runtime.apiserver.rules.validation import annotation_causes, label_causes
 from controller_runtime.apiserver.status import StatusError, untyped
 from controller_runtime.apiserver.webhooks.caller import Caller, Target
-from controller_runtime.apiserver.webhooks.exchange import CallFailed, Kind, exchange, of_type
+from controller_runtime.apiserver.webhooks.exchange import CallFailed, Kind, exchange, of_type, review_in
 from controller_runtime.core.host import Host
 
 Object = Mapping[str, Any]
@@ -98,8 +98,8 @@ class WebhookConversion:
         request = {"uid": uid, "desiredAPIVersion": after, "objects": sent}
         review = {"kind": _REVIEW, "apiVersion": expected.api_version, "request": request}
         try:
-            answer = exchange(self._caller, self._target, review, expected, _SECONDS, tells_time=True)
-            made = _objects_in(answer, uid, is_strict=version == "v1")
+            body = exchange(self._caller, self._target, msgspec.json.encode(review), _SECONDS, tells_time=True)
+            made = _objects_in(review_in(body, expected), uid, is_strict=version == "v1")
         except CallFailed as error:
             raise untyped(f"{what} failed: {error}") from error
         if len(made) != len(objects):
