@@ -113,7 +113,7 @@ class Hooks:
     def present(self) -> Sequence[Hook]:
         """Return the webhooks, by the names of their configurations, and in these in their order."""
         (changed,) = self._storage.last_changes((self._kind.resource,))
-        if (known := self._known)[0] >= changed:
+        if (known := self._known)[0] >= changed:  # one pair, replaced as a whole
             return known[1]
         items = self._storage.read(self._kind.resource).items
         hooks = [hook for item in items for hook in _hooks_in(item)]
