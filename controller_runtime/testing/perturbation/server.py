@@ -15,7 +15,7 @@ from controller_runtime.testing.perturbation.world import LEFT_OUT
 
 _READS = ("GET", "HEAD", "OPTIONS")
 # A server that cannot stream lists is a lawful one; its clients ask for pages, which have a version.
-_NO_STREAMS = HTTPResponse(
+NO_STREAMS = HTTPResponse(
     400,
     {"content-type": "application/json"},
     b'{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"BadRequest","code":400,'
@@ -74,7 +74,7 @@ class PerturbedServer:
         if on_ready is not None and query.get("watch") in ("1", "true"):
             return self._watch(request, route.kind.resource, on_ready)
         if not route.name and self.past is not None and self.past[0] == route.kind.resource:
-            request = _as_of(request, self.past[1])
+            request = as_of(request, self.past[1])
         return self._server.handle(request, on_ready)
 
     def _write(self, request: HTTPRequest, route: Route) -> HTTPResponse | Watch:
@@ -94,7 +94,7 @@ class PerturbedServer:
         self.watched.add(resource)
         query = dict(request.query)
         if self.past is not None and self.past[0] == resource and query.get("sendInitialEvents") == "true":
-            return _NO_STREAMS
+            return NO_STREAMS
         answer = self._server.handle(request, on_ready)
         gate = self.gate
         if isinstance(answer, HTTPResponse) or gate is None or gate.is_open or gate.resource != resource:
@@ -102,7 +102,7 @@ class PerturbedServer:
         return HeldWatch(answer, gate, on_ready)
 
 
-def _as_of(request: HTTPRequest, version: int) -> HTTPRequest:
+def as_of(request: HTTPRequest, version: int) -> HTTPRequest:
     """Return a list's request with the version that it is to show; the later pages have it in their token."""
     query = dict(request.query)
     if "continue" in query:

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `python -m controller_runtime.testing.perturb`: an operator in any language through its plans."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+import click
+
+from controller_runtime.core.errors import UsageError
+from controller_runtime.core.host import Host
+from controller_runtime.core.system import SystemHost
+from controller_runtime.testing.perturbation.explaining import happened
+from controller_runtime.testing.perturbation.judging import complaints
+from controller_runtime.testing.perturbation.options import SCRIPTS
+from controller_runtime.testing.perturbation.others.story import Story
+from controller_runtime.testing.perturbation.others.trial import Settings, Trial
+from controller_runtime.testing.perturbation.others.triggers import in_turn
+from controller_runtime.testing.perturbation.plans import PATTERNS, Plan, from_json, plan, to_json
+from controller_runtime.testing.perturbation.record import MANAGER, Run
+from controller_runtime.testing.perturbation.world import Name, varying
+
+_OTHERS = tuple(pattern for pattern in PATTERNS if pattern != "sequence")
+_SHOWN = 8
+
+
+@attrs.define
+class Tally:
+    """What became of the plans."""
+
+    passed: int = 0
+    failed: int = 0
+    void: int = 0
+
+
+def _say(text: str) -> None:
+    click.echo(text)
+    sys.stdout.flush()
+
+
+def learn(host: Host, settings: Settings) -> tuple[Run, frozenset[tuple[Name, str]]]:
+    """Return the record of a calm run, and the values in which a second one differs.
+
+    Raises:
+        UsageError: The operator ends by itself, or does nothing.
+    """
+    began = host.monotonic()
+    calm = Trial(host, settings).make()
+    took = host.monotonic() - began
+    changes = sum(each.writer == MANAGER for each in calm.landed)
+    if calm.broken:
+        raise UsageError(f"{calm.broken[0]}; it printed:\n{_last_lines(settings.folder / 'operator.log')}")
+    if not changes:
+        raise UsageError(
+            "the operator changed nothing in a calm run: does it use the kubeconfig in KUBECONFIG, or in place of "
+            f"{{kubeconfig}} in its arguments? It printed:\n{_last_lines(settings.folder / 'operator.log')}"
+        )
+    again = Trial(host, settings).make()
+    _say(f"calm: {changes} changes by {len(calm.sent)} writes of the operator, {took:.1f} s; a second run was made")
+    return calm, varying(calm.rests[-1], again.rests[-1])
+
+
+def _last_lines(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+    return "\n".join(f"  {line}" for line in lines[-10:]) or "  nothing"
+
+
+def attempt(
+    host: Host, settings: Settings, calm: Run, ignored: frozenset[tuple[Name, str]], chosen: Plan, tally: Tally
+) -> None:
+    """Make the run of one plan, judge it, and tell the outcome."""
+    began = host.monotonic()
+    trial = Trial(host, settings, calm, chosen, ignored)
+    run = trial.make()
+    took = host.monotonic() - began
+    found = complaints(calm, run, ignored)
+    if not trial.fired:
+        tally.void += 1
+        _say(f"{chosen}: could not happen ({took:.1f} s)")
+    elif not found:
+        tally.passed += 1
+        _say(f"{chosen}: passed ({took:.1f} s)")
+    else:
+        tally.failed += 1
+        _say(f"{chosen}: FAILED ({took:.1f} s)")
+        _say(f"  {chosen.pattern} ({chosen.grade}): {happened(chosen, calm)}")
+        for each in found[:_SHOWN]:
+            _say(f"    {each}")
+        _say(f"  remedy: {chosen.remedy}")
+        _say(f"  replay: --replay {_written(chosen)}")
+
+
+def _written(chosen: Plan) -> Path:
+    Path(SCRIPTS).mkdir(exist_ok=True)
+    path = Path(SCRIPTS) / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', str(chosen)).strip('-')}.json"
+    path.write_text(json.dumps({"plan": to_json(chosen)}, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def _read(path: Path) -> Plan:
+    try:
+        return from_json(json.loads(path.read_text(encoding="utf-8"))["plan"])
+    except OSError as error:
+        raise UsageError(f"--replay {path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"--replay {path}: not a file of a plan: {error}") from None
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--story", type=click.Path(path_type=Path), required=True, help="The file that says what the user does.")
+@click.option(
+    "--patterns", default=",".join(_OTHERS), show_default=True, help="The patterns to try, separated by commas."
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0),
+    default=300.0,
+    show_default=True,
+    help="Seconds after which no plan begins.",
+)
+@click.option("--quiet", type=click.FloatRange(min=0.1), default=1.0, show_default=True, help="Seconds of a rest.")
+@click.option(
+    "--patience", type=click.FloatRange(min=1), default=20.0, show_default=True, help="Seconds to wait for a rest."
+)
+@click.option("--workloads", is_flag=True, help="Let Deployments, StatefulSets and Jobs have pods that run.")
+@click.option("--replay", type=click.Path(path_type=Path), help="The file of the only plan to run.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def perturb(
+    story: Path,
+    patterns: str,
+    budget: float,
+    quiet: float,
+    patience: float,
+    workloads: bool,
+    replay: Path | None,
+    command: Sequence[str],
+) -> None:
+    """Run COMMAND, an operator in any language, against an embedded API server, once calm and once for each plan.
+
+    It finds the server by KUBECONFIG, or by {kubeconfig} in its arguments. Exit status 1 says that a plan failed.
+    """
+    chosen = [name for name in map(str.strip, patterns.split(",")) if name]
+    if unknown := [name for name in chosen if name not in _OTHERS]:
+        raise click.UsageError(f"--patterns: {unknown[0]!r} is none of {', '.join(_OTHERS)}")
+    logging.disable(logging.WARNING)
+    try:
+        failed = _run(Story.read(story), command, chosen, budget, quiet, patience, workloads, replay)
+    except UsageError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(2)
+    sys.exit(1 if failed else 0)
+
+
+def _run(
+    story: Story,
+    command: Sequence[str],
+    patterns: Sequence[str],
+    budget: float,
+    quiet: float,
+    patience: float,
+    workloads: bool,
+    replay: Path | None,
+) -> int:
+    from controller_runtime.apiserver.shell.tls import make_certificates
+
+    only = None if replay is None else _read(replay)
+    host, tally = SystemHost(), Tally()
+    with tempfile.TemporaryDirectory(prefix="perturb-") as folder:
+        settings = Settings(
+            command=command,
+            story=story,
+            folder=Path(folder),
+            certificates=make_certificates(host.now()),
+            quiet=quiet,
+            patience=patience,
+            workloads=workloads,
+        )
+        calm, ignored = learn(host, settings)
+        planned = plan(calm, patterns)
+        plans = [only] if only is not None else in_turn(planned.plans)
+        deadline = host.monotonic() + budget
+        for number, each in enumerate(plans):
+            if host.monotonic() > deadline:
+                _say(f"{len(plans) - number} plans are left out by --budget {budget:g}")
+                break
+            attempt(host, settings, calm, ignored, each, tally)
+    _say(f"{tally.failed} plans failed, {tally.passed} passed, {tally.void} could not happen")
+    return tally.failed
+
+
+def main() -> None:
+    """Run the command."""
+    perturb()

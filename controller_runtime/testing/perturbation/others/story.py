@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A story in a file: what is there before the operator starts, and what the user does then, step by step."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import yaml
+
+from controller_runtime.api.objects import ObjectKey
+from controller_runtime.api.resources import Resource
+from controller_runtime.client.client import Client
+from controller_runtime.core.errors import ControllerRuntimeError, NotFound, UsageError
+
+MANAGER = "story"
+"""The field manager of the user."""
+_EXAMPLE = "such as `- apply: {…}`, `- file: cabin.yaml`, `- patch: {…}`, `- delete: {…}` or `- wait: 5`"
+_TRIES, _PAUSE = 10, 0.5  # discovery is read again every two seconds
+_ACTS = ("apply", "file", "patch", "delete", "wait")
+
+
+@attrs.frozen
+class Act:
+    """One act of the user.
+
+    Attributes:
+        verb: `apply`, `patch`, `delete` or `wait`.
+        body: The object; for a patch and a deletion its kind and name, and the patch; for a wait its seconds.
+    """
+
+    verb: str
+    body: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        if self.verb == "wait":
+            return f"wait {self.body['seconds']:g} s"
+        metadata = self.body.get("metadata") or self.body
+        name = "/".join(filter(None, (metadata.get("namespace"), metadata.get("name"))))
+        return f"{self.verb} {self.body.get('kind', '')} {name}".strip()
+
+
+@attrs.frozen
+class Story:
+    """What the user does.
+
+    Attributes:
+        before: The acts before the operator starts, such as the definitions of its kinds.
+        steps: The acts after it, each of which is followed by a rest.
+    """
+
+    before: Sequence[Act]
+    steps: Sequence[Act]
+
+    @classmethod
+    def read(cls, path: Path) -> Story:
+        """Read a file of YAML with `before` and `steps`; `file` names manifests beside it.
+
+        Raises:
+            UsageError: A file cannot be read or is no story; the message says where.
+        """
+        found = _yaml(path)
+        if len(found) != 1 or not isinstance(found[0], dict):
+            raise UsageError(f"{path}: a story has the fields `steps` and `before`")
+        story = found[0]
+        if unknown := set(story) - {"before", "steps"}:
+            raise UsageError(f"{path}: {sorted(unknown)[0]!r} is no field of a story: there are `before` and `steps`")
+        made = cls(_acts(path, story, "before"), _acts(path, story, "steps"))
+        if not made.steps:
+            raise UsageError(f"{path}: a story needs `steps`, {_EXAMPLE}")
+        return made
+
+
+def _yaml(path: Path) -> list[Any]:
+    try:
+        return [each for each in yaml.safe_load_all(path.read_text(encoding="utf-8")) if each is not None]
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: no YAML: {' '.join(str(error).split())}") from None
+
+
+def _acts(path: Path, story: Mapping[str, Any], field: str) -> list[Act]:
+    made: list[Act] = []
+    for number, entry in enumerate(story.get(field) or (), 1):
+        where = f"{path}: {field} {number}"
+        if not isinstance(entry, dict) or len(entry) != 1 or next(iter(entry)) not in _ACTS:
+            raise UsageError(f"{where}: an act has one of {', '.join(_ACTS)}, {_EXAMPLE}")
+        ((verb, value),) = entry.items()
+        if verb == "file":
+            made += [_act(f"{where}: {value}", "apply", each) for each in _yaml(path.parent / str(value))]
+        else:
+            made.append(_act(where, verb, value))
+    return made
+
+
+def _act(where: str, verb: str, value: Any) -> Act:
+    if verb == "wait":
+        if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
+            raise UsageError(f"{where}: `wait` takes seconds, not {value!r}")
+        return Act("wait", {"seconds": float(value)})
+    metadata = value.get("metadata", value) if isinstance(value, dict) else None
+    if not isinstance(metadata, dict) or not value.get("kind") or not metadata.get("name"):
+        raise UsageError(f"{where}: `{verb}` needs `apiVersion`, `kind` and a name")
+    if verb == "patch" and not isinstance(value.get("patch"), dict):
+        raise UsageError(f"{where}: `patch` needs the field `patch`, a merge patch")
+    return Act(verb, value)
+
+
+def act(client: Client, what: Act, wait: Callable[[float], object]) -> None:
+    """Carry out an act, but for the wait.
+
+    Args:
+        client: Acts for the user.
+        what: The act.
+        wait: Waits for so many seconds: a kind that was just defined is served a moment later.
+
+    Raises:
+        UsageError: The server refused it; the message names the act.
+    """
+    if what.verb == "wait":
+        return
+    body: dict[str, Any] = copy.deepcopy(dict(what.body))
+    try:
+        resource = _resource(client, str(body["kind"]), str(body.get("apiVersion") or ""), wait)
+        metadata = body.get("metadata") or body
+        namespace = metadata.get("namespace") or ("default" if resource.namespaced else "")
+        key = ObjectKey(str(metadata["name"]), namespace if resource.namespaced else "")
+        if what.verb == "apply":
+            body["metadata"] = {**metadata, **({"namespace": namespace} if resource.namespaced else {})}
+            client.apply(resource, body, field_manager=MANAGER, force=True)
+        elif what.verb == "patch":
+            client.patch(resource, key, body["patch"])
+        else:
+            client.delete(resource, key)
+    except ControllerRuntimeError as error:
+        raise UsageError(f"the story's act `{what}` failed: {error}") from error
+
+
+def _resource(client: Client, kind: str, api_version: str, wait: Callable[[float], object]) -> Resource[Any]:
+    for _ in range(_TRIES):
+        try:
+            return client.resource(kind, api_version)
+        except NotFound:
+            wait(_PAUSE)
+    return client.resource(kind, api_version)

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of a story with an operator, in real time: it records, perturbs, and waits until the world is at rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.shell.kubeconfig import kubeconfig
+from controller_runtime.apiserver.shell.thread import LoopbackServer
+from controller_runtime.apiserver.shell.tls import Certificates
+from controller_runtime.apiserver.storage.history import History
+from controller_runtime.apiserver.storage.stored import Change
+from controller_runtime.client.client import Client
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.core.host import Host
+from controller_runtime.core.stop import Stop
+from controller_runtime.testing.beside import Beside
+from controller_runtime.testing.perturbation.gates import Gate
+from controller_runtime.testing.perturbation.others.operator_process import OperatorProcess
+from controller_runtime.testing.perturbation.others.server import UNREAD, WRITER, OperatorsServer, writing
+from controller_runtime.testing.perturbation.others.story import Act, Story, act
+from controller_runtime.testing.perturbation.others.triggers import (
+    AtChange,
+    AtRest,
+    AtWrite,
+    Trigger,
+    matches,
+    trigger_of,
+)
+from controller_runtime.testing.perturbation.plans import Plan
+from controller_runtime.testing.perturbation.record import STORY, Landed, Run, Told
+from controller_runtime.testing.perturbation.states import States
+from controller_runtime.testing.perturbation.telling import landed_of
+from controller_runtime.testing.perturbation.world import Name, differences
+
+_HISTORY = History(changes=1_000_000, age=1e9)
+_NEVER = 1 << 62
+"""A version that no change has: a gate with it holds nothing yet."""
+_TOKEN = "of-the-operator"  # the server serves this machine alone, and asks for none
+LATE = 2.0
+"""Seconds for which an operator that starts again is shown an old state."""
+
+
+@attrs.frozen(kw_only=True)
+class Settings:
+    """How runs are made.
+
+    Attributes:
+        command: The operator's command.
+        story: What the user does.
+        folder: A folder for the kubeconfig and the log of the present run.
+        certificates: The certificates of the server.
+        quiet: Seconds without a change after which the world is at rest.
+        patience: Seconds for which a rest is waited for.
+        workloads: Whether Deployments, StatefulSets and Jobs have pods that run.
+    """
+
+    command: Sequence[str]
+    story: Story
+    folder: Path
+    certificates: Certificates
+    quiet: float = 1.0
+    patience: float = 20.0
+    workloads: bool = False
+
+
+class Trial:
+    """One run.
+
+    Args:
+        host: The real machine's.
+        settings: How it is made.
+        calm: The record of the calm run; None if this is one.
+        plan: The perturbation; None for a calm run.
+        ignored: The values that differ between calm runs.
+
+    Attributes:
+        run: The record.
+        fired: Whether the perturbation has happened.
+
+    Threads: one, for `make`.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        settings: Settings,
+        calm: Run | None = None,
+        plan: Plan | None = None,
+        ignored: frozenset[tuple[Name, str]] = frozenset(),
+    ) -> None:
+        self._host, self._settings, self._calm, self._ignored = host, settings, calm, ignored
+        self._trigger: Trigger | None = None if plan is None or calm is None else trigger_of(plan, calm)
+        self._pause = Stop(host, "pause of a perturbed run")
+        # Guards what changes are noted in: threads of the server note them, that of the trial reads them.
+        self._lock = host.lock("perturbed run")
+        self._seen: Counter[str] = Counter()
+        self._steps = 0
+        self._changed_at = host.monotonic()
+        self.fired = False
+
+    def make(self) -> Run:
+        """Make the run, and return its record.
+
+        Raises:
+            UsageError: The command cannot be run, or the server refuses an act of the story.
+        """
+        settings = self._settings
+        server = APIServer(self._host, history=_HISTORY, cluster_objects=settings.workloads)
+        beside = Beside(self._host, server, True, settings.workloads)
+        config = settings.folder / "kubeconfig"
+        self._operator = OperatorProcess(self._host, settings.command, config, settings.folder / "operator.log")
+        trigger = self._trigger if isinstance(self._trigger, AtWrite) else None
+        self._server = server
+        self._between = OperatorsServer(self._host, server, self._calm, trigger, self._operator.kill)
+        self.run = self._between.run
+        self._user = Client(self._host, InProcessTransport(self._host, server))
+        with LoopbackServer(self._host, self._between, certificates=settings.certificates) as serving:
+            text = kubeconfig(serving.url, settings.certificates.authority, _TOKEN)
+            config.write_text(text, encoding="utf-8")
+            beside.start()
+            try:
+                self._tell()
+            finally:
+                self._operator.kill()
+                beside.stop()
+        server.close()
+        self.fired = self.fired or self._between.fired
+        return self.run
+
+    def _tell(self) -> None:
+        for each in self._settings.story.before:
+            act(self._user, each, self._pause.wait)
+        self._states = States(self._server)
+        self._server.storage.on_commit = self._landed
+        if isinstance(self._trigger, AtChange):
+            self._between.gate = Gate(self._trigger.resource, _NEVER)
+        self._start()
+        self.run.prelude = 0
+        self._rest()
+        for each in self._settings.story.steps:
+            self._step(each)
+            self._rest()
+        self._end()
+
+    def _start(self) -> None:
+        """Start the operator, and wait until it watches something: an interpreter takes seconds to come up."""
+        before = self._between.watches
+        self._operator.start()
+        deadline = self._host.monotonic() + self._settings.patience
+        while self._between.watches == before and self._operator.is_alive and self._host.monotonic() < deadline:
+            self._pause.wait(0.1)
+
+    def _step(self, what: Act) -> None:
+        if what.verb == "wait":
+            self.run.story.append(Told(None, what.body["seconds"]))
+            self._pause.wait(what.body["seconds"])
+            return
+        self._steps += 1
+        with writing(STORY, self._steps):
+            act(self._user, what, self._pause.wait)
+
+    def _landed(self, resource: str, change: Change) -> None:
+        """Note a change, on the thread that made it and before anybody can see it."""
+        with self._lock:
+            self._states.note(resource, change)
+            if resource.partition(".")[0] in UNREAD:
+                return
+            found = landed_of(resource, change, self._states.first, WRITER.get(), self._steps, len(self.run.rests))
+            self.run.landed.append(found)
+            self._seen[resource] += 1
+            self._seen[str(found.name)] += 1
+            self._changed_at = self._host.monotonic()
+            self._close_gate(found)
+
+    def _close_gate(self, found: Landed) -> None:
+        gate = self._between.gate
+        if gate is None or gate.version != _NEVER or not isinstance(self._trigger, AtChange):
+            return
+        if matches(self._trigger, found, self._seen):
+            gate.version = self._states.first + found.version
+
+    def _rest(self) -> None:
+        """Wait until nothing changes, perturb if it is time for that, and record the state."""
+        number = len(self.run.rests)
+        self._wait_for_quiet()
+        if not self._operator.is_alive:  # it was ended at a write, or by itself
+            self._start()
+            self._wait_for_quiet()
+        if isinstance(self._trigger, AtRest) and self._trigger.rest == number:
+            self._come_to(number)  # a short quiet may lie between two writes that belong together
+            self._start_again(self._trigger)
+        elif self._between.gate is not None and self._between.gate.holds:
+            self._open_gate()
+        self._come_to(number)
+        self.run.rests.append(self._states.present())
+        self.run.reached.append(self._server.storage.version - self._states.first)
+
+    def _start_again(self, trigger: AtRest) -> None:
+        self.fired = True
+        self._operator.kill()
+        if trigger.resource:
+            of_it = [each for each in self.run.landed if each.name.resource == trigger.resource][: trigger.changes]
+            version = self._states.first + (of_it[-1].version if of_it else 0)
+            self._between.past = (trigger.resource, version)
+            self._between.gate = Gate(trigger.resource, version + 1)
+        self._start()
+        self._wait_for_quiet()
+        if trigger.resource:
+            self._pause.wait(LATE)
+            self._between.past = None
+            self._open_gate()
+
+    def _open_gate(self) -> None:
+        assert self._between.gate is not None, "only with a gate"
+        self.fired = True
+        expires = isinstance(self._trigger, AtChange) and self._trigger.is_missed
+        self._between.gate.open(expires=expires)
+        self._wait_for_quiet()
+
+    def _come_to(self, number: int) -> None:
+        """Wait for the state of the calm run, as long as that takes at most."""
+        if self._calm is None or number >= len(self._calm.rests):
+            return
+        deadline = self._host.monotonic() + self._settings.patience
+        while differences(self._calm.rests[number], self._states.present(), self._ignored):
+            if self._host.monotonic() > deadline:
+                return
+            self._pause.wait(0.2)
+
+    def _wait_for_quiet(self) -> None:
+        with self._lock:
+            self._changed_at = self._host.monotonic()
+        deadline = self._host.monotonic() + self._settings.patience
+        while (now := self._host.monotonic()) < deadline:
+            with self._lock:
+                left = self._changed_at + self._settings.quiet - now
+            if left <= 0:
+                return
+            self._pause.wait(left)
+
+    def _end(self) -> None:
+        self._rest()
+        self.run.broken = [] if self._operator.is_alive else ["the operator has ended by itself"]

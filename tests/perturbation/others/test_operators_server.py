@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server that a perturbed operator sees: its writes are noted, one of them ends it, and old lists are lawful."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.objects import ObjectKey
+from controller_runtime.api.resources import PODS
+from controller_runtime.apiserver.server import APIServer
+from controller_runtime.client.client import Client
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.testing.objects import a_pod
+from controller_runtime.testing.perturbation.others.server import WRITER, OperatorsServer, writing
+from controller_runtime.testing.perturbation.others.triggers import AtWrite
+from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY, Run
+from controller_runtime.testing.simulation import Simulation
+
+
+class Seen:
+    """An operator's server, a client for the operator and one for the user."""
+
+    def __init__(self, sim: Simulation, trigger: AtWrite | None = None) -> None:
+        self.host = sim.host("here")
+        self.server = APIServer(self.host)
+        self.crashes = 0
+        self.between = OperatorsServer(self.host, self.server, Run() if trigger else None, trigger, self.crash)
+        self.operator = Client(self.host, InProcessTransport(self.host, self.between))
+        self.user = Client(self.host, InProcessTransport(self.host, self.server))
+
+    def crash(self) -> None:
+        self.crashes += 1
+
+    def list(self, query: tuple[tuple[str, str], ...]) -> bytes:
+        answer = self.between.handle(HTTPRequest("GET", "/api/v1/pods", query, {}, b""))
+        assert isinstance(answer, HTTPResponse)
+        return answer.body
+
+
+@pytest.fixture
+def seen(sim: Simulation) -> Iterator[Seen]:
+    made = Seen(sim)
+    yield made
+    made.server.close()
+
+
+def test_changes_are_told_by_their_writer(seen: Seen) -> None:
+    writers: list[tuple[str, int]] = []
+    seen.server.storage.on_commit = lambda collection, change: writers.append(WRITER.get())
+
+    seen.operator.create(PODS, a_pod("a"))
+    with writing(STORY, 3):
+        seen.user.create(PODS, a_pod("b"))
+    seen.user.create(PODS, a_pod("c"))
+
+    assert writers == [(MANAGER, 1), (STORY, 3), (OTHER, 0)]
+
+
+@pytest.mark.parametrize("landed", [True, False])
+def test_the_operator_ends_at_one_write_which_the_server_carries_out_or_not(sim: Simulation, landed: bool) -> None:
+    seen = Seen(sim, AtWrite("POST pods default/", 2, landed))
+    seen.operator.create(PODS, a_pod("a"))
+    if landed:
+        seen.operator.create(PODS, a_pod("b"))
+    else:
+        with pytest.raises(Exception, match="503"):
+            seen.operator.create(PODS, a_pod("b"))
+
+    assert seen.crashes == 1
+    assert seen.between.fired
+    assert ("b" in {each["metadata"]["name"] for each in seen.user.list(PODS, view=dict)}) is landed
+    seen.operator.create(PODS, a_pod("c"))
+    assert seen.crashes == 1, "only once"
+    seen.server.close()
+
+
+def test_an_old_state_is_shown_only_to_a_list_of_any_version(seen: Seen) -> None:
+    made = seen.user.create(PODS, a_pod("a"))
+    seen.user.create(PODS, a_pod("b"))
+    seen.between.past = ("pods", int(made.resource_version))
+
+    assert b'"b"' not in seen.list((("resourceVersion", "0"),))
+    assert b'"b"' in seen.list(())
+    assert seen.between.run.any_version == {"pods"}
+    assert seen.user.get(PODS, ObjectKey("b", "default"))
