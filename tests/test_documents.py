@@ -21,6 +21,7 @@ from controller_runtime import __main__ as programs
 from controller_runtime.apiserver import __main__ as apiserver
 from controller_runtime.program import cli_run
 from controller_runtime.testing import simulate
+from controller_runtime.testing.perturbation.others.command import perturb
 from controllers.command import cli
 
 ROOT = Path(__file__).parents[1]
@@ -164,6 +165,9 @@ def test_commands_in_the_documents_are_those_there_are(document: Path) -> None:
                 known = options_of(apiserver.command, rest)
             case ["-m", "controller_runtime.testing.simulate", *rest]:
                 known = options_of(simulate.main, rest)
+            case ["-m", "controller_runtime.testing.perturb", *rest]:
+                known = options_of(perturb, rest)
+                rest = rest[: rest.index("--")] if "--" in rest else rest  # what follows is the operator's
             case ["-m", "benchmarks", *rest]:
                 known = set(re.findall(r'"(--[a-z]+)"', (ROOT / "benchmarks" / "__main__.py").read_text()))
                 suites = re.findall(
