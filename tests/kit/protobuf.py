@@ -91,8 +91,8 @@ def without_zeros(value: Any) -> Any:
     """Return a value without the fields whose zero says no more than their absence on the wire."""
     if isinstance(value, dict):
         inner = {name: without_zeros(part) for name, part in value.items()}
-        # A divisor is a struct in Go, so its zero is written.
-        zeros = [name for name, part in inner.items() if (name, part) == ("divisor", "0")]
+        # These quantities are structs in Go and not pointers, so their zero is written.
+        zeros = [name for name, part in inner.items() if name in ("divisor", "value") and part == "0"]
         empty = ({}, [], None, "", 0, False)
         return {name: part for name, part in inner.items() if name not in zeros and part not in empty}
     return [without_zeros(part) for part in value] if isinstance(value, list) else value
