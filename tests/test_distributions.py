@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import importlib.metadata
 import os
@@ -10,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -49,9 +51,44 @@ def test_both_distributions_have_one_version_licence_and_python() -> None:
     version = SETUP["metadata"]["version"]
 
     assert CONTROLLERS["metadata"]["version"] == version
-    assert lines_of(CONTROLLERS["options"]["install_requires"]) == [f"{LIBRARY}[server,cli,agent]=={version}"]
+    library, *others = lines_of(CONTROLLERS["options"]["install_requires"])
+    assert library == f"{LIBRARY}[server,cli,agent]=={version}"
+    # The library's environments install the controllers without dependencies, so the extra for tests has them.
+    assert set(others) <= set(lines_of(SETUP["options.extras_require"]["tests"]))
     assert CONTROLLERS["options"]["python_requires"] == SETUP["options"]["python_requires"]
     assert (ROOT / "controllers" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+MODULES = {"PyYAML": "yaml", "google-re2": "re2", "opentelemetry-api": "opentelemetry"}
+"""The module of a requirement whose name differs."""
+
+
+def modules_of(requirements: Iterable[str]) -> set[str]:
+    names = {re.split("[<>=\\[]", requirement)[0] for requirement in requirements}
+    return {MODULES.get(name, name.replace("-", "_")) for name in names}
+
+
+def imported_by(package: str) -> set[str]:
+    """The modules of others that the sources of a package import anywhere."""
+    found: set[str] = set()
+    for path in (ROOT / package).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                found.add(node.module or "")
+    return {name.partition(".")[0] for name in found} - sys.stdlib_module_names - {"controller_runtime", "controllers"}
+
+
+@pytest.mark.skipif(not (ROOT / "controller_runtime").exists(), reason="needs the sources")
+def test_each_package_that_is_imported_is_required_by_the_distribution_that_imports_it() -> None:
+    extras = SETUP["options.extras_require"]
+    library = modules_of(lines_of(SETUP["options"]["install_requires"]))
+    offered = library | {name for extra in extras for name in modules_of(lines_of(extras[extra]))} | {"_pytest"}
+    given = library | {name for extra in ("server", "cli", "agent") for name in modules_of(lines_of(extras[extra]))}
+
+    assert imported_by("controller_runtime") <= offered
+    assert imported_by("controllers") <= given | modules_of(lines_of(CONTROLLERS["options"]["install_requires"]))
 
 
 def test_the_extras_that_errors_name_are_those_of_the_package() -> None:

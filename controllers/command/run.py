@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
 from controller_runtime.api.resources import PODS
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.log import get_logger
+from controller_runtime.manager.lifecycle import Runnable
 from controller_runtime.manager.manager import Manager
 from controller_runtime.program.cluster import is_in_pod
 from controller_runtime.program.plan import ProgramOptions, ProgramPlan, plan_program
@@ -26,8 +27,6 @@ from controllers.hollow.pods import HollowPods
 from controllers.node_lifecycle.config import LifecycleConfig
 from controllers.node_lifecycle.node_lifecycle import NAME as NODE_LIFECYCLE
 from controllers.shared.cache_trims import trim_caches
-from controllers.workloads.kubelet import LivingPods
-from controllers.workloads.workloads import NODES_BY_DEFAULT, add_workload_controllers
 
 log = get_logger(__name__)
 
@@ -166,15 +165,21 @@ def compose(manager: Manager, options: RunOptions, todo: Plan, stack: contextlib
     configs = {NODE_LIFECYCLE: todo.lifecycle}
     for controller in catalog.build(manager, todo.names, workers=options.workers, configs=configs):
         manager.add(controller)
-    hollow_nodes = options.hollow_nodes or (NODES_BY_DEFAULT if options.workloads else 0)
-    if hollow_nodes:
+    count = options.hollow_nodes
+    kubelet: Callable[[Manager, Callable[[str], bool]], Runnable] = HollowPods
+    if options.workloads:
+        # Imported here, because a program without workloads needs none of it.
+        from controllers.workloads.kubelet import LivingPods
+        from controllers.workloads.workloads import NODES_BY_DEFAULT, add_workload_controllers
+
+        add_workload_controllers(manager)
+        count, kubelet = count or NODES_BY_DEFAULT, LivingPods
+    if count:
         add_hollow_nodes(
             manager,
-            hollow_nodes,
+            count,
             stack,
             pods=options.pods,
             toleration_seconds=options.toleration_seconds,
-            kubelet=LivingPods if options.workloads else HollowPods,
+            kubelet=kubelet,
         )
-    if options.workloads:
-        add_workload_controllers(manager)
