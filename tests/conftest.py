@@ -11,6 +11,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from kit.source_package import import_from_source
 
 from controller_runtime.testing.simulation import Simulation
 
@@ -36,9 +37,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let SIGINT end the programs that tests start, also if a shell runs the tests in the background and ignores it."""
+    """Let SIGINT end the programs that tests start, though a background shell ignores it; make `benchmarks` importable."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    import_from_source("benchmarks")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("benchmarks")
-
 from benchmarks.__main__ import DOCUMENTS, read
 from benchmarks.harness import Row
 from benchmarks.peers.framed_server import BUFFER, sends
