@@ -13,17 +13,18 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.figures import About, Measured
 from benchmarks.harness import Row
 from benchmarks.plot import plot
 from benchmarks.provenance import about
 from benchmarks.real_suite import Real
 from benchmarks.suites import SUITES, Sizes
-from benchmarks.tables import About, Measured, rewritten
+from benchmarks.tables import rewritten
 from controller_runtime.core.system import SystemHost
 
 ALL = "all"
 """The name of all benchmarks, also with `--kubeconfig`."""
-DOCUMENTS = tuple(Path(__file__).parent.parent / name for name in ("README.md", "benchmarks/README.md"))
+DOCUMENTS = tuple(Path(__file__).parent.parent / name for name in ("README.md", "benchmarks/README.md", "docs/ring.md"))
 
 
 @attrs.frozen
@@ -81,7 +82,7 @@ def table(run: Run) -> Table:
 @click.option(
     "--from", "source", type=click.Path(exists=True, path_type=Path), help="Show a file that --json wrote; run nothing."
 )
-@click.option("--documents", is_flag=True, help="Write the tables of README.md and benchmarks/README.md anew.")
+@click.option("--documents", is_flag=True, help="Write the tables of the documents anew.")
 def main(
     names: tuple[str, ...],
     nodes: int,

@@ -11,7 +11,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks.tables import About
+from benchmarks.figures import About
 from controller_runtime.api.http import HTTPRequest
 from controller_runtime.client.client import Client
 from controller_runtime.core.system import SystemHost

@@ -34,6 +34,9 @@ JOINED = 25.0
 """Seconds until a new member owns its share, with a reserve: a lease of 15 s, two turns of 2 s, a start."""
 CREATED = ((600, 10.0), (3_000, 50.0))
 """Objects of the published experiment as it is repeated here, and how many are created a second: as there, and more."""
+RINGS = (1, 2, 4)
+"""Replicas of the rings whose reconciles are counted."""
+HAND_OVERS = "hand-overs between living replicas"
 _OURS = "controller-runtime"
 
 
@@ -44,7 +47,7 @@ def rings(host: Host) -> list[Row]:
         client = Manager.from_kubeconfig(server.kubeconfig).client
         fill(host, client, OBJECTS, SIZE)
         alone = 0.0
-        for members in (1, 2, 4):
+        for members in RINGS:
             figures = _work(host, client, server.kubeconfig, members)
             alone = alone or figures["per_cpu_s"]
             times = figures["per_cpu_s"] * members / alone
@@ -125,7 +128,7 @@ def _hand_overs(host: Host, kubeconfig: Path) -> Row:
     fewest = 128 + 85 + 64 + 64 + 85
     verdict = "kept" if figures["gap_p99_s"] <= 2 else "MISSED"
     note = f"fewest possible moves {fewest}; gap_p99_s: budget <= 2, {verdict}"
-    return Row("hand-overs between living replicas", _OURS, figures, note)
+    return Row(HAND_OVERS, _OURS, figures, note)
 
 
 def gaps_of(changes: Sequence[tuple[float, str, int]]) -> dict[str, float]:

@@ -18,6 +18,7 @@ OBJECTS = 100_000
 SIZE = 1_500
 """Bytes of a node."""
 MEMBERS = (1, 2, 4)
+SERVERS = ("the server sends shards", "the server sends all")
 FIXED = 40
 """MiB that a replica may take beside its part of the memory of a single one."""
 
@@ -39,7 +40,7 @@ def shards(host: Host, objects: int = OBJECTS) -> list[Row]:
 def _measured(kubeconfig: str, objects: int, members: int, asked: str) -> Row:
     """Run the replicas together; the figures are those of the one that has most."""
     work = f"a ring of {members} with {objects} nodes of {SIZE} bytes"
-    who = "the server sends shards" if asked == "shards" else "the server sends all"
+    who = SERVERS[asked != "shards"]
     command = [sys.executable, "-m", "benchmarks.peers.ring_share", kubeconfig, str(members), asked]
     with ExitStack() as stack:
         replicas = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(members)]

@@ -90,6 +90,10 @@ def ttl(host: Host, sizes: Sizes) -> list[Row]:
         return _rows(f"TTL annotation of {sizes.nodes} nodes of 7 KB", {"controller-runtime": measure})
 
 
+QUEUES = (0, 100_000, 1_000_000)
+"""How many keys wait in the queue whose cycle is measured."""
+
+
 def queue(host: Host, sizes: Sizes) -> list[Row]:
     """Measure cycles of the work queue, empty and with many keys waiting."""
 
@@ -98,7 +102,7 @@ def queue(host: Host, sizes: Sizes) -> list[Row]:
         measure = partial(run_peer, "benchmarks.peers.queue_cycle", *arguments)
         return budgeted(work, "controller-runtime", measure, {"cpu_us": "<= 4"})
 
-    return [row(depth) for depth in (0, 100_000, 1_000_000)]
+    return [row(depth) for depth in QUEUES]
 
 
 def manager(host: Host, sizes: Sizes) -> list[Row]:

@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let SIGINT end the programs that tests start, though a background shell ignores it; make `benchmarks` importable."""
+    """Let SIGINT end programs that tests start, though a background shell ignores it; make `benchmarks` importable."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     import_from_source("benchmarks")
