@@ -98,8 +98,9 @@ class ReconcileTally:
     """Counts the reconciles of one controller, and remembers the last ones. Threads: any."""
 
     def __init__(self, host: Host, name: str) -> None:
-        # Guards everything below.
-        self._lock = host.lock(f"{name} counters")
+        # Guards everything below. A condition, though nothing waits for it, because its lock suits workers that
+        # come often and at once.
+        self._lock = host.condition(f"{name} counters")
         self._outcomes = dict.fromkeys(Outcome, 0)
         self._durations = Histogram(_BOUNDS)
         self._timeouts = 0
