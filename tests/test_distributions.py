@@ -194,7 +194,7 @@ def test_a_test_on_the_embedded_cluster_needs_no_extra(tmp_path: Path) -> None:
 def test_the_embedded_server_without_its_extra_says_in_one_line_what_to_install(tmp_path: Path) -> None:
     done = run_without_extras("controller_runtime.apiserver", cwd=tmp_path)
 
-    line = "error: the embedded server needs cryptography: pip install 'controller-runtime[server]'"
+    line = "error: the embedded server needs aiohttp: pip install 'controller-runtime[server]'"
     assert (done.returncode, done.stderr.splitlines()) == (2, [line])
 
 

@@ -7,10 +7,9 @@ import logging
 import sys
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from datetime import datetime
 from pathlib import Path
 from socket import gethostname
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import click
@@ -20,6 +19,7 @@ from controller_runtime.apiserver.admission.chain import NAMES, OFF_BY_DEFAULT
 from controller_runtime.apiserver.audit import AuditedHandler
 from controller_runtime.apiserver.gates import parse_gates
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.shell.identity import Identity, identity_from_child
 from controller_runtime.apiserver.shell.quick_import import without_authorities
 from controller_runtime.apiserver.upkeep.identity_lease import IdentityLease
 from controller_runtime.core.errors import UsageError
@@ -27,9 +27,6 @@ from controller_runtime.core.extras import needed_by
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import configure
 from controller_runtime.core.system import SystemHost
-
-if TYPE_CHECKING:  # with the extra `server`
-    from controller_runtime.apiserver.shell.identity import Identity
 
 
 def _names(context: click.Context, option: click.Parameter, text: str) -> tuple[str, ...]:
@@ -128,12 +125,6 @@ class ServerSettings:
     webhook_service: Sequence[str] = ()
     cluster_objects: bool = False
 
-    def identity(self, now: datetime) -> Identity:
-        """Return the identity that is kept in `data_dir`, or a new one."""
-        from controller_runtime.apiserver.shell import identity as identities
-
-        return identities.new_identity(now) if self.data_dir is None else identities.kept_identity(self.data_dir, now)
-
     def server(self, host: Host, identity: Identity) -> APIServer:
         """Return the server.
 
@@ -182,9 +173,11 @@ def serve(
     configure(level=logging.WARNING)
     host, chosen = SystemHost(), ServerSettings(**settings)
     with needed_by("the embedded server"), without_authorities():
+        identity_of = identity_from_child(chosen.data_dir, host.now())
         from controller_runtime.apiserver.shell import process
+
+        identity = identity_of()
     options = process.ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
-    identity = chosen.identity(host.now())
     server = chosen.server(host, identity)
     with ExitStack() as stack:
         stack.callback(server.close)

@@ -34,7 +34,6 @@ from controller_runtime.apiserver.status import (
     too_large,
 )
 from controller_runtime.apiserver.storage.history import History
-from controller_runtime.apiserver.storage.journal import SQLiteJournal
 from controller_runtime.apiserver.storage.storage import Ended, Journal, Storage
 from controller_runtime.apiserver.verbs import Verbs
 from controller_runtime.apiserver.webhooks.caller import Caller, Nowhere
@@ -111,6 +110,8 @@ class APIServer:
         self.release = NEWEST if emulated is None else Release.parse(emulated)
         gates = FeatureGates.of(feature_gates, self.release)
         if data_dir is not None:
+            from controller_runtime.apiserver.storage.journal import SQLiteJournal  # a server in memory has no SQLite
+
             journal = SQLiteJournal(data_dir, accept_loss=accept_loss)
         self.storage = Storage(host, history, journal)
         self._caller = WithServices(caller or Nowhere(), self.storage)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import base64
 import hashlib
 
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -40,7 +40,10 @@ class SigningKey:
     """
 
     def __init__(self, pem: str) -> None:
-        key = load_pem_private_key(pem.encode(), None)
+        try:
+            key = load_pem_private_key(pem.encode(), None)
+        except UnsupportedAlgorithm as error:
+            raise ValueError(str(error)) from error
         if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
             raise ValueError("the key that signs tokens is not of the curve P-256")
         self._private, self._public = key, key.public_key()

@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
-import yaml
 
 from controller_runtime.apiserver.bounds import values_in
 from controller_runtime.apiserver.reads.forms import Form
 from controller_runtime.apiserver.storage.stored import Stored
 
 _MOST_IN_BLOCKS = 40_000  # values; a larger document is sent as JSON, see `to_yaml`
-_BOOLEANS_ELSEWHERE = ("y", "Y", "n", "N")  # booleans in YAML 1.1, which PyYAML leaves unquoted
 
 
 class YAMLForm:
@@ -42,25 +39,6 @@ def to_yaml(document: bytes) -> bytes:
     """
     if values_in(document, _MOST_IN_BLOCKS) > _MOST_IN_BLOCKS:
         return document
-    content = msgspec.json.decode(document)
-    text: str = yaml.dump(content, Dumper=_Dumper, width=float("inf"), allow_unicode=True, default_flow_style=False)
-    return text.encode()
+    from controller_runtime.apiserver.reads.yaml_writer import yaml_of  # most clients read JSON alone
 
-
-class _Dumper(yaml.SafeDumper):
-    """A dumper that writes no anchors, and double quotes instead of single ones, as a real server does."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-    def choose_scalar_style(self) -> str:
-        style: str = super().choose_scalar_style()
-        return '"' if style == "'" else style
-
-
-def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else '"' if text in _BOOLEANS_ELSEWHERE else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _text)
+    return yaml_of(msgspec.json.decode(document)).encode()

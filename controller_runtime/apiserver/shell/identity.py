@@ -6,22 +6,23 @@ A server that was killed and started again can therefore be reached by its clien
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
+import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import attrs
 import msgspec
-from cryptography.exceptions import UnsupportedAlgorithm
 
 from controller_runtime.api.decoding import decoder_of
-from controller_runtime.apiserver.authentication.signing import SigningKey, new_signing_key
 from controller_runtime.apiserver.shell.kubeconfig import write_private
 from controller_runtime.apiserver.shell.tls import Certificates, make_certificates
 from controller_runtime.apiserver.storage.private import check_is_usable, make_private_directory, remedy_for
 from controller_runtime.core.errors import UsageError
+from controller_runtime.core.system import thread_names
 
 # Certificates that expire sooner than this are replaced at the start, because a server may run for weeks.
 _LEAST_VALIDITY = timedelta(days=90)
@@ -47,8 +48,44 @@ class Identity:
 _decode: Callable[[bytes], Identity] = decoder_of(Identity)
 
 
+def identity_of(directory: Path | None, now: datetime) -> Identity:
+    """Return the identity kept in a directory, or a new one if that is None; raise what `kept_identity` does."""
+    return new_identity(now) if directory is None else kept_identity(directory, now)
+
+
+def identity_from_child(directory: Path | None, now: datetime) -> Callable[[], Identity]:
+    """Return a function that returns the same as `identity_of`, made meanwhile by a child process.
+
+    The child imports the package cryptography, which this process then need not: that is 8 MiB, and 0.1 s which the
+    caller can use for other imports. If the child fails, or there can be none, this process does the work when the
+    function is called, and raises what there is to raise.
+
+    Threads: the main one, before there are others.
+    """
+    if sys.platform == "win32" or len(thread_names()) > 1:
+        return lambda: identity_of(directory, now)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writer, msgspec.json.encode(identity_of(directory, now)))  # shorter than a pipe's 64 KiB
+        finally:
+            os._exit(0)  # this process does the same work if the child wrote nothing, and tells of the error
+    os.close(writer)
+
+    def received() -> Identity:
+        with open(reader, "rb") as file:
+            content = file.read()
+        os.waitpid(child, 0)
+        return _decode(content) if content else identity_of(directory, now)
+
+    return received
+
+
 def new_identity(now: datetime) -> Identity:
     """Return an identity with new certificates, a new token and a new key."""
+    from controller_runtime.apiserver.authentication.signing import new_signing_key
+
     return Identity(make_certificates(now), secrets.token_urlsafe(32), new_signing_key())
 
 
@@ -82,6 +119,8 @@ def kept_identity(directory: Path, now: datetime) -> Identity:
 
 def _completed(found: Identity, now: datetime) -> Identity:
     """Return an identity with what is missing or outdated made new: a signing key, or certificates and token."""
+    from controller_runtime.apiserver.authentication.signing import new_signing_key
+
     if found.certificates.valid_until() > now + _LEAST_VALIDITY:
         return attrs.evolve(found, signing_key=new_signing_key())
     # The key stays, because pods and other clients may hold tokens that it has signed.
@@ -93,13 +132,15 @@ class _Damaged(Exception):
 
 
 def _read(path: Path) -> Identity:
+    from controller_runtime.apiserver.authentication.signing import SigningKey
+
     content = path.read_bytes()
     try:
         found = _decode(content)
         found.certificates.check()
         if found.signing_key:
             SigningKey(found.signing_key)
-    except (ValueError, TypeError, RecursionError, UnsupportedAlgorithm) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise _Damaged(str(error)) from error
     if not _TOKEN.fullmatch(found.token):
         raise _Damaged("its token is no bearer token")

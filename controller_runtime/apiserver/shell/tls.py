@@ -3,22 +3,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 import ssl
 import tempfile
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import attrs
-from cryptography import x509
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
-# Certificates are valid from a little before they are made, because the clocks of containers and hosts differ.
-_BACKDATED = timedelta(hours=1)
-_VALID = timedelta(days=365)
 
 
 @attrs.frozen
@@ -43,7 +32,9 @@ class Certificates:
         Raises:
             ValueError: They are not certificates.
         """
-        return x509.load_pem_x509_certificate(self.server).not_valid_after_utc
+        from controller_runtime.apiserver.shell.issuing import valid_until
+
+        return valid_until(self.server)
 
     def check(self) -> None:
         """Check that a server can present them and that clients that trust the authority accept them.
@@ -51,11 +42,9 @@ class Certificates:
         Raises:
             ValueError: They are not certificates, or do not belong together.
         """
-        server = x509.load_pem_x509_certificate(self.server)
-        try:
-            server.verify_directly_issued_by(x509.load_pem_x509_certificate(self.authority))
-        except InvalidSignature as error:
-            raise ValueError("the server's certificate is not of this authority") from error
+        from controller_runtime.apiserver.shell.issuing import check_issuer
+
+        check_issuer(self.server, self.authority)
         try:
             self.server_context()
         except ssl.SSLError as error:
@@ -75,59 +64,6 @@ class Certificates:
 
 def make_certificates(now: datetime) -> Certificates:
     """Make an authority and a certificate from it for 127.0.0.1, ::1 and localhost, valid for a year from `now`."""
-    authority_key = ec.generate_private_key(ec.SECP256R1())
-    authority_name = _name("controller-runtime loopback authority")
-    authority = (
-        _builder(authority_name, authority_name, authority_key.public_key(), now)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(authority=True), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key()), critical=False)
-        .sign(authority_key, SHA256())
-    )
-    key = ec.generate_private_key(ec.SECP256R1())
-    server = (
-        _builder(_name("controller-runtime API server"), authority_name, key.public_key(), now)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(authority=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName(_loopback_names()), critical=False)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False)
-        .sign(authority_key, SHA256())
-    )
-    return Certificates(
-        authority=authority.public_bytes(Encoding.PEM),
-        server=server.public_bytes(Encoding.PEM),
-        key=key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
-    )
+    from controller_runtime.apiserver.shell.issuing import issue
 
-
-def _name(common_name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
-
-
-def _loopback_names() -> list[x509.GeneralName]:
-    addresses = [x509.IPAddress(ipaddress.ip_address(text)) for text in ("127.0.0.1", "::1")]
-    return [*addresses, x509.DNSName("localhost")]
-
-
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime
-) -> x509.CertificateBuilder:
-    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key)
-    builder = builder.serial_number(x509.random_serial_number())
-    return builder.not_valid_before(now - _BACKDATED).not_valid_after(now + _VALID)
-
-
-def _usage(*, authority: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=not authority,
-        key_cert_sign=authority,
-        crl_sign=authority,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
+    return Certificates(*issue(now))

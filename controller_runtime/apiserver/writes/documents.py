@@ -8,7 +8,6 @@ from collections import Counter
 from typing import Any
 
 import msgspec
-import yaml
 
 from controller_runtime.apiserver.bounds import (
     LIGHT,
@@ -21,7 +20,6 @@ from controller_runtime.apiserver.bounds import (
 from controller_runtime.apiserver.go_texts import no_json
 from controller_runtime.apiserver.rules.shape import Place, path_of
 from controller_runtime.apiserver.status import too_many_values
-from controller_runtime.apiserver.writes import yaml_reader
 from controller_runtime.core.errors import UNREADABLE
 
 # Bytes of a malformed document that its refusal quotes.
@@ -78,6 +76,10 @@ def from_yaml(body: bytes) -> tuple[dict[str, Any], list[str]]:
             JSON does not have.
         StatusError: 413, it holds too many values.
     """
+    import yaml  # here, because most servers are sent JSON alone
+
+    from controller_runtime.apiserver.writes import yaml_reader
+
     try:
         document = yaml_reader.from_yaml(body)
     except yaml_reader.TooManyValues:

@@ -6,12 +6,15 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+import sys
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from controller_runtime.apiserver.shell.identity import kept_identity, new_identity
+from controller_runtime.apiserver.shell.identity import identity_from_child, kept_identity, new_identity
 from controller_runtime.core.errors import UsageError
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
@@ -85,3 +88,45 @@ def test_an_identity_of_before_gets_a_key_and_stays_otherwise(tmp_path: Path) ->
     assert second.signing_key not in ("", first.signing_key)
     assert kept_identity(tmp_path, NOW) == second
     assert second.signing_key not in repr(second)
+
+
+IN_A_CHILD = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from controller_runtime.apiserver.shell.identity import identity_from_child, kept_identity
+from controller_runtime.core.errors import UsageError
+
+data, now = Path(sys.argv[1]), datetime.now(UTC)
+identity = identity_from_child(data, now)()
+identity.certificates.server_context()
+assert "cryptography" not in sys.modules
+(data / "identity.json").write_text("damaged")
+try:
+    identity_from_child(data, now)()
+except UsageError as error:
+    print(identity.token, error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_a_child_process_makes_the_identity_and_this_one_tells_of_errors(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error", "-c", IN_A_CHILD, str(tmp_path / "data")]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    token, _, error = done.stdout.partition(" ")
+    assert len(token) > 40
+    assert "identity.json is damaged" in error
+    assert done.stderr == ""
+
+
+def test_a_process_with_several_threads_makes_it_by_itself() -> None:
+    going_on = threading.Event()
+    thread = threading.Thread(target=going_on.wait)
+    thread.start()
+    try:
+        assert identity_from_child(None, NOW)().token
+    finally:
+        going_on.set()
+        thread.join()
