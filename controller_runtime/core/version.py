@@ -14,21 +14,31 @@ def installed_version(folders: Sequence[str]) -> str:
     """Return the version of the first installed distribution in these directories or archives; else "unreleased".
 
     The name of the directory that an installer makes has it. `importlib.metadata` reads the same names, and imports
-    parsers of e-mail, CSV and archives, a tenth of what an idle manager imports; so it is asked last.
+    parsers of e-mail, CSV and archives, a tenth of what an idle manager imports; so it is asked only if there is an
+    archive, or the older form of directory that has the version in a file.
     """
+    others = []
     for folder in folders:
         try:
             names = os.listdir(folder or ".")
-        except OSError:  # an archive, or a directory that is not there
+        except NotADirectoryError:
+            others.append(folder)
+            continue
+        except OSError:
             continue
         for name in names:
             if name.startswith(_PREFIX) and name.endswith(_SUFFIX):
                 return name[len(_PREFIX) : -len(_SUFFIX)]
+        others += [folder for name in names if name.startswith("controller_runtime") and name.endswith(".egg-info")]
+    return _version_in(others) if others else "unreleased"  # as in a clone
+
+
+def _version_in(folders: Sequence[str]) -> str:
     from importlib import metadata
 
     try:
         return next(iter(metadata.distributions(name="controller-runtime", path=[*folders]))).version
-    except StopIteration:  # run from a clone
+    except StopIteration:
         return "unreleased"
 
 
