@@ -23,6 +23,13 @@ _HAS_GIL = bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 _PAUSE = 20e-6
 """Seconds between two looks at a lock that is taken; the operating system makes about 70 µs of them."""
 _LOOKS = 50
+_TAKEN = threading.Lock()  # taken forever, to wait for with a timeout
+_TAKEN.acquire()
+
+
+def _pause() -> None:
+    """Give the interpreter to other threads for a moment."""
+    _TAKEN.acquire(timeout=_PAUSE)
 
 
 class _Condition(threading.Condition):
@@ -47,7 +54,7 @@ class _Condition(threading.Condition):
 
     def _contend(self) -> bool:
         for _ in range(_LOOKS if _HAS_GIL else 0):
-            time.sleep(_PAUSE)  # gives the interpreter to the thread that holds the lock
+            _pause()  # the thread that holds the lock waits for the interpreter
             if self._try(False):
                 return True
         return self._try()
