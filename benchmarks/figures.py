@@ -68,7 +68,7 @@ class Measured:
         row = self._row(work, who)
         if row is None or not row.figures:
             return MISSING
-        if "objects" in row.figures and row.note:
+        if {"objects", "cpu_s"} <= row.figures.keys() and row.note:  # a peer that did not come to the end
             return f"{row.figures['objects']:,.0f} of them with {row.figures['cpu_s']:.0f} s"
         return " / ".join(shown(row.figures[figure]) if figure in row.figures else MISSING for figure in figures)
 

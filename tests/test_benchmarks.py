@@ -60,6 +60,14 @@ def test_a_table_shows_what_was_measured_and_a_dash_for_the_rest() -> None:
             id="works that are absent are named",
         ),
         pytest.param(
+            "rings",
+            Row(
+                "600 objects created for three replicas", OURS, {"objects": 600.0, "per_s": 9.5}, "published: 10 per_s"
+            ),
+            "| 600 objects, 10 a second, for three replicas: done in a second | 9.5 |  |",
+            id="a note that is not about an early end hides no figures",
+        ),
+        pytest.param(
             "lease",
             Row("lease renewal over TLS", "lightkube", {"cpu_us": 1.0}),
             "lease renewal over TLS by kr8s (patch).",
