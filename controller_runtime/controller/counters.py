@@ -121,7 +121,7 @@ class ReconcileTally:
         Args:
             outcome: How the reconcile ended.
             took: Seconds that it took.
-            ended: What it was.
+            ended: The reconcile that has ended.
             is_late: Whether `took` is at least the controller's timeout.
         """
         with self._lock:

@@ -223,7 +223,7 @@ def test_every_method_that_asyncio_leaves_to_real_loops_is_refused(sim: Simulati
 
 
 def waiting(host: SimulatedHost, story: list[str]) -> Callable[[], Coroutine[Any, Any, None]]:
-    """Return a coroutine that waits in a child task for ever, and notes what ends it."""
+    """Return a coroutine that waits in a child task forever, and notes what ends it."""
 
     async def wait(name: str) -> None:
         try:

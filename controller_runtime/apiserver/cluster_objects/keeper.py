@@ -2,8 +2,8 @@
 """Keeps the objects of a cluster in place: it makes them in each new namespace, and again when they are deleted.
 
 On a cluster the server does it for its own service, and two controllers for the accounts and the authority. Here it
-is done on the thread of the write that made it necessary, before the write is answered: whatever reads the answer
-finds the objects.
+is done on the thread of the write that made it necessary, before the write is answered: a client that has the
+answer finds the objects.
 """
 
 from __future__ import annotations

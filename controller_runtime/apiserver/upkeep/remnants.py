@@ -33,7 +33,7 @@ def with_remnants(namespace: Object, left: Mapping[Kind, Sequence[Stored]], now:
 
     Args:
         namespace: The namespace, with its present conditions.
-        left: What is left in it after all has been deleted.
+        left: The objects that are left in it after all have been deleted, by kind.
         now: The time of a condition that changes.
     """
     troubles = _troubles(left)
