@@ -3,8 +3,8 @@
 
 A story declares one state of an object, or a few. A user of the same program will declare others: first one, then a
 neighbour of it, then the first again. The world at rest must be what it would be if the last state had been the
-only one, whatever was declared before. A program that leaves something of an earlier state behind is not level-triggered:
-it adds and never removes, it writes once and never looks again, or it keeps what it should look up.
+only one, whatever was declared before. A program that leaves something of an earlier state behind is not
+level-triggered: it adds and never removes, it writes once and never looks again, or it keeps what it should look up.
 
 **Oracle.** After each declared state the world at rest is compared with that of a calm run on a fresh cluster that
 declares this state alone; after a deletion, with one that declares nothing. Uids, versions and times are left out, and
