@@ -50,15 +50,10 @@ _RESERVED = frozenset(
 def policy(obj: Object) -> Iterator[Cause]:
     """Return the faults of a policy."""
     spec = part(obj, "spec")
-    yield from given_one_of(spec.get("failurePolicy"), ("Fail", "Ignore"), "spec.failurePolicy")
-    if (kind := spec.get("paramKind")) is not None:
-        yield from param_kind(kind)
-    if spec.get("matchConstraints") is None:
-        yield required("spec.matchConstraints")
-    else:
-        yield from matches(spec["matchConstraints"], "spec.matchConstraints", needs_rules=True)
-    environment = admission_environment(has_params=kind is not None)
-    told = admission_environment(has_params=kind is not None, has_authorizer=False)
+    yield from selection(spec)
+    has_params = spec.get("paramKind") is not None
+    environment = admission_environment(has_params=has_params)
+    told = admission_environment(has_params=has_params, has_authorizer=False)
     known: dict[str, Type] = {}
     for index, one in enumerate(spec.get("variables") or ()):
         yield from variable(one, f"spec.variables[{index}]", environment, known)
@@ -81,7 +76,18 @@ def policy_change(old: Object, new: Object) -> Iterator[Cause]:
     return iter(()) if part(old, "spec") == part(new, "spec") else policy(new)
 
 
-def param_kind(kind: Object) -> Iterator[Cause]:
+def selection(spec: Object) -> Iterator[Cause]:
+    """Return the faults of the fields that select the writes and the parameters of a policy of either kind."""
+    yield from given_one_of(spec.get("failurePolicy"), ("Fail", "Ignore"), "spec.failurePolicy")
+    if (kind := spec.get("paramKind")) is not None:
+        yield from _param_kind(kind)
+    if spec.get("matchConstraints") is None:
+        yield required("spec.matchConstraints")
+    else:
+        yield from matches(spec["matchConstraints"], "spec.matchConstraints", needs_rules=True)
+
+
+def _param_kind(kind: Object) -> Iterator[Cause]:
     """Return the faults of the kind of a policy's parameters."""
     place, version, name = "spec.paramKind", kind.get("apiVersion", ""), kind.get("kind", "")
     if not version:
