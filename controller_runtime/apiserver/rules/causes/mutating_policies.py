@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from controller_runtime.api.names import subdomain_problems
 from controller_runtime.apiserver.cel import types
 from controller_runtime.apiserver.cel.admission import (
     CONFIGURATION,
@@ -16,9 +15,9 @@ from controller_runtime.apiserver.cel.admission import (
 )
 from controller_runtime.apiserver.cel.declarations import Environment
 from controller_runtime.apiserver.cel.types import Type
-from controller_runtime.apiserver.rules.causes.basic import each, given_one_of
+from controller_runtime.apiserver.rules.causes.basic import given_one_of
 from controller_runtime.apiserver.rules.causes.expressions import expression, match_conditions
-from controller_runtime.apiserver.rules.causes.policies import matches, param_ref, selection, variable
+from controller_runtime.apiserver.rules.causes.policies import bound, selection, variable
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.validation import invalid, not_supported, required
 from controller_runtime.apiserver.status import Cause
@@ -97,12 +96,6 @@ def _mutation(mutation: Object, place: str, environment: Environment) -> Iterato
 def binding(obj: Object) -> Iterator[Cause]:
     """Return the faults of a binding of a policy."""
     spec = part(obj, "spec")
-    if not (name := spec.get("policyName", "")):
-        yield required("spec.policyName")
-    else:
-        yield from each(subdomain_problems, name, "spec.policyName")
-    if (ref := spec.get("paramRef")) is not None:
-        yield from param_ref(ref)
-    if spec.get("matchResources") is not None:
-        yield from matches(spec["matchResources"], "spec.matchResources", needs_rules=False)
-        yield from _operations(spec["matchResources"], "spec.matchResources")
+    yield from bound(spec)
+    if (resources := spec.get("matchResources")) is not None:
+        yield from _operations(resources, "spec.matchResources")

@@ -84,7 +84,7 @@ def selection(spec: Object) -> Iterator[Cause]:
     if spec.get("matchConstraints") is None:
         yield required("spec.matchConstraints")
     else:
-        yield from matches(spec["matchConstraints"], "spec.matchConstraints", needs_rules=True)
+        yield from _matches(spec["matchConstraints"], "spec.matchConstraints", needs_rules=True)
 
 
 def _param_kind(kind: Object) -> Iterator[Cause]:
@@ -100,7 +100,7 @@ def _param_kind(kind: Object) -> Iterator[Cause]:
         yield invalid(f"{place}.kind", name, f"may have mixed case, but should otherwise match: {_NO_LABEL}")
 
 
-def matches(found: Object, place: str, *, needs_rules: bool) -> Iterator[Cause]:
+def _matches(found: Object, place: str, *, needs_rules: bool) -> Iterator[Cause]:
     """Return the faults of what says which writes are matched."""
     yield from given_one_of(found.get("matchPolicy"), ("Equivalent", "Exact"), f"{place}.matchPolicy")
     for field in ("namespaceSelector", "objectSelector"):
@@ -173,19 +173,23 @@ def _annotations(name: str, annotations: Sequence[Object], environment: Environm
 def binding(obj: Object) -> Iterator[Cause]:
     """Return the faults of a binding of a policy."""
     spec = part(obj, "spec")
-    name = spec.get("policyName", "")
-    if not name:
+    yield from bound(spec)
+    yield from _actions(spec.get("validationActions") or ())
+
+
+def bound(spec: Object) -> Iterator[Cause]:
+    """Return the faults of the fields of a binding that name a policy of either kind, its parameters and the writes."""
+    if not (name := spec.get("policyName", "")):
         yield required("spec.policyName")
     else:
         yield from each(subdomain_problems, name, "spec.policyName")
     if (ref := spec.get("paramRef")) is not None:
-        yield from param_ref(ref)
+        yield from _param_ref(ref)
     if spec.get("matchResources") is not None:
-        yield from matches(spec["matchResources"], "spec.matchResources", needs_rules=False)
-    yield from _actions(spec.get("validationActions") or ())
+        yield from _matches(spec["matchResources"], "spec.matchResources", needs_rules=False)
 
 
-def param_ref(ref: Object) -> Iterator[Cause]:
+def _param_ref(ref: Object) -> Iterator[Cause]:
     """Return the faults of a binding's reference to parameters."""
     place = "spec.paramRef"
     if ref.get("name") and ref.get("selector") is not None:
