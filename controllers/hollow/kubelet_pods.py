@@ -91,7 +91,7 @@ class KubeletPods(Reconciler, Generic[P]):
     def _note_address(self, key: ObjectKey) -> None:
         """Take note of the address that a pod has, so that no other gets it; a pod that has ended has none.
 
-        One that was given an address which is not posted yet keeps it.
+        A pod keeps an address that it was given and that is not posted yet.
         """
         pod = self._pods.get(key)
         if pod is None or pod.status.phase in ("Succeeded", "Failed"):
