@@ -19,45 +19,38 @@ if TYPE_CHECKING:
     import asyncio
 
 
-_HAS_GIL = bool(getattr(sys, "_is_gil_enabled", lambda: True)())
-_PAUSE = 20e-6
-"""Seconds between two looks at a lock that is taken; the operating system makes about 70 µs of them."""
-_LOOKS = 50
-_TAKEN = threading.Lock()  # taken forever, to wait for with a timeout
-_TAKEN.acquire()
-
-
-def _pause() -> None:
-    """Give the interpreter to other threads for a moment."""
-    _TAKEN.acquire(timeout=_PAUSE)
+_TRIES = 4
+"""How often a thread looks at a condition's lock before it sleeps until the lock is free."""
 
 
 class _Condition(threading.Condition):
     """A condition with a plain lock, that waits until absolute deadlines.
 
-    A thread that finds the lock taken looks again after a moment. If it queued for it, it would be given the lock by
-    the operating system before it has the interpreter, and every other thread that comes meanwhile would have to queue
-    behind it: several busy workers then wake each other for each use of the lock, at five times the CPU. Without the
-    GIL there is no such gap, and threads queue.
+    A thread that sleeps until a lock is free gets it without the interpreter. Until its turn there has come, the
+    threads that run find the lock taken, go to sleep as well, and from then on each pass of the lock wakes a thread:
+    ten times the cost of the pass. So a thread that finds the lock taken first lets the others run, and looks again
+    when the interpreter is its own: mostly the lock is free then.
     """
 
     def __init__(self) -> None:
-        self._plain = threading.Lock()
-        self._try = self._plain.acquire
-        super().__init__(self._plain)
+        lock = threading.Lock()
+        super().__init__(lock)
+        self._take = lock.acquire
 
     def __enter__(self) -> bool:
-        return self._try(False) or self._contend()
+        if not self._take(False):
+            self._take_later()
+        return True
 
-    def _acquire_restore(self, state: object) -> None:  # `wait` takes the lock again by this
+    def _acquire_restore(self, state: object) -> None:
         self.__enter__()
 
-    def _contend(self) -> bool:
-        for _ in range(_LOOKS if _HAS_GIL else 0):
-            _pause()  # the thread that holds the lock waits for the interpreter
-            if self._try(False):
-                return True
-        return self._try()
+    def _take_later(self) -> None:
+        for _ in range(_TRIES):
+            time.sleep(0)  # gives up the interpreter
+            if self._take(False):
+                return
+        self._take()
 
     def wait_until(self, deadline: float | None) -> None:
         if deadline is None:
