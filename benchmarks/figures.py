@@ -48,7 +48,7 @@ class Measured:
     Attributes:
         about: How they were obtained.
         is_any: Whether there are any.
-        absent: What tables have asked for, and the run has not: works, or peers at a work.
+        absent: Works, or peers at a work, that tables have asked for and the run does not have.
     """
 
     def __init__(self, about: About, rows: Sequence[Row]) -> None:
