@@ -66,32 +66,37 @@ def watch_thread(fail: Fail) -> None:
         sys.setprofile(_profile_for(fail))
 
 
-@functools.cache
-def _monitors_calls() -> bool:
-    """Let the interpreter report the calls of code under test for the rest of the process; return whether it does."""
-    if sys.version_info < (3, 12):
+if sys.version_info >= (3, 12):
+
+    @functools.cache
+    def _monitors_calls() -> bool:
+        """Let the interpreter report the calls of code under test from now on, and return whether it does."""
+        monitoring, events = sys.monitoring, sys.monitoring.events
+        tool = next((tool for tool in _TOOLS if monitoring.get_tool(tool) is None), None)
+        if tool is None:
+            return False
+        monitoring.use_tool_id(tool, "controller_runtime.testing")
+
+        def started(code: CodeType, offset: int) -> object:
+            if _is_under_test(code):
+                monitoring.set_local_events(tool, code, events.CALL)
+            return monitoring.DISABLE  # the code is not looked at again
+
+        def calls(code: CodeType, offset: int, called: object, first: object) -> None:
+            if type(called) is BuiltinFunctionType and called in _SEEN:
+                fail = getattr(_watched, "fail", None)
+                if fail is not None:
+                    _tell(sys._getframe(1), called, fail)
+
+        monitoring.register_callback(tool, events.PY_START, started)
+        monitoring.register_callback(tool, events.CALL, calls)
+        monitoring.set_events(tool, events.PY_START)
+        return True
+
+else:
+
+    def _monitors_calls() -> bool:
         return False
-    monitoring, events = sys.monitoring, sys.monitoring.events
-    tool = next((tool for tool in _TOOLS if monitoring.get_tool(tool) is None), None)
-    if tool is None:
-        return False
-    monitoring.use_tool_id(tool, "controller_runtime.testing")
-
-    def started(code: CodeType, offset: int) -> object:
-        if _is_under_test(code):
-            monitoring.set_local_events(tool, code, events.CALL)
-        return monitoring.DISABLE  # the code is not looked at again
-
-    def calls(code: CodeType, offset: int, called: object, first: object) -> None:
-        if type(called) is BuiltinFunctionType and called in _SEEN:
-            fail = getattr(_watched, "fail", None)
-            if fail is not None:
-                _tell(sys._getframe(1), called, fail)
-
-    monitoring.register_callback(tool, events.PY_START, started)
-    monitoring.register_callback(tool, events.CALL, calls)
-    monitoring.set_events(tool, events.PY_START)
-    return True
 
 
 def _profile_for(fail: Fail) -> Callable[[FrameType, str, Any], None]:
@@ -102,7 +107,6 @@ def _profile_for(fail: Fail) -> Callable[[FrameType, str, Any], None]:
     return profile
 
 
-@functools.cache
 def _is_under_test(code: CodeType) -> bool:
     return not code.co_filename.startswith((*_folders_of_others(), "<frozen "))
 
