@@ -207,7 +207,7 @@ def test_names_in_backticks_exist() -> None:
     ("source", "text", "found"),
     [
         pytest.param("a.py", "# not `Manager.walk`\n", ["a.py:1: `Manager.walk`"], id="a comment"),
-        pytest.param("a.py", 'def f():\n    """Like\n    `walk_on`."""\n', ["a.py:3: `walk_on`"], id="a docstring"),
+        pytest.param("a.py", 'def f():\n    """Like\n    `Manager.walk`."""\n', ["a.py:3: `Manager.walk`"], id="a docstring"),
         pytest.param("a.py", "TEXT = 'as `Manager.walk`'\n", [], id="a string of the code"),
         pytest.param("a.py", "TICK = '`'  # not `Manager.walk`\n", ["a.py:1: `Manager.walk`"], id="behind a tick"),
         pytest.param("a.md", "one `Manager.run`, one `Manager.walk`\n", ["a.md:1: `Manager.walk`"], id="a document"),
