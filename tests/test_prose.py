@@ -36,7 +36,7 @@ DOCUMENTS = sorted(
 )
 BACKTICKED = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 BETWEEN_BACKTICKS = re.compile(r"`(?=([^`\n]+)`)")
-"""Whatever stands between two backticks of a line, so also what `BACKTICKED` finds in a part of the line."""
+"""Finds all texts between two backticks of a line, and so those that `BACKTICKED` finds in a part of the line."""
 WRITTEN = re.compile(r"^<!-- file: (\S+) -->$")
 """A file that the reader of a tutorial writes."""
 DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?:\(\))?")
