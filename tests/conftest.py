@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -51,6 +52,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         marker = item.get_closest_marker("embedded")
         if marker is not None:
             item.add_marker(pytest.mark.skip(reason=f"not on a server of --kubeconfig: {marker.args[0]}"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the collector of cycles from the modules and tests, which stay to the end: it would walk them ever again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

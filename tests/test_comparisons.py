@@ -6,13 +6,12 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
 import pytest
+from kit.inline_pytest import run_inline
 
 import controller_runtime
 import controller_runtime.testing
@@ -163,15 +162,11 @@ def test_the_rule_sees_names_and_arguments_that_do_not_exist(code: str) -> None:
 @pytest.mark.parametrize("guide", GUIDES)
 def test_the_example_of_a_guide_runs_with_its_test(tmp_path: Path, guide: str) -> None:
     (tmp_path / "test_guide.py").write_text("\n\n".join(BLOCK.findall(text_of(guide))), encoding="utf-8")
-    plugin = "controller_runtime.testing.pytest_plugin"
-    command = [sys.executable, "-m", "pytest", "-p", plugin, "-p", "no:cacheprovider", "-q", "-c", "/dev/null"]
 
-    outcome = subprocess.run(
-        [*command, "--rootdir", str(tmp_path), str(tmp_path)], capture_output=True, text=True, check=False
-    )
+    outcome = run_inline(tmp_path)
 
-    assert outcome.returncode == 0, outcome.stdout
-    assert "1 passed" in outcome.stdout
+    assert not outcome.failures, "\n".join(outcome.failures)
+    assert outcome.passed == 1
 
 
 def test_the_example_for_kopf_is_python() -> None:

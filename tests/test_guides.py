@@ -15,6 +15,7 @@ from typing import Any
 import click
 import prometheus_client
 import pytest
+from kit.inline_pytest import run_inline
 from prometheus_client.metrics_core import Metric
 
 import controller_runtime.testing
@@ -96,25 +97,16 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
 def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> None:
     (tmp_path / "test_guide.py").write_text(code_of(guide), encoding="utf-8")
     rights = tmp_path / "rights.yaml"
-    plugin = "controller_runtime.testing.pytest_plugin"
-    command = [sys.executable, "-m", "pytest", "-p", plugin, "-p", "no:cacheprovider", "--strict-markers", "-q"]
-    command += ["-c", "/dev/null"]
-    is_recorded = (
-        ".run(" in guide or "manager.add(" in guide
-    )  # a guide without a running controller has no rights to record
+    # A guide without a running controller has no rights to record.
+    is_recorded = ".run(" in guide or "manager.add(" in guide
     record = ["--rbac-record", str(rights)] if is_recorded else []
 
-    outcome = subprocess.run(
-        [*command, "--rootdir", str(tmp_path), *record, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    outcome = run_inline(tmp_path, "--strict-markers", *record)
 
-    assert outcome.returncode == 0, outcome.stdout
-    assert re.search(r"\b\d+ passed\b", outcome.stdout)
-    assert not is_recorded or granted_by(read(rights)), "the guides record their rights as the guide to testing says"
+    assert not outcome.failures, "\n".join(outcome.failures)
+    assert outcome.passed == outcome.collected
     assert guide.count("def test_") == tests
+    assert not is_recorded or granted_by(read(rights)), "the guides record their rights as the guide to testing says"
 
 
 def test_the_code_of_the_leader_election_guide_makes_a_manager_that_elects(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
+from kit.inline_pytest import Outcome, run_inline
 from kit.kubectl import Kubectl
 from kit.programs import clean_environment, client_of
 from kit.tutorial import blocks_of, commands_of, contents_of, merged, write
@@ -31,11 +32,11 @@ WEB = ObjectKey("web", "default")
 CHECKSUM = "example.com/config-checksum"
 
 
-def run_pytest(folder: Path) -> str:
-    plugin = ["-p", "controller_runtime.testing.pytest_plugin", "-p", "no:cacheprovider", "-W", "error"]
-    command = [sys.executable, "-m", "pytest", *plugin, "-q", "--color=no", "-c", "/dev/null", "--rootdir", str(folder)]
-    done = subprocess.run(command, cwd=folder, env=clean_environment(), capture_output=True, text=True, check=False)
-    return done.stdout + done.stderr
+def told(outcome: Outcome) -> list[str]:
+    """Return the lines of pytest's short summary that a tutorial shows."""
+    failed = [f"FAILED {failure.splitlines()[0]}" for failure in outcome.failures]
+    counts = f"{len(failed)} failed, {outcome.passed} passed" if failed else f"{outcome.passed} passed"
+    return [*failed, counts]
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +56,8 @@ def test_each_step_shows_what_the_tutorial_says(tmp_path: Path) -> None:
             continue
         for command, shown in commands_of(block):
             assert command == "pytest -q"
-            output = run_pytest(tmp_path)
-            assert [line for line in shown if line not in output] == [], output
+            outcome = run_inline(tmp_path)
+            assert shown == told(outcome), "\n".join(outcome.failures)
             runs += 1
     assert runs == 7
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -215,10 +216,18 @@ def modules_below(folder: Path, modules: Mapping[str, ModuleType | None] | None 
         file = getattr(module, "__file__", None)
         if not isinstance(file, str) or name == "__main__" or name.partition(".")[0] in _ALWAYS_KEPT:
             continue
+        if not _is_below(folder, file):
+            continue
         path = Path(file).resolve()
         if path.is_relative_to(folder) and not _INSTALLED & {*path.relative_to(folder).parts}:
             found[name] = path
     return found
+
+
+@functools.cache
+def _is_below(folder: Path, file: str) -> bool:
+    """Return whether a file was in a folder when it was asked for first: nearly all of a thousand modules never are."""
+    return Path(file).resolve().is_relative_to(folder)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,9 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import attrs
 import pytest
@@ -45,6 +47,14 @@ class Outcome:
             self.failures.append(f"{report.nodeid}\n{report.longreprtext}")
 
 
+class Printed(NamedTuple):
+    """The exit status of a run of pytest, and what it printed on standard output and on standard error."""
+
+    status: int
+    text: str
+    errors: str
+
+
 def run_inline(folder: Path, *options: str) -> Outcome:
     """Run the tests of a folder, whose modules are imported as for the first time, and forgotten afterwards.
 
@@ -52,19 +62,37 @@ def run_inline(folder: Path, *options: str) -> Outcome:
         folder: The folder; the working directory meanwhile. Its own configuration counts.
         *options: Further arguments of pytest.
     """
-    outcome, path, modules = Outcome(), [*sys.path], {*sys.modules}
-    names = {each.stem for each in folder.glob("*.py")}
-    hidden = {name: sys.modules.pop(name) for name in names & modules}
+    outcome = Outcome()
+    with _modules_of(folder):
+        pytest.main([*_arguments(folder), "-q", "-W", "error", *options, str(folder)], plugins=[outcome])
+    return outcome
+
+
+def run_printed(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> Printed:
+    """Run the tests of a folder as `run_inline` does, and return what pytest prints; output is not captured inside."""
+    capsys.readouterr()
+    with _modules_of(folder):
+        status = pytest.main([*_arguments(folder), "-s", "-p", "no:faulthandler", *options])
+    return Printed(status, *capsys.readouterr())
+
+
+def _arguments(folder: Path) -> list[str]:
+    """Return the options that keep this project's own configuration and pytest's cache out of a run."""
+    own = [] if any(folder.glob("*.toml")) else ["-c", os.devnull]
+    return ["-p", PLUGIN, "-p", "no:cacheprovider", "--rootdir", str(folder), *own]
+
+
+@contextlib.contextmanager
+def _modules_of(folder: Path) -> Iterator[None]:
+    """Work in a folder without the modules of its names that are imported, and without bytecode on the disk."""
+    path, names = [*sys.path], {each.stem for each in folder.glob("*.py")}
+    hidden = {name: sys.modules.pop(name) for name in names & {*sys.modules}}
     written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    arguments = ["-p", PLUGIN, "-p", "no:cacheprovider", "-q", "-W", "error", "--rootdir", str(folder), *options]
-    if not any(folder.glob("*.toml")):
-        arguments += ["-c", os.devnull]
     try:
         with contextlib.chdir(folder):
-            pytest.main([*arguments, str(folder)], plugins=[outcome])
+            yield
     finally:
         sys.path[:], sys.dont_write_bytecode = path, written
         for name in names:
             sys.modules.pop(name, None)
         sys.modules.update(hidden)
-    return outcome

@@ -81,11 +81,11 @@ def test_a_head_that_is_too_long_is_refused(address: tuple[str, int]) -> None:
 
 
 def test_whoever_says_nothing_is_not_waited_for(address: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "HEAD_PATIENCE", 0.05)
+    with monkeypatch.context() as hurried:
+        hurried.setattr(serving, "HEAD_PATIENCE", 0.05)
+        silent = socket.create_connection(address)
+        assert said(silent) == ""
 
-    silent = socket.create_connection(address)
-
-    assert said(silent) == ""
     assert "200 OK" in exchange(address, "GET /echo HTTP/1.1\r\n\r\n")
 
 

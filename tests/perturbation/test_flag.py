@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree import ElementTree
 
 import pytest
+from kit.inline_pytest import Printed, run_printed
 
-PLUGIN = "controller_runtime.testing.pytest_plugin"
 OPERATOR = """
 import unittest
 import attrs, pytest
@@ -101,30 +99,17 @@ def test_without_a_cluster():
 """
 
 
-class Outcome(NamedTuple):
-    """The output of a run of pytest, and its status."""
-
-    status: int
-    text: str
-    errors: str
-
-
-Run = Callable[..., Outcome]
+Run = Callable[..., Printed]
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs pytest in this process, which spares the imports, on a file of tests with the operator above."""
-    own = [f"--rootdir={tmp_path}", "-c", "/dev/null", "--import-mode=importlib", "-s", "-p", PLUGIN]
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.chdir(tmp_path)  # the files that options name are those of the run
 
-    def run(text: str, *options: str) -> Outcome:
+    def run(text: str, *options: str) -> Printed:
         (tmp_path / "test_it.py").write_text(OPERATOR + text, encoding="utf-8")
-        sys.modules.pop("test_it", None)
-        capsys.readouterr()
-        status = pytest.main([*own, "-p", "no:cacheprovider", "-p", "no:faulthandler", *options])
-        return Outcome(status, *capsys.readouterr())
+        return run_printed(tmp_path, capsys, "--import-mode=importlib", *options)
 
     return run
 

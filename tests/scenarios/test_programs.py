@@ -17,9 +17,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kit.commands import run_command
 from kit.processes import read_until, running
 from kit.programs import clean_environment, client_of, module_command, write_program
 
+import controller_runtime.__main__
 from controller_runtime import LEASES, NODES, Client, ObjectKey, SystemHost, labels_of
 from controller_runtime.testing import APIServerProcess
 
@@ -85,6 +87,22 @@ def test_flags_may_come_from_the_environment_and_the_command_line_comes_first(tm
     assert lines[-1]["message"] == "stopped"
 
 
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of a program that is run in this process, and the working directory; its modules are forgotten."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith(("CONTROLLER_", "KUBE"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    before = {*sys.modules}
+
+    yield tmp_path
+
+    for name in {"greeter", "words", "adds", "unguarded"} - before:
+        sys.modules.pop(name, None)
+
+
 @pytest.mark.parametrize(
     ("options", "environment", "status", "says"),
     [
@@ -100,29 +118,47 @@ def test_flags_may_come_from_the_environment_and_the_command_line_comes_first(tm
         pytest.param(
             ["greeter", "--dry-run", "--leader-elect"], {}, 2, "--dry-run and --leader-elect exclude", id="no lease"
         ),
-        pytest.param(["adds:returns"], {}, 2, "returns returned a Controller, not None", id="adds nothing"),
-        pytest.param(["adds:waits"], {}, 2, "waits is a coroutine function", id="coroutine"),
-        pytest.param(["adds:needs"], {}, 1, "adds:needs", id="another signature"),
+        pytest.param(
+            ["adds:returns", "--kubeconfig={server}"],
+            {},
+            2,
+            "returns returned a Controller, not None",
+            id="adds nothing",
+        ),
+        pytest.param(["adds:waits", "--kubeconfig={server}"], {}, 2, "waits is a coroutine function", id="coroutine"),
+        pytest.param(["adds:needs", "--kubeconfig={server}"], {}, 1, "adds:needs", id="another signature"),
         pytest.param(["unguarded"], {}, 2, "calls run when it is imported", id="no main guard"),
     ],
 )
 def test_wrong_use_is_one_line_and_a_status(
-    tmp_path: Path, options: list[str], environment: dict[str, str], status: int, says: str
+    folder: Path,
+    kubeconfig: Path,
+    options: list[str],
+    environment: dict[str, str],
+    status: int,
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    write_program(tmp_path)
-    (tmp_path / "unguarded.py").write_text("from controller_runtime import run\nrun(lambda manager: None)\n")
-    (tmp_path / "adds.py").write_text(
+    write_program(folder)
+    (folder / "unguarded.py").write_text("from controller_runtime import run\nrun(lambda manager: None)\n")
+    (folder / "adds.py").write_text(
         "from controller_runtime import Controller, Reconciler\n"
         "class Idle(Reconciler):\n    def reconcile(self, request): ...\n"
         "def returns(manager): return Controller('c', Idle())\n"
         "async def waits(manager): pass\n"
         "def needs(manager, more): pass\n"
     )
+    monkeypatch.setattr(
+        sys, "argv", ["controller_runtime", "run", *(each.format(server=kubeconfig) for each in options)]
+    )
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
 
-    outcome = completed(module_command(*options), tmp_path, **environment)
+    outcome = run_command(controller_runtime.__main__.main, capsys)
 
-    said = [line for line in outcome.stderr.splitlines() if "embedded API server is ready" not in line]
-    assert outcome.returncode == status, outcome.stderr
+    said = outcome.stderr.splitlines()
+    assert outcome.status == status, outcome.stderr
     assert outcome.stdout == ""
     if status == 2:
         assert len(said) == 1, said

@@ -16,8 +16,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from kit.commands import run_command
 from kit.processes import read_until, running
 from kit.servers import Serve
+
+from controllers.command import cli
 
 NODE_TTL = ["--controllers=node-ttl"]
 KUBECONFIG = """
@@ -187,16 +190,18 @@ def test_json_lines_are_one_object_each() -> None:
         ),
     ],
 )
-def test_bad_input_is_one_line_and_a_status(arguments: list[str], status: int, says: str, tmp_path: Path) -> None:
+def test_bad_input_is_one_line_and_a_status(
+    arguments: list[str], status: int, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     (tmp_path / "broken").write_text("clusters: [")
     (tmp_path / "refusing").write_text(KUBECONFIG % port)
     filled = [argument.replace("{tmp}", str(tmp_path)) for argument in arguments]
 
-    outcome = subprocess.run(command(*filled), capture_output=True, text=True, check=False)
+    outcome = run_command(lambda: cli.main(["run", *filled]), capsys)
 
-    assert outcome.returncode == status
+    assert outcome.status == status
     assert outcome.stdout == ""
     assert len(outcome.stderr.splitlines()) == 1, outcome.stderr
     assert says in outcome.stderr

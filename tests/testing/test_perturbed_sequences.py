@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`pytest --perturb=sequence`, in a process of its own, as users of pytest run it."""
+"""`pytest --perturb=sequence`, as users of pytest run it, and what it prints."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
-PLUGIN = "controller_runtime.testing.pytest_plugin"
+import pytest
+from kit.inline_pytest import run_printed
 
 TEST = """
 from controller_runtime import CONFIG_MAPS, SECRETS, Controller, Reconciler, Result
@@ -36,26 +35,19 @@ def test_copies(cluster, simulation):
 """
 
 
-def run(folder: Path, *options: str) -> str:
-    """Run the test without this project's own configuration of pytest, and return what is printed."""
-    command = [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider", "-c", "/dev/null", *options]
-    done = subprocess.run(
-        [*command, "--rootdir", str(folder), "test_it.py"], cwd=folder, capture_output=True, text=True, check=False
-    )
-    return done.stdout
-
-
-def test_a_failing_sequence_is_told_as_patches_and_replayed_from_its_file(tmp_path: Path) -> None:
+def test_a_failing_sequence_is_told_as_patches_and_replayed_from_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "test_it.py").write_text(TEST, encoding="utf-8")
 
-    printed = run(tmp_path, "--perturb=sequence")
+    printed = run_printed(tmp_path, capsys, "--perturb=sequence").text
 
     assert "sequence (lawful): 2 states of configmaps default/a" in printed
     assert "1. declared: the story's first state" in printed
     assert "secrets default/a: absent in a calm run, there here" in printed
     (script,) = re.findall(r"--perturb-script=(\S+)", printed)
 
-    again = run(tmp_path, f"--perturb-script={script}")
+    again = run_printed(tmp_path, capsys, f"--perturb-script={script}").text
 
     assert "2 states of configmaps default/a" in again
     assert "secrets default/a: absent in a calm run, there here" in again

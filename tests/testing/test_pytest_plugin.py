@@ -1,27 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pytest plugin, in a process of its own, as users of pytest run it."""
+"""The pytest plugin, as users of pytest run it."""
 
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kit.inline_pytest import Printed, run_printed
 
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 PLUGIN = "controller_runtime.testing.pytest_plugin"
 
 
-def run(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """Run a file of tests with the plugin and without this project's own configuration of pytest."""
-    (folder / "test_it.py").write_text(text, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider", "-c", "/dev/null"]
-    return subprocess.run(
-        [*command, "--rootdir", str(folder), "-v", str(folder)], capture_output=True, text=True, check=False
-    )
+Run = Callable[..., Printed]
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a file of tests with the plugin and without this project's own configuration of pytest, in this process."""
+
+    def run(text: str) -> Printed:
+        (tmp_path / "test_it.py").write_text(text, encoding="utf-8")
+        return run_printed(tmp_path, capsys, "-v", "-W", "default")
+
+    return run
 
 
 def test_the_plugin_costs_nothing_until_it_is_used() -> None:
@@ -54,7 +62,7 @@ def test_the_seed_can_be_chosen(simulation: Simulation, simulation_seed: int) ->
     assert simulation.seed == simulation_seed
 
 
-def test_a_thread_that_fails_fails_its_test_whose_name_tells_the_seed(tmp_path: Path) -> None:
+def test_a_thread_that_fails_fails_its_test_whose_name_tells_the_seed(run: Run) -> None:
     text = """
 import pytest
 
@@ -67,12 +75,12 @@ def test_it(simulation, simulation_seed):
     simulation.settle()
 """
 
-    outcome = run(tmp_path, text)
+    outcome = run(text)
 
-    assert outcome.returncode == 1
-    assert "2 failed" in outcome.stdout
-    assert "test_it[2]" in outcome.stdout
-    assert "in a thread" in outcome.stdout
+    assert outcome.status == 1
+    assert "2 failed" in outcome.text
+    assert "test_it[2]" in outcome.text
+    assert "in a thread" in outcome.text
 
 
 OPERATOR = """
@@ -93,7 +101,7 @@ def node(cluster):
 """
 
 
-def test_a_test_fails_if_its_reconciles_raise_unless_it_says_so(tmp_path: Path) -> None:
+def test_a_test_fails_if_its_reconciles_raise_unless_it_says_so(run: Run) -> None:
     text = (
         OPERATOR.replace("BODY", 'raise KeyError("team")')
         + """
@@ -113,11 +121,11 @@ def test_expected(simulation, cluster):
 """
     )
 
-    outcome = run(tmp_path, text)
+    outcome = run(text)
 
-    assert "1 failed, 2 passed" in outcome.stdout
-    assert "FAILED" in outcome.stdout.partition("test_it.py::test_it ")[2].splitlines()[0], "in its call, not its end"
-    assert "failing a: KeyError: 'team'" in outcome.stdout
+    assert "1 failed, 2 passed" in outcome.text
+    assert "FAILED" in outcome.text.partition("test_it.py::test_it ")[2].splitlines()[0], "in its call, not its end"
+    assert "failing a: KeyError: 'team'" in outcome.text
 
 
 def test_a_reconcile_that_blocks_in_real_time_is_named_and_the_next_test_runs(tmp_path: Path) -> None:
@@ -127,8 +135,8 @@ def test_a_reconcile_that_blocks_in_real_time_is_named_and_the_next_test_runs(tm
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 @pytest.fixture
-def simulation(simulation_seed):
-    with Simulation(simulation_seed, stuck_after=0.2) as simulation:
+def simulation(simulation_seed, request):
+    with Simulation(simulation_seed, stuck_after=0.5 if request.node.name == "test_it" else 60.0) as simulation:
         yield simulation
 
 def test_it(simulation, cluster, node):
@@ -139,14 +147,18 @@ def test_next(simulation, cluster):
 """
     )
 
-    outcome = run(tmp_path, text)
+    (tmp_path / "test_it.py").write_text(text, encoding="utf-8")
+
+    # In a process of its own: the thread that sleeps does not end.
+    command = [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider", "-c", os.devnull, "-v"]
+    outcome = subprocess.run([*command, "--rootdir", tmp_path, tmp_path], capture_output=True, text=True, check=False)
 
     assert "1 failed, 1 passed" in outcome.stdout
     assert "cluster/failing/worker-0 is stuck outside the simulation" in outcome.stdout
     assert "time.sleep(3600)" in outcome.stdout
 
 
-def test_code_that_asks_the_real_clock_is_warned_of(tmp_path: Path) -> None:
+def test_code_that_asks_the_real_clock_is_warned_of(run: Run) -> None:
     text = (
         OPERATOR.replace("BODY", "time.time()")
         + """
@@ -155,10 +167,10 @@ def test_it(simulation, cluster, node):
 """
     )
 
-    outcome = run(tmp_path, text)
+    outcome = run(text)
 
-    assert "1 passed, 1 warning" in outcome.stdout
-    assert "test_it.py:9: RealClockWarning: time.time asks the real clock" in outcome.stdout
+    assert "1 passed, 1 warning" in outcome.text
+    assert "test_it.py:9: RealClockWarning: time.time asks the real clock" in outcome.text
 
 
 @pytest.mark.parametrize(
@@ -168,8 +180,8 @@ def test_it(simulation, cluster, node):
         pytest.param("embedded_cluster(garbage=True)", "unexpected keyword argument 'garbage'", id="an unknown option"),
     ],
 )
-def test_a_marker_that_makes_no_sense_is_refused(marker: str, told: str, tmp_path: Path) -> None:
-    outcome = run(tmp_path, f"import pytest\n\n@pytest.mark.{marker}\ndef test_it(cluster): pass\n")
+def test_a_marker_that_makes_no_sense_is_refused(marker: str, told: str, run: Run) -> None:
+    outcome = run(f"import pytest\n\n@pytest.mark.{marker}\ndef test_it(cluster): pass\n")
 
-    assert outcome.returncode == 1
-    assert told in outcome.stdout
+    assert outcome.status == 1
+    assert told in outcome.text

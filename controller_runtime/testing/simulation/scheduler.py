@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import random
-import sys
 import threading
 from collections.abc import Callable
 from functools import partial
 
 from controller_runtime.testing.simulation.ready_tasks import ReadyTasks
-from controller_runtime.testing.simulation.real_clock import Profile
+from controller_runtime.testing.simulation.real_clock import watch_thread
 from controller_runtime.testing.simulation.report import hang_report, stack_of, stuck_outside
 from controller_runtime.testing.simulation.strategies import Strategy, chooser, strategy_of
 from controller_runtime.testing.simulation.tasks import Crashed, Hang, LockHeld, Machine, State, Task
@@ -39,7 +38,7 @@ class Scheduler:
         stuck_after: float,
         keep_trace: bool,
     ) -> None:
-        self.profile: Profile | None = None  # runs in each task of a machine that is watched
+        self.watches_clocks = False  # in each task of a machine that is watched
         self.chance = random.Random(f"{seed}/schedule")
         # Drawn even if they are given, so that all later draws are the same in both cases.
         drawn_chance, drawn_strategy = self.chance.choice((0.05, 0.2, 0.5, 1.0)), strategy_of(self.chance)
@@ -199,8 +198,8 @@ class Scheduler:
 
     def _run(self, task: Task, target: Callable[[], None]) -> None:
         task.baton.acquire()
-        if self.profile is not None and task.machine.is_watched and sys.getprofile() is None:
-            sys.setprofile(self.profile)  # it ends with the thread
+        if self.watches_clocks and task.machine.is_watched:
+            watch_thread(self.fail)  # it ends with the thread
         try:
             if not (self.closed or task.machine.dead):
                 target()

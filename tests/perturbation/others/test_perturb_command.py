@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from kit.commands import run_command
+
+from controller_runtime.testing.perturbation.others.command import perturb
 
 OPERATOR = """
 import attrs
@@ -77,11 +80,18 @@ def test_nothing_is_found_in_the_mended_operator(tmp_path: Path) -> None:
         (["--story", "story.yaml", "--", "no-such-command"], "Error: cannot run no-such-command: No such file"),
     ],
 )
-def test_wrong_input_gets_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_wrong_input_gets_one_line(
+    tmp_path: Path,
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     (tmp_path / "story.yaml").write_text(STORY, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
 
-    told = subprocess.run([*SHOWN[:3], *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+    told = run_command(lambda: perturb.main(arguments), capsys)
 
-    assert told.returncode == 2
+    assert told.status == 2
     assert message in told.stderr
     assert "Traceback" not in told.stderr
