@@ -99,9 +99,7 @@ class ClusterCaller:
             raise Unreached(TIMED_OUT)
         return answer
 
-    def hand(
-        self, target: Target, request: Callable[[], AdmissionRequest], timeout: float
-    ) -> HTTPResponse | bool:
+    def hand(self, target: Target, request: Callable[[], AdmissionRequest], timeout: float) -> HTTPResponse | bool:
         """See `Handing.hand`: the manager takes reviews as they are, but for those that may have faults or take time."""
         if not self._hands or self._webhooks or (served := self._served()) is None or not _is_at(served, target):
             return False

@@ -43,9 +43,7 @@ def expression_warnings(policy: Mapping[str, Any], kinds: Kinds) -> Warnings:
     params = spec.get("paramKind")
     known = {"params": _params(params, kinds)} if params is not None else {}
     types = [(kind, _type_of(kind)) for kind in checked]
-    environments = [
-        (kind, _environment({"object": type_, "oldObject": type_, **known}, spec)) for kind, type_ in types
-    ]
+    environments = [(kind, _environment({"object": type_, "oldObject": type_, **known}, spec)) for kind, type_ in types]
     warnings: Warnings = []
     for index, validation in enumerate(spec.get("validations") or ()):
         for field in ("expression", "messageExpression"):

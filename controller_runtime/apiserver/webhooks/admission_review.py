@@ -13,7 +13,15 @@ import msgspec
 
 from controller_runtime.api.admission import AdmissionRequest
 from controller_runtime.apiserver.webhooks.caller import Caller, Hand, Target, Unreached
-from controller_runtime.apiserver.webhooks.exchange import CallFailed, Kind, body_of, exchange, of_type, review_in, unreached
+from controller_runtime.apiserver.webhooks.exchange import (
+    CallFailed,
+    Kind,
+    body_of,
+    exchange,
+    of_type,
+    review_in,
+    unreached,
+)
 
 _GROUP = "admission.k8s.io"
 _RESPONSE = "AdmissionResponse.response"
@@ -108,7 +116,13 @@ def ask(
 
 
 def handed(
-    hand: Hand, target: Target, version: str, request: Callable[[], AdmissionRequest], seconds: float, *, may_patch: bool
+    hand: Hand,
+    target: Target,
+    version: str,
+    request: Callable[[], AdmissionRequest],
+    seconds: float,
+    *,
+    may_patch: bool,
 ) -> Verdict | None:
     """Ask a webhook in this process, which takes the request as it is; None if it has to be sent, by `ask`.
 

@@ -6,7 +6,15 @@ from __future__ import annotations
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import key_of
-from controller_runtime.apiserver.webhooks.caller import Caller, Service, Target, UnknownService, Unreached, hand_of, refused
+from controller_runtime.apiserver.webhooks.caller import (
+    Caller,
+    Service,
+    Target,
+    UnknownService,
+    Unreached,
+    hand_of,
+    refused,
+)
 
 _SERVICES = "services"
 

@@ -33,7 +33,9 @@ def other_version(kind: Kind, root: Object) -> Kind | None:
         return None
     found = next((one for one in KINDS if (one.kind, one.api_version) == (name, version)), None)
     if found is None:
-        raise internal(f"no kind {quoted(name)} is registered for version {quoted(version)} in scheme {quoted(_SCHEME)}")
+        raise internal(
+            f"no kind {quoted(name)} is registered for version {quoted(version)} in scheme {quoted(_SCHEME)}"
+        )
     if name != kind.kind:
         before, after = f"{found.version}.{name}", f"{kind.group.partition('.')[0] or 'core'}.{kind.kind}"
         raise internal(f"failed to convert object: converting ({before}) to ({after}): unknown conversion")
@@ -42,9 +44,7 @@ def other_version(kind: Kind, root: Object) -> Kind | None:
 
 def unconvertible(other: Kind, kind: Kind) -> Failed:
     """Return the failure of a policy that has made an object one of another version."""
-    return Failed(
-        f"converting ({other.version}.{kind.kind}) to ({kind.version}.{kind.kind}): unknown conversion"
-    )
+    return Failed(f"converting ({other.version}.{kind.kind}) to ({kind.version}.{kind.kind}): unknown conversion")
 
 
 def custom(kind: Kind, root: Any) -> Object:
@@ -85,7 +85,9 @@ def _check_texts(root: Object) -> None:
     for field in ("apiVersion", "kind"):
         value = root.get(field)
         if value is not None and type(value) is not str:
-            found = f"cannot unmarshal {_GO_TYPES.get(type(value), 'value')} into Go struct field .{field} of type string"
+            found = (
+                f"cannot unmarshal {_GO_TYPES.get(type(value), 'value')} into Go struct field .{field} of type string"
+            )
             raise internal(f"couldn't get version/kind; json parse error: json: {found}")
     version = root.get("apiVersion") or ""
     if version.count("/") > 1:
