@@ -171,7 +171,7 @@ ring_options = adding(
         type=click.Choice([RingBy.NAME.value, RingBy.NAMESPACE.value]),
         default=RingBy.NAME.value,
         show_default=True,
-        help="What the replicas share out: single objects, or namespaces.",
+        help="The unit that the replicas share out: single objects, or namespaces.",
     ),
 )
 """Adds the options of a ring."""

@@ -24,7 +24,7 @@ class DividedKind:
         client: Asks the server whether an object exists.
         informers: The manager's caches, which the kind must not be in yet.
         resource: The kind.
-        share: What is kept of it.
+        share: The share of its objects that is kept.
 
     Attributes:
         share: As given.

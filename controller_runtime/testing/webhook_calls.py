@@ -100,7 +100,7 @@ class ClusterCaller:
         return answer
 
     def hand(self, target: Target, request: Callable[[], AdmissionRequest], timeout: float) -> HTTPResponse | bool:
-        """See `Handing.hand`: the manager takes reviews as they are, but for those that may have faults or take time."""
+        """See `Handing.hand`; reviews that may have faults, or take virtual time, are sent."""
         if not self._hands or self._webhooks or (served := self._served()) is None or not _is_at(served, target):
             return False
         if not served.is_serving:

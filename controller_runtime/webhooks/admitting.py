@@ -44,7 +44,7 @@ def admit(hook: Hook[Any], body: bytes) -> bytes:
 
     Raises:
         NotAReview: The body is no AdmissionReview v1, or is of another kind than the webhook's.
-        Exception: Whatever the function raises.
+        Exception: The function raises.
     """
     asked = admission_of(body)
     response = admitted(hook, asked)

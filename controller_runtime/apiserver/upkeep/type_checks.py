@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of the expressions of policies against the types of the kinds that their rules name.
 
-A fault is a warning in the status of a policy: the policy works in any case, because its rules may name other kinds, too.
+A fault is a warning in the status of a policy. The policy works in any case, because its rules may name other kinds.
 """
 
 from __future__ import annotations

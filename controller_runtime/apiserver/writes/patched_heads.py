@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a policy's JSON patch may leave of the kind, the apiVersion and the metadata of an object, as a real server has it."""
+"""Checks the kind, the apiVersion and the metadata that a policy's JSON patch leaves, as a real server does."""
 
 from __future__ import annotations
 
