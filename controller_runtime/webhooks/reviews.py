@@ -16,6 +16,8 @@ ADMISSION: Final = ("admission.k8s.io/v1", "AdmissionReview")
 CONVERSION: Final = ("apiextensions.k8s.io/v1", "ConversionReview")
 
 _NOTHING = msgspec.Raw(b"null")
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""The errors of decoding: no JSON, of other types, no UTF-8, or nested too deep."""
 
 
 class NotAReview(ValueError):
@@ -78,11 +80,11 @@ def admission_of(body: bytes) -> AdmissionRequest:
         usual = _usual.decode(body)
         if (usual.api_version, usual.kind) == ADMISSION and usual.request.uid:
             return usual.request
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNREADABLE:
         pass
     try:
         asked = _admission.decode(_request_of(body, ADMISSION))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise NotAReview(f"not an AdmissionReview: {_plain(error)}") from error
     if not asked.uid:
         raise NotAReview("not an AdmissionReview: request.uid is empty")
@@ -114,7 +116,7 @@ def _user_without_extra(raw: bytes) -> tuple[str, str, tuple[str, ...]]:
 def _who_in(raw: bytes) -> _Who:
     try:
         return _who.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise NotAReview(f"not an AdmissionReview: {_plain(error).replace('$', '$.userInfo', 1)}") from error
 
 
@@ -126,7 +128,7 @@ def conversion_of(body: bytes) -> ConversionAsked:
     """
     try:
         return _conversion.decode(_request_of(body, CONVERSION))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise NotAReview(f"not a ConversionReview: {_plain(error)}") from error
 
 
