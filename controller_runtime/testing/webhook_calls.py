@@ -80,6 +80,7 @@ class ClusterCaller:
         self._faults = faults
         self._hands = faults is None and not isinstance(host, SimulatedHost)
         self._reached: dict[int, tuple[Host, Transport]] = {}
+        self._last_handed: tuple[Served | None, Target | None] = (None, None)
         self._of_last_manager: tuple[object, Served | None] = (None, None)
 
     def call(self, target: Target, request: HTTPRequest, timeout: float) -> HTTPResponse:
@@ -101,8 +102,14 @@ class ClusterCaller:
 
     def hand(self, target: Target, request: Callable[[], AdmissionRequest], timeout: float) -> HTTPResponse | bool:
         """See `Handing.hand`; reviews that may have faults, or take virtual time, are sent."""
-        if not self._hands or self._webhooks or (served := self._served()) is None or not _is_at(served, target):
+        if not self._hands or self._webhooks or (served := self._served()) is None:
             return False
+        known, place = self._last_handed
+        if known is not served or place is not target:
+            if not _is_at(served, target):
+                return False
+            if served.is_serving:  # their service is settled then
+                self._last_handed = served, target
         if not served.is_serving:
             raise _nothing_listens(target)
         deadline = self._host.monotonic() + timeout

@@ -163,7 +163,8 @@ def _carried(of: Type) -> Type:
     if of.kind is Kind.LIST:
         return types.list_of(_carried(of.parameters[0]))
     if of.kind is Kind.MAP:
-        return types.map_of(*map(_carried, of.parameters))
+        key, value = of.parameters
+        return types.map_of(_carried(key), _carried(value))
     return of if of.kind in _SIMPLE else DYN
 
 

@@ -20,12 +20,12 @@ class Choice(NamedTuple):
     """A webhook that sees a write, or may see it.
 
     Attributes:
-        index: Its number among all webhooks of its kind of configuration.
+        number: Its number among all webhooks of its kind of configuration.
         hook: The webhook.
         seen_as: The kind in whose version it sees the write; None if the object decides whether it does.
     """
 
-    index: int
+    number: int
     hook: Hook
     seen_as: Kind | None
 
@@ -84,9 +84,9 @@ class Choices:
 
     def _chosen(self, attributes: Attributes, kinds: Kinds) -> Sequence[Choice]:
         found, is_decisive = [], attributes.kind is NAMESPACE  # its own labels are those of the namespace
-        for index, hook in enumerate(self._hooks.present()):
+        for number, hook in enumerate(self._hooks.present()):
             if is_decisive or hook.looks_at_objects:
-                found.append(Choice(index, hook, None))
+                found.append(Choice(number, hook, None))
             elif (seen_as := called_as(self._storage, kinds, hook, attributes)) is not None:
-                found.append(Choice(index, hook, seen_as))
+                found.append(Choice(number, hook, seen_as))
         return found

@@ -82,7 +82,7 @@ class MutatingAdmissionWebhook(_Webhooks):
             seen_as = self._seen_as(choice, attributes)
             if seen_as is None:
                 continue
-            place = f"mutation.webhook.admission.k8s.io/round_{int(rounds.is_second)}_index_{choice.index}"
+            place = f"mutation.webhook.admission.k8s.io/round_{int(rounds.is_second)}_index_{choice.number}"
             obj = attributes.obj
             try:
                 obj = self._changed(hook, attributes, seen_as, place)
@@ -130,7 +130,7 @@ class ValidatingAdmissionWebhook(_Webhooks):
         for choice, seen_as in seen:
             if seen_as is None:
                 continue
-            place = f"validating.webhook.admission.k8s.io/round_0_index_{choice.index}"
+            place = f"validating.webhook.admission.k8s.io/round_0_index_{choice.number}"
             try:
                 call(self._around, choice.hook, attributes, seen_as, place, may_patch=False)
             except StatusError as error:
