@@ -56,7 +56,7 @@ def admitted(hook: Hook[Any], asked: AdmissionRequest) -> Mapping[str, Any] | No
 
     Raises:
         NotAReview: The request is for another kind than the webhook's.
-        Exception: Whatever the function raises.
+        Exception: The function raises.
     """
     _refuse_others(hook, asked)
     raw = asked.old() if asked.operation == "DELETE" else bytes(asked.object)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What policies make of the kind, the apiVersion and the metadata of objects; a real server's answers are recorded."""
+"""Policies that change the kind, the apiVersion or the metadata of objects; a real server's answers are recorded."""
 
 from __future__ import annotations
 
