@@ -25,6 +25,7 @@ from controller_runtime import (
     Controller,
     CustomResource,
     EventRecorder,
+    Invalid,
     Lister,
     Manager,
     NotFound,
@@ -208,8 +209,11 @@ class CronJobs(Reconciler):
             with suppress(NotFound):
                 self.client.delete(JOBS, ObjectKey(meta(job).name, request.namespace), propagation_policy="Background")
         if planned.due:
-            with suppress(AlreadyExists):  # it was created, and the cache has not seen it yet
-                self.client.create(JOBS, job_for(cron_job, planned.due))
+            try:
+                with suppress(AlreadyExists):  # it was created, and the cache has not seen it yet
+                    self.client.create(JOBS, job_for(cron_job, planned.due))
+            except Invalid as error:  # the schema allows templates that make no Job; the next run is tried in its time
+                planned = attrs.evolve(planned, warning=("InvalidJob", str(error)))
         if planned.warning:
             self.recorder.event(cron_job, "Warning", *planned.warning)
         return Result(requeue_after=(planned.following - now).total_seconds()) if planned.following else Result()

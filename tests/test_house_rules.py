@@ -219,6 +219,7 @@ CATCHES_EVERYTHING = {
     "controller_runtime/controller/finalizers.py: _call": "a finalizer's function ends here: raised after the others",
     "controller_runtime/webhooks/handler.py: _shown": "a request ends here: status 500, and its error is in the log",
     "controller_runtime/webhooks/handler.py: _answered": "a review ends here: status 500, and its error is in the log",
+    "controller_runtime/webhooks/handler.py: admitted": "a review ends here: status 500, and its error is in the log",
     "controller_runtime/manager/serving.py: _part_of": "a part of a stream ends here: a comment in its place",
     "controller_runtime/manager/page/answers.py: _taken": "a program's own tables end here: the page shows the error",
     "controller_runtime/manager/serving.py: _answer": "a request to the manager's endpoints ends here: status 500",

@@ -141,12 +141,14 @@ class WriteOptions(msgspec.Struct, frozen=True):
 
     def shown(self) -> dict[str, Any]:
         """Return the options as policies and webhooks see them, without their kind."""
-        shown = {
-            "dryRun": ["All"] if self.dry_run else None,
-            "fieldManager": self.field_manager,
-            "fieldValidation": self.field_validation,
-        }
-        return {name: value for name, value in shown.items() if value}
+        shown: dict[str, Any] = {}
+        if self.dry_run:
+            shown["dryRun"] = ["All"]
+        if self.field_manager:
+            shown["fieldManager"] = self.field_manager
+        if self.field_validation:
+            shown["fieldValidation"] = self.field_validation
+        return shown
 
 
 def _manager_causes(manager: str) -> list[Cause]:

@@ -8,9 +8,10 @@ host to the manager's, so it takes virtual time, can be timed out and has faults
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol, cast, runtime_checkable
+from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
+from controller_runtime.api.admission import AdmissionRequest
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.apiserver.webhooks.caller import TIMED_OUT, Target, Unreached, refused, unreachable
@@ -47,6 +48,9 @@ class Served(Webhook, Protocol):
     def service(self) -> ObjectKey:
         """The service that the configurations of these webhooks name."""
 
+    def admitted(self, path: str, request: AdmissionRequest, timeout: float) -> HTTPResponse | None:
+        """Return the answer to a review as `handle` gives it; None if it allows the write and says nothing else."""
+
 
 class ClusterCaller:
     """Calls webhooks in this process; a `Caller`.
@@ -74,9 +78,10 @@ class ClusterCaller:
         self._webhooks = webhooks
         self._of_manager = of_manager
         self._faults = faults
+        self._hands = faults is None and not isinstance(host, SimulatedHost)
         self._reached: dict[int, tuple[Host, Transport]] = {}
-        self._manager_webhooks: object = None
-        self._is_served = False
+        self._last_handed: tuple[Served | None, Target | None] = (None, None)
+        self._of_last_manager: tuple[object, Served | None] = (None, None)
 
     def call(self, target: Target, request: HTTPRequest, timeout: float) -> HTTPResponse:
         """See `Caller.call`."""
@@ -95,6 +100,24 @@ class ClusterCaller:
             raise Unreached(TIMED_OUT)
         return answer
 
+    def hand(self, target: Target, request: Callable[[], AdmissionRequest], timeout: float) -> HTTPResponse | bool:
+        """See `Handing.hand`; reviews that may have faults, or take virtual time, are sent."""
+        if not self._hands or self._webhooks or (served := self._served()) is None:
+            return False
+        known, place = self._last_handed
+        if known is not served or place is not target:
+            if not _is_at(served, target):
+                return False
+            if served.is_serving:  # their service is settled then
+                self._last_handed = served, target
+        if not served.is_serving:
+            raise _nothing_listens(target)
+        deadline = self._host.monotonic() + timeout
+        answer = served.admitted(target.path, request(), timeout)
+        if self._host.monotonic() > deadline:  # a function that was called cannot be stopped
+            raise Unreached(TIMED_OUT)
+        return True if answer is None else answer
+
     def _webhook(self, target: Target) -> Webhook | None:
         service = target.service
         if service is None:
@@ -102,16 +125,16 @@ class ClusterCaller:
         found = self._webhooks.get(f"{service.namespace}/{service.name}") if self._webhooks else None
         if found is not None or (served := self._served()) is None:
             return found
-        key = served.service
-        return served if (key.namespace, key.name) == (service.namespace, service.name) else None
+        return served if _is_at(served, target) else None
 
     def _served(self) -> Served | None:
         """Return the webhooks of the present manager; whether it has any is looked at once for each manager."""
+        known, served = self._of_last_manager
         present = self._of_manager()
-        if present is not self._manager_webhooks:
-            self._manager_webhooks = present
-            self._is_served = isinstance(present, Served)
-        return cast("Served", present) if self._is_served else None
+        if present is not known:
+            served = present if isinstance(present, Served) else None
+            self._of_last_manager = present, served
+        return served
 
     def _transport(self, webhook: Webhook) -> Transport:
         host, (served_on, transport) = self._machine.host, self._reached.get(id(webhook), (None, None))
@@ -121,6 +144,14 @@ class ClusterCaller:
                 transport = FaultyTransport(self._host, transport, self._faults)
             self._reached[id(webhook)] = host, transport
         return transport
+
+
+def _is_at(served: Served, target: Target) -> bool:
+    """Return whether a target is the service that the configurations of a manager's webhooks name."""
+    if (service := target.service) is None:
+        return False
+    name, namespace = served.service
+    return name == service.name and namespace == service.namespace
 
 
 class _Straight:

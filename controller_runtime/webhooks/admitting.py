@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast, get_args
 
 import msgspec
 
+from controller_runtime.api.admission import NO_OBJECT, AdmissionRequest
 from controller_runtime.api.differ import merge_patch
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.unreadable import UnreadableObject
@@ -24,7 +25,6 @@ from controller_runtime.webhooks.hooks import ChecksHook, DefaultsHook, Hook
 from controller_runtime.webhooks.json_patch import json_patch
 from controller_runtime.webhooks.reviews import (
     ADMISSION,
-    AdmissionAsked,
     NotAReview,
     admission_of,
     allowed,
@@ -35,7 +35,6 @@ from controller_runtime.webhooks.reviews import (
 
 T = TypeVar("T")
 
-_NULL = b"null"
 _ALLOWED: Mapping[str, Any] = {"allowed": True}
 _OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
@@ -48,9 +47,20 @@ def admit(hook: Hook[Any], body: bytes) -> bytes:
         Exception: The function raises.
     """
     asked = admission_of(body)
+    response = admitted(hook, asked)
+    return allowed(asked.uid) if response is None else answer(ADMISSION, {"uid": asked.uid, **response})
+
+
+def admitted(hook: Hook[Any], asked: AdmissionRequest) -> Mapping[str, Any] | None:
+    """Return the response to the request of a review, without its uid; None if it allows the write and says no more.
+
+    Raises:
+        NotAReview: The request is for another kind than the webhook's.
+        Exception: The function raises.
+    """
     _refuse_others(hook, asked)
-    raw = bytes(asked.old_object if asked.operation == "DELETE" else asked.object)
-    if raw == _NULL:
+    raw = asked.old() if asked.operation == "DELETE" else bytes(asked.object)
+    if raw == NO_OBJECT:
         # Servers before 1.15 sent no object with a deletion; a later one that sends none is wrong.
         raise NotAReview(f"this AdmissionReview of operation {asked.operation} has no object")
     try:
@@ -58,10 +68,10 @@ def admit(hook: Hook[Any], body: bytes) -> bytes:
     except DecodeError as error:  # an object without a name yet is not even an `UnreadableObject`
         reason = error.reason if isinstance(error, UnreadableObject) else str(error)
         response = _refusal(asked, [Refused("", f"it cannot be read: {reason}")])
-    return allowed(asked.uid) if response is _ALLOWED else answer(ADMISSION, {"uid": asked.uid, **response})
+    return None if response is _ALLOWED else response
 
 
-def _response(hook: Hook[Any], asked: AdmissionAsked, raw: bytes) -> Mapping[str, Any]:
+def _response(hook: Hook[Any], asked: AdmissionRequest, raw: bytes) -> Mapping[str, Any]:
     obj, request = hook.decoder(raw), _admission(hook, asked)
     if isinstance(hook, DefaultsHook):
         filled = hook.fill(obj, request)
@@ -80,7 +90,7 @@ def _response(hook: Hook[Any], asked: AdmissionAsked, raw: bytes) -> Mapping[str
     return {**response, "warnings": warnings} if warnings else response
 
 
-def _refuse_others(hook: Hook[Any], asked: AdmissionAsked) -> None:
+def _refuse_others(hook: Hook[Any], asked: AdmissionRequest) -> None:
     resource, kind = hook.resource, asked.kind
     if (kind.group, kind.version, kind.kind) != (resource.group, resource.version, resource.kind):
         got = f"{kind.kind} of {kind.group}/{kind.version}".replace("of /", "of ")
@@ -89,10 +99,12 @@ def _refuse_others(hook: Hook[Any], asked: AdmissionAsked) -> None:
         raise NotAReview(f"{hook.name} is for {', '.join(hook.operations)}, got operation {asked.operation[:50]!r}")
 
 
-def _admission(hook: Hook[T], asked: AdmissionAsked) -> Admission[T]:
+def _admission(hook: Hook[T], asked: AdmissionRequest) -> Admission[T]:
     def read_old() -> T | None:
-        old = bytes(asked.old_object)
-        return hook.decoder(old) if asked.operation == "UPDATE" and old != _NULL else None
+        if asked.operation != "UPDATE":
+            return None
+        old = asked.old()
+        return hook.decoder(old) if old != NO_OBJECT else None
 
     return Admission(
         cast("Operation", asked.operation),
@@ -129,7 +141,7 @@ def _allowed(operations: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return {"allowed": True, "patchType": "JSONPatch", "patch": patch}
 
 
-def _refusal(asked: AdmissionAsked, refused: Sequence[Refused]) -> dict[str, Any]:
+def _refusal(asked: AdmissionRequest, refused: Sequence[Refused]) -> dict[str, Any]:
     """Return the answer whose status is that of an invalid object; an API server passes it on."""
     kind, causes = asked.kind, [_cause(each) for each in refused]
     name = asked.name or "(no name yet)"

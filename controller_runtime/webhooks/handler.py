@@ -11,16 +11,17 @@ from typing import Any
 
 import attrs
 
+from controller_runtime.api.admission import AdmissionRequest
 from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse
 from controller_runtime.core.deadline import deadline_scope
 from controller_runtime.core.errors import ControllerRuntimeError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
-from controller_runtime.webhooks.admitting import admit
+from controller_runtime.webhooks.admitting import admit, admitted
 from controller_runtime.webhooks.converting import CONVERT_PATH, KindConversion, convert
 from controller_runtime.webhooks.counters import WebhookTally
 from controller_runtime.webhooks.hooks import Hook
-from controller_runtime.webhooks.reviews import NotAReview
+from controller_runtime.webhooks.reviews import ADMISSION, NotAReview, answer
 
 log = get_logger(__name__)
 
@@ -90,9 +91,9 @@ class Handler:
             return _refusal(404, f"no webhook is served at {request.path[:200]}")
         (work, limit), begin = found, self.host.monotonic()
         self.tally.begin(request.path)
-        answer, panicked = self._answered(request, work, limit, begin)
-        self.tally.end(request.path, answer.status, self.host.monotonic() - begin, panicked=panicked)
-        return answer
+        answered, panicked = self._answered(request, work, limit, begin)
+        self.tally.end(request.path, answered.status, self.host.monotonic() - begin, panicked=panicked)
+        return answered
 
     def _answered(
         self, request: HTTPRequest, work: Callable[[bytes], bytes], limit: int, begin: float
@@ -105,14 +106,49 @@ class Handler:
         try:
             with deadline_scope(begin + timeout):
                 body = work(request.body)
-        except NotAReview as error:
-            return _refusal(400, str(error)), False
         except Exception as error:  # noqa: BLE001  the review ends here, the server does not
-            return self._failure(request.path, error), not isinstance(error, ControllerRuntimeError)
+            return self._unanswered(request.path, error)
+        self._note_lateness(request.path, begin, timeout)
+        return HTTPResponse(200, _JSON, body), False
+
+    def admitted(self, path: str, request: AdmissionRequest, timeout: float) -> HTTPResponse | None:
+        """Return the answer to a review that a server in this process hands over as it is; it never raises.
+
+        It is the answer that `handle` gives to the same review, or None if the write is allowed and nothing else said.
+
+        Args:
+            path: The path of the webhook.
+            request: The request of the review.
+            timeout: Seconds that it has.
+        """
+        if (hook := self.hooks.get(path)) is None:
+            return _refusal(404, f"no webhook is served at {path[:200]}")
+        begin, panicked, answered = self.host.monotonic(), False, None
+        self.tally.begin(path)
+        try:
+            with deadline_scope(begin + timeout):
+                response = admitted(hook, request)
+        except Exception as error:  # noqa: BLE001  the review ends here, the server does not
+            answered, panicked = self._unanswered(path, error)
+        else:
+            if response is not None:
+                answered = HTTPResponse(200, _JSON, answer(ADMISSION, {"uid": request.uid, **response}))
+        took = self._note_lateness(path, begin, timeout)
+        self.tally.end(path, 200 if answered is None else answered.status, took, panicked=panicked)
+        return answered
+
+    def _unanswered(self, path: str, error: Exception) -> tuple[HTTPResponse, bool]:
+        """Return what a review is answered that has ended in an error, and whether nobody expected that error."""
+        if isinstance(error, NotAReview):
+            return _refusal(400, str(error)), False
+        return self._failure(path, error), not isinstance(error, ControllerRuntimeError)
+
+    def _note_lateness(self, path: str, begin: float, timeout: float) -> float:
+        """Return the seconds that an answer took, after a line in the log if they are too many."""
         took = self.host.monotonic() - begin
         if took > timeout:
-            log.warning("webhook answered too late", path=request.path, seconds=round(took, 3), timeout=timeout)
-        return HTTPResponse(200, _JSON, body), False
+            log.warning("webhook answered too late", path=path, seconds=round(took, 3), timeout=timeout)
+        return took
 
     def _shown(self, page: Page, request: HTTPRequest) -> HTTPResponse:
         if request.method != "GET":

@@ -9,13 +9,15 @@ from typing import Any, Final
 
 import msgspec
 
+from controller_runtime.api.admission import AdmissionRequest
 from controller_runtime.webhooks.admission import User
 
 ADMISSION: Final = ("admission.k8s.io/v1", "AdmissionReview")
 CONVERSION: Final = ("apiextensions.k8s.io/v1", "ConversionReview")
 
 _NOTHING = msgspec.Raw(b"null")
-_NO_USER = msgspec.Raw(b"{}")
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""The errors of decoding: no JSON, of other types, no UTF-8, or nested too deep."""
 
 
 class NotAReview(ValueError):
@@ -27,47 +29,11 @@ _ALLOWED = b'{"apiVersion":"%b","kind":"%b","response":{"uid":%%b,"allowed":true
 )
 
 
-class _Kind(msgspec.Struct, gc=False):
-    group: str
-    version: str
-    kind: str
-
-
 class _Who(msgspec.Struct, gc=False):
     username: str = ""
     uid: str = ""
     groups: list[str] | None = None
     extra: dict[str, list[str]] | None = None
-
-
-class AdmissionAsked(msgspec.Struct, gc=False, rename="camel"):
-    """The request of an AdmissionReview.
-
-    Attributes:
-        uid: Repeated in the answer.
-        kind: The kind of the objects.
-        operation: `CREATE`, `UPDATE`, `DELETE` or `CONNECT`.
-        user_info: The user who asks, as JSON; see `user_of`.
-        sub_resource: The subresource.
-        name: The object's name.
-        namespace: Its namespace.
-        dry_run: Whether nothing will be stored.
-        object: The object as JSON; null for a deletion.
-        old_object: The object before it, for updates and deletions.
-        options: The options of the request.
-    """
-
-    uid: str
-    kind: _Kind
-    operation: str
-    user_info: msgspec.Raw = _NO_USER
-    sub_resource: str = ""
-    name: str = ""
-    namespace: str = ""
-    dry_run: bool | None = None
-    object: msgspec.Raw = _NOTHING
-    old_object: msgspec.Raw = _NOTHING
-    options: dict[str, Any] | None = None
 
 
 class ConversionAsked(msgspec.Struct, gc=False, rename="camel"):
@@ -93,17 +59,17 @@ class _Review(msgspec.Struct, gc=False, rename="camel"):
 class _Usual(msgspec.Struct, gc=False, rename="camel"):
     api_version: str
     kind: str
-    request: AdmissionAsked
+    request: AdmissionRequest
 
 
 _usual = msgspec.json.Decoder(_Usual)
 _review = msgspec.json.Decoder(_Review)
-_admission = msgspec.json.Decoder(AdmissionAsked)
+_admission = msgspec.json.Decoder(AdmissionRequest)
 _conversion = msgspec.json.Decoder(ConversionAsked)
 _who = msgspec.json.Decoder(_Who)
 
 
-def admission_of(body: bytes) -> AdmissionAsked:
+def admission_of(body: bytes) -> AdmissionRequest:
     """Return the request of an AdmissionReview v1.
 
     Raises:
@@ -114,23 +80,26 @@ def admission_of(body: bytes) -> AdmissionAsked:
         usual = _usual.decode(body)
         if (usual.api_version, usual.kind) == ADMISSION and usual.request.uid:
             return usual.request
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNREADABLE:
         pass
     try:
         asked = _admission.decode(_request_of(body, ADMISSION))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise NotAReview(f"not an AdmissionReview: {_plain(error)}") from error
     if not asked.uid:
         raise NotAReview("not an AdmissionReview: request.uid is empty")
     return asked
 
 
-def user_of(asked: AdmissionAsked) -> User:
+def user_of(asked: AdmissionRequest) -> User:
     """Return the user who asks for a write.
 
     Raises:
         NotAReview: It is none.
     """
+    if (handed := asked.handed_user()) is not None:
+        name, uid, groups, extra = handed
+        return User(name, uid, groups, {key: [*values] for key, values in extra.items()})
     raw = bytes(asked.user_info)
     if b'"extra"' not in raw:
         return User(*_user_without_extra(raw))  # a new one, because a function may write into its `extra`
@@ -147,7 +116,7 @@ def _user_without_extra(raw: bytes) -> tuple[str, str, tuple[str, ...]]:
 def _who_in(raw: bytes) -> _Who:
     try:
         return _who.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise NotAReview(f"not an AdmissionReview: {_plain(error).replace('$', '$.userInfo', 1)}") from error
 
 
@@ -159,7 +128,7 @@ def conversion_of(body: bytes) -> ConversionAsked:
     """
     try:
         return _conversion.decode(_request_of(body, CONVERSION))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise NotAReview(f"not a ConversionReview: {_plain(error)}") from error
 
 

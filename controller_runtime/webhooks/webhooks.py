@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from controller_runtime.api.admission import AdmissionRequest
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import Resource
@@ -168,6 +169,10 @@ class Webhooks:
     def handle(self, request: HTTPRequest) -> HTTPResponse:
         """Return the answer to a request of an API server; it never raises. Threads: any; the functions run on it."""
         return self._handler.handle(request)
+
+    def admitted(self, path: str, request: AdmissionRequest, timeout: float) -> HTTPResponse | None:
+        """See `Handler.admitted`. Threads: any; the function runs on it."""
+        return self._handler.admitted(path, request, timeout)
 
     def installed_objects(self) -> list[dict[str, Any]]:
         """Return the configurations that register the webhooks at their present place.

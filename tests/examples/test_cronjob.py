@@ -12,7 +12,7 @@ from kit.controller_gen import ATOMIC_MAPS, METADATA, differences, lines_of
 from kit.structure import structure
 from kubernetes.client import V1Job, V1JobTemplateSpec
 
-from controller_runtime import JOBS, HTTPRequest, ObjectKey, ObjectMeta, annotations_of
+from controller_runtime import EVENTS, JOBS, HTTPRequest, ObjectKey, ObjectMeta, annotations_of
 from controller_runtime.crd import schema_of
 from controller_runtime.testing import EmbeddedCluster, Fault, LostReply, Simulation
 
@@ -129,3 +129,18 @@ def test_a_suspended_cron_job_goes_on_later(simulation: Simulation, cluster: Emb
     cluster.user.patch(CronJob, HELLO, {"spec": {"suspend": False, "startingDeadlineSeconds": 600}})
     simulation.advance(3600.0)
     assert runs_in(cluster) == ["01:00", "03:00"]
+
+
+def test_a_template_that_makes_no_job_is_told_of_once_a_run(simulation: Simulation, cluster: EmbeddedCluster) -> None:
+    cluster.run(setup)
+    cluster.user.create(CronJob, a_cron_job(jobTemplate={}))
+
+    simulation.advance(130.0)
+
+    (event,) = cluster.user.list(EVENTS, view=dict)
+    assert (event["reason"], event["series"]["count"] if "series" in event else 1) == ("InvalidJob", 2)
+    assert "spec.template.spec.containers: Required value" in event["note"]
+    assert cluster.manager.controllers[0].errors == 0
+    cluster.user.patch(CronJob, HELLO, {"spec": {"jobTemplate": {"spec": {"template": {"spec": POD}}}}})
+    simulation.settle()
+    assert runs_in(cluster) == ["00:02"]

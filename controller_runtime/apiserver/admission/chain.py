@@ -6,7 +6,8 @@ New steps have their place before `ResourceQuota`: a quota counts what the other
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import NamedTuple, Self
 
 from controller_runtime.apiserver.admission.limit_ranger import LimitRanger
 from controller_runtime.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
@@ -49,6 +50,31 @@ NAMES = tuple(step.name for step in _STEPS)
 """The names of all steps, in their order."""
 
 
+class Awake(NamedTuple):
+    """The steps that see a write and have something to do, in their order.
+
+    Attributes:
+        changing: Those that may change the object, or refuse it as it is sent.
+        checking: Those that check the object as it is to be stored.
+        counting: Those of these checks that hold only until the next write.
+    """
+
+    changing: tuple[Step, ...]
+    checking: tuple[Step, ...]
+    counting: tuple[Step, ...]
+
+    @classmethod
+    def of(cls, steps: Sequence[Step]) -> Self | None:
+        """Return these steps; None if there are none."""
+        checking = [step for step in steps if type(step).validate is not Step.validate]
+        found = cls(
+            tuple([step for step in steps if type(step).admit is not Step.admit]),
+            tuple([step for step in checking if not step.counts]),
+            tuple([step for step in checking if step.counts]),
+        )
+        return found if any(found) else None
+
+
 class Chain:
     """The steps that a server carries out, in their order.
 
@@ -78,22 +104,22 @@ class Chain:
         # The steps that are not idle, by kind, operation, and whether they see a subresource. Replaced when a
         # collection becomes empty or is empty no more, on which idleness depends: its number of turns stands before.
         # Kinds come and go with their definitions; all custom ones are seen by the same steps, and share one entry.
-        self._awake: tuple[int, dict[tuple[Kind | None, Operation, bool], tuple[Step, ...]]] = (0, {})
+        self._awake: tuple[int, dict[tuple[Kind | None, Operation, bool], Awake | None]] = (0, {})
 
     def has(self, name: str) -> bool:
         """Return whether a step is carried out."""
         return any(step.name == name for step in self._steps)
 
-    def steps(self, kind: Kind, operation: Operation, subresource: str) -> tuple[Step, ...]:
-        """Return the steps that see a write and are not idle, in their order; most writes are seen by none."""
+    def steps(self, kind: Kind, operation: Operation, subresource: str) -> Awake | None:
+        """Return the steps that see a write and are not idle; None if there are none, as for most writes."""
         seen_as = kind if kind.definition is None else None
         place = seen_as, operation, bool(subresource)
         if (awake := self._awake)[0] != (turns := self._storage.turns):
             awake = self._awake = (turns, {})
-        found = awake[1].get(place)
-        if found is None:
-            seeing = (step for step in self._steps if _sees(step, seen_as, operation, bool(subresource)))
-            found = awake[1][place] = tuple([step for step in seeing if not step.is_idle()])
+        if place in awake[1]:
+            return awake[1][place]
+        seeing = (step for step in self._steps if _sees(step, seen_as, operation, bool(subresource)))
+        found = awake[1][place] = Awake.of([step for step in seeing if not step.is_idle()])
         return found
 
 

@@ -17,7 +17,7 @@ from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.status import StatusError, forbidden
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.users import ADMIN, User
-from controller_runtime.apiserver.webhooks.caller import Caller, Nowhere
+from controller_runtime.apiserver.webhooks.caller import Caller, Hand, Nowhere, hand_of
 from controller_runtime.core.host import Host
 
 
@@ -165,6 +165,7 @@ class Surroundings:
         host: Provides time and identifiers.
         kinds: Returns the kinds that are served at present.
         caller: Calls webhooks.
+        hand: Hands reviews to those in this process.
         redecode: Reads an object again that a step has changed freely.
         patched: Applies the patch of a webhook.
         patched_by_policy: Applies the JSON patch of a policy.
@@ -178,6 +179,11 @@ class Surroundings:
     applied_by_policy: Callable[[Kind, Object, Object], Object]
     kinds: Callable[[], Kinds] = lambda: KINDS
     caller: Caller = attrs.field(factory=Nowhere)
+    hand: Hand = attrs.field(init=False)
+
+    @hand.default
+    def _hand(self) -> Hand:
+        return hand_of(self.caller)
 
 
 class Step:

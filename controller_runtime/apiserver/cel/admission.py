@@ -123,7 +123,7 @@ def _made_by_patches(name: str) -> Type | None:
 
 @cache
 def admission_environment(
-    *, has_params: bool = False, has_authorizer: bool = True, has_patches: bool = False
+    *, has_params: bool = False, has_authorizer: bool = True, has_patches: bool = False, has_resource: bool = True
 ) -> Environment:
     """Return the environment of expressions about writes.
 
@@ -131,20 +131,41 @@ def admission_environment(
         has_params: Whether there is a variable `params`.
         has_authorizer: Whether there are `authorizer` and `authorizer.requestResource`; messages have none.
         has_patches: Whether it can make the configurations and patches of mutations.
+        has_resource: Whether there is `authorizer.requestResource` beside `authorizer`; checks of types have none.
     """
     variables = {"object": DYN, "oldObject": DYN, "namespaceObject": NAMESPACE, "request": REQUEST}
     if has_params:
         variables["params"] = DYN
     if has_authorizer:
-        variables |= {"authorizer": AUTHORIZER, "authorizer.requestResource": RESOURCE}
+        variables["authorizer"] = AUTHORIZER
+        if has_resource:
+            variables["authorizer.requestResource"] = RESOURCE
     if has_patches:
         return Environment(variables, (*LIBRARIES, jsonpatch.JSON_PATCH), _made_by_patches)
     return Environment(variables, LIBRARIES)
 
 
 def with_policy_variables(environment: Environment, variables: Mapping[str, Type]) -> Environment:
-    """Return an environment with the variables of a policy that has some, those that are known so far."""
-    return environment.with_variables({VARIABLES: _object("variables", **variables)})
+    """Return an environment with the variables of a policy that has some, those that are known so far.
+
+    Only simple types, and lists and maps of them, are known of a variable; a real server knows no others either.
+    """
+    known = {name: _carried(of) for name, of in variables.items()}
+    return environment.with_variables({VARIABLES: _object("variables", **known)})
+
+
+_SIMPLE = frozenset(
+    (Kind.BOOL, Kind.BYTES, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.NULL, Kind.STRING, Kind.TIMESTAMP, Kind.UINT)
+)
+
+
+def _carried(of: Type) -> Type:
+    if of.kind is Kind.LIST:
+        return types.list_of(_carried(of.parameters[0]))
+    if of.kind is Kind.MAP:
+        key, value = of.parameters
+        return types.map_of(_carried(key), _carried(value))
+    return of if of.kind in _SIMPLE else DYN
 
 
 def compiled(text: str, environment: Environment, wanted: Sequence[Type] = ()) -> Program:

@@ -126,6 +126,9 @@ class _Checker:
                 node.property, found = field.property, field.type
         elif held.kind is Kind.PARAMETER:
             self._assigns(DYN, held)
+        elif held.kind is Kind.OPAQUE and held.name.startswith("kubernetes."):  # objects there, with no fields known
+            self._issue(node.offset, f"unexpected failed resolution of '{held}'")
+            found = ERROR
         elif not is_dynamic(held):
             self._issue(node.offset, f"type '{held}' does not support field selection")
         return types.optional_of(found) if is_optional or node.optional else found

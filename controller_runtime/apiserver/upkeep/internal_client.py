@@ -15,12 +15,13 @@ from controller_runtime.core.log import get_logger
 log = get_logger(__name__)
 
 _MERGE_PATCH = "application/merge-patch+json"
+_APPLY_PATCH = "application/apply-patch+yaml"
 _NOT_FOUND, _CONFLICT = 404, 409
 _FIRST_ERROR, _FIRST_FAILURE = 400, 500
 
 
 class InternalClient:
-    """Makes the writes of garbage collection and namespace cleanup.
+    """Makes the writes of garbage collection, namespace cleanup and the checks of policies.
 
     Each method returns True if the matter is settled: the write was done, the object is gone, or the write was
     refused and would be refused again. It returns False if another client has changed the object meanwhile or the
@@ -70,9 +71,23 @@ class InternalClient:
         """Replace the finalizers in a namespace's spec by those in `namespace`, a complete object."""
         return self._ask("PUT", path_of(Item(NAMESPACE, name)) + "/finalize", namespace)
 
-    def _ask(self, method: str, path: str, body: object, media_type: str = "application/json") -> bool:
+    def apply_status(self, item: Item, status: Mapping[str, object], manager: str) -> bool:
+        """Apply the status of an object as `manager`, which takes over its fields from others."""
+        kind, name = item.kind, item.key.rpartition("/")[2]
+        body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}, "status": status}
+        query = (("fieldManager", manager), ("force", "true"))
+        return self._ask("PATCH", f"{path_of(item)}/status", body, media_type=_APPLY_PATCH, query=query)
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        body: object,
+        media_type: str = "application/json",
+        query: tuple[tuple[str, str], ...] = (),
+    ) -> bool:
         headers = {**self._headers, "content-type": media_type}
-        answer = self._server.handle(HTTPRequest(method, path, (), headers, msgspec.json.encode(body)))
+        answer = self._server.handle(HTTPRequest(method, path, query, headers, msgspec.json.encode(body)))
         assert isinstance(answer, HTTPResponse), "no watch was asked for"
         if answer.status >= _FIRST_ERROR and answer.status not in (_NOT_FOUND, _CONFLICT):
             log.warning("upkeep refused", method=method, path=path, answer=answer.body.decode(errors="replace"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Garbage collection, the cleanup of namespaces, and the release of unused storage.
+"""Garbage collection, the cleanup of namespaces, the release of unused storage, and the status of policies.
 
 In a real cluster they are the controller manager's work.
 
@@ -16,7 +16,7 @@ from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import Compacted
 from controller_runtime.apiserver.storage.storage import Cursor
 from controller_runtime.apiserver.storage.stored import Stored
-from controller_runtime.apiserver.upkeep import garbage, namespaces, protection
+from controller_runtime.apiserver.upkeep import garbage, namespaces, policies, protection
 from controller_runtime.apiserver.upkeep.internal_client import InternalClient
 from controller_runtime.apiserver.upkeep.ownership import Item
 from controller_runtime.core.host import Host
@@ -32,7 +32,7 @@ _BATCH = 256
 
 
 class Upkeep:
-    """Runs garbage collection, the cleanup of namespaces and the release of unused storage in one server.
+    """Runs the upkeep of one server: garbage, namespaces, unused storage, and the status of policies.
 
     Args:
         host: The host of the server.
@@ -49,6 +49,7 @@ class Upkeep:
         self._collecting = InternalClient(server, garbage.USER_AGENT, token)
         self._cleaning = InternalClient(server, namespaces.USER_AGENT, token)
         self._protecting = InternalClient(server, protection.USER_AGENT, token)
+        self._checking = InternalClient(server, policies.USER_AGENT, token)
         # The kinds that are followed. Others are noticed when nothing else is due; see `_learn_kinds`.
         self._kinds = server.kinds
         self._controllers = self._new_controllers()
@@ -118,11 +119,17 @@ class Upkeep:
 
     def _new_controllers(
         self,
-    ) -> tuple[garbage.GarbageCollector, namespaces.NamespaceCleaner, protection.ProtectionController]:
+    ) -> tuple[
+        garbage.GarbageCollector,
+        namespaces.NamespaceCleaner,
+        protection.ProtectionController,
+        policies.PolicyChecker,
+    ]:
         return (
             garbage.GarbageCollector(self._storage, self._kinds, self._collecting),
             namespaces.NamespaceCleaner(self._server, self._cleaning, self._host),
             protection.ProtectionController(self._storage, self._protecting),
+            policies.PolicyChecker(self._storage, lambda: self._server.kinds, self._checking),
         )
 
     def _take(self, kind: Kind) -> int:

@@ -5,18 +5,28 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
 
-from controller_runtime.apiserver.webhooks.caller import Caller, Target
-from controller_runtime.apiserver.webhooks.exchange import CallFailed, Kind, exchange, of_type, review_in
+from controller_runtime.api.admission import AdmissionRequest
+from controller_runtime.apiserver.webhooks.caller import Caller, Hand, Target, Unreached
+from controller_runtime.apiserver.webhooks.exchange import (
+    CallFailed,
+    Kind,
+    body_of,
+    exchange,
+    of_type,
+    review_in,
+    unreached,
+)
 
 _GROUP = "admission.k8s.io"
 _RESPONSE = "AdmissionResponse.response"
 _EXPECTED = {version: Kind(f"{_GROUP}/{version}", "AdmissionReview") for version in ("v1", "v1beta1")}
+_HANDED = "v1"  # the version whose requests are handed over as they are
 _HEADS = {
     version: b'{"kind":"%b","apiVersion":"%b","request":' % (kind.kind.encode(), kind.api_version.encode())
     for version, kind in _EXPECTED.items()
@@ -102,8 +112,45 @@ def ask(
         raise InvalidAnswer("webhook does not accept known AdmissionReview versions (v1, v1beta1)")
     expected = _EXPECTED[version]
     body = exchange(caller, target, b"%b%b}" % (_HEADS[version], request), seconds, tells_time=True)
-    if _allows(body, expected, uid):
-        return _ALLOWED
+    return _ALLOWED if _allows(body, expected, uid) else _read(body, expected, uid, may_patch=may_patch)
+
+
+def handed(
+    hand: Hand,
+    target: Target,
+    version: str,
+    request: Callable[[], AdmissionRequest],
+    seconds: float,
+    *,
+    may_patch: bool,
+) -> Verdict | None:
+    """Ask a webhook in this process, which takes the request as it is; None if it has to be sent, by `ask`.
+
+    Args:
+        hand: Hands over the review.
+        target: Where the webhook is.
+        version: The version of reviews that it understands.
+        request: Returns the request of the review, whose uid is empty.
+        seconds: The time after which the call is given up.
+        may_patch: Whether the webhook may change the object.
+
+    Raises:
+        InvalidAnswer: The answer contradicts itself or the request.
+        Undecodable: Its patch is none.
+        CallFailed: There is no answer that can be used.
+    """
+    if version != _HANDED:
+        return None
+    try:
+        answer = hand(target, request, seconds)
+    except Unreached as error:
+        raise unreached(target, seconds, error) from error
+    if isinstance(answer, bool):
+        return _ALLOWED if answer else None
+    return _read(body_of(answer), _EXPECTED[version], "", may_patch=may_patch)
+
+
+def _read(body: bytes, expected: Kind, uid: str, *, may_patch: bool) -> Verdict:
     answer = review_in(body, expected)
     response = of_type(answer.get("response"), dict, "AdmissionReview.response", None)
     if response is None:

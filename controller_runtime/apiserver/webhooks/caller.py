@@ -8,10 +8,11 @@ TLS, or in this process.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, Self
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 from urllib.parse import urlsplit
 
+from controller_runtime.api.admission import AdmissionRequest
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 
 _HTTPS = 443
@@ -95,6 +96,40 @@ class Caller(Protocol):
         Raises:
             Unreached: There is no answer in time.
         """
+
+
+Hand = Callable[[Target, Callable[[], AdmissionRequest], float], "HTTPResponse | bool"]
+"""Hands a review to a webhook; see `Handing.hand`."""
+
+
+@runtime_checkable
+class Handing(Caller, Protocol):
+    """A caller that may reach webhooks in this process, to which nothing has to be encoded."""
+
+    def hand(self, target: Target, request: Callable[[], AdmissionRequest], timeout: float) -> HTTPResponse | bool:
+        """Hand a review of admission, version v1, to a webhook that takes it as it is.
+
+        Args:
+            target: Where to.
+            request: Returns the request of the review.
+            timeout: Seconds after which the call is given up.
+
+        Returns:
+            True if the webhook allows the write and says nothing else; False if the review has to be sent, by `call`;
+            or the answer.
+
+        Raises:
+            Unreached: There is no answer in time.
+        """
+
+
+def hand_of(caller: Caller) -> Hand:
+    """Return what hands reviews to the webhooks of a caller; to one that only sends, none is handed."""
+    return caller.hand if isinstance(caller, Handing) else _hands_nothing
+
+
+def _hands_nothing(target: Target, request: Callable[[], AdmissionRequest], timeout: float) -> bool:
+    return False
 
 
 class Nowhere:

@@ -73,9 +73,13 @@ def exchange(caller: Caller, target: Target, review: bytes, seconds: float, *, t
     try:
         answer = caller.call(target, request, seconds)
     except Unreached as error:
-        asked = f"{target.url}?timeout={seconds:g}s" if tells_time else f"{target.url}?timeout=30s"
-        raise CallFailed(f"Post {quoted(asked)}: {error}") from error
-    return _body_of(answer)
+        raise unreached(target, seconds if tells_time else 30, error) from error
+    return body_of(answer)
+
+
+def unreached(target: Target, seconds: float, error: Unreached) -> CallFailed:
+    """Return the failure of a call that had so many seconds and no answer."""
+    return CallFailed(f"Post {quoted(f'{target.url}?timeout={seconds:g}s')}: {error}")
 
 
 @functools.lru_cache(maxsize=64)
@@ -83,7 +87,12 @@ def _query(seconds: float) -> tuple[tuple[str, str], ...]:
     return (("timeout", f"{seconds:g}s"),)
 
 
-def _body_of(answer: HTTPResponse) -> bytes:
+def body_of(answer: HTTPResponse) -> bytes:
+    """Return the body of an answer, which is not empty.
+
+    Raises:
+        CallFailed: The answer is that of a failure, or empty.
+    """
     if not 200 <= answer.status <= 206:
         raise CallFailed(_text_of_failure(answer))
     if not answer.body:

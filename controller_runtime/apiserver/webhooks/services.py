@@ -6,7 +6,15 @@ from __future__ import annotations
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import key_of
-from controller_runtime.apiserver.webhooks.caller import Caller, Service, Target, UnknownService, Unreached, refused
+from controller_runtime.apiserver.webhooks.caller import (
+    Caller,
+    Service,
+    Target,
+    UnknownService,
+    Unreached,
+    hand_of,
+    refused,
+)
 
 _SERVICES = "services"
 
@@ -24,6 +32,7 @@ class WithServices:
     def __init__(self, caller: Caller, storage: Storage) -> None:
         self._caller = caller
         self._storage = storage
+        self.hand = hand_of(caller)  # as it is: a service that nobody knows is one of those that are called
 
     def call(self, target: Target, request: HTTPRequest, timeout: float) -> HTTPResponse:
         """See `Caller.call`."""

@@ -9,7 +9,7 @@ from functools import partial
 
 import attrs
 
-from controller_runtime.apiserver.admission.chain import WEBHOOKS, Chain
+from controller_runtime.apiserver.admission.chain import WEBHOOKS, Awake, Chain
 from controller_runtime.apiserver.admission.resource_quota import ResourceQuota
 from controller_runtime.apiserver.admission.step import Asked, Attributes, Operation, Rounds, Step, Surroundings
 from controller_runtime.apiserver.kinds.infrastructure import SIGNING_REQUEST
@@ -80,9 +80,9 @@ class Admitting:
         if kind is SIGNING_REQUEST:
             obj = _requested_by(asked, obj)
         steps = self._chain.steps(kind, Operation.CREATE, "")
-        if not steps and not self._quotas.concern(kind, namespace, dry_run=asked.dry_run):
+        if steps is None and not self._quotas.concern(kind, namespace, dry_run=asked.dry_run):
             return obj, None
-        return self._admitted(steps, Attributes(Operation.CREATE, kind, namespace, asked, obj, rounds=Rounds()))
+        return self._admitted(steps, Attributes(Operation.CREATE, kind, namespace, asked, obj))
 
     def update(self, route: Route, old: Object, obj: Object, asked: Asked) -> tuple[Object, Check | None]:
         """Return a changed object as the steps have left it, and the check of what is made of it, if there is one.
@@ -92,12 +92,10 @@ class Admitting:
         """
         kind, part = route.kind, route.subresource
         steps = self._chain.steps(kind, Operation.UPDATE, part)
-        if not steps and not self._quotas.concern(kind, route.namespace, dry_run=asked.dry_run):
+        if steps is None and not self._quotas.concern(kind, route.namespace, dry_run=asked.dry_run):
             return obj, None
         sent = None if route.sent is kind else route.sent
-        return self._admitted(
-            steps, Attributes(Operation.UPDATE, kind, route.namespace, asked, obj, old, part, sent, Rounds())
-        )
+        return self._admitted(steps, Attributes(Operation.UPDATE, kind, route.namespace, asked, obj, old, part, sent))
 
     def create_part(self, route: Route, sent: Object, asked: Asked) -> Object:
         """Return an object sent to a subresource that is created, such as an eviction, as the steps have left it.
@@ -106,14 +104,14 @@ class Admitting:
             StatusError: A step refuses the write.
         """
         steps = self._chain.steps(route.kind, Operation.CREATE, route.subresource)
-        if not steps:
+        if steps is None:
             return sent
         named = {**sent, "metadata": {**sent["metadata"], "name": route.name}}
         attributes = Attributes(
-            Operation.CREATE, route.kind, route.namespace, asked, named, None, route.subresource, route.sent, Rounds()
+            Operation.CREATE, route.kind, route.namespace, asked, named, None, route.subresource, route.sent
         )
-        attributes = _changed(steps, attributes)
-        for step in steps:
+        attributes = _changed(steps.changing, attributes)
+        for step in (*steps.checking, *steps.counting):
             step.validate(attributes)
         return attributes.obj
 
@@ -133,9 +131,9 @@ class Admitting:
             rules = rules_of(kind)
             shown = rules.shown_form(rules.opened(old))
             attributes = Attributes(Operation.DELETE, kind, route.namespace, asked, {}, shown, rounds=Rounds())
-            for step in steps:
+            for step in steps.changing:
                 step.admit(attributes)
-            for step in steps:
+            for step in (*steps.checking, *steps.counting):
                 step.validate(attributes)
 
     def addressed(
@@ -156,24 +154,25 @@ class Admitting:
         """See `QuotaCounts.counted`."""
         return self._quotas.counted(kind, namespace, dry_run=dry_run)
 
-    def _admitted(self, steps: Sequence[Step], attributes: Attributes) -> tuple[Object, Check]:
-        attributes = _changed(steps, attributes)
-        return attributes.obj, partial(self._checked, steps, attributes)
+    def _admitted(self, steps: Awake | None, attributes: Attributes) -> tuple[Object, Check]:
+        if steps is None:
+            return attributes.obj, partial(self._checked, (), (), attributes)
+        if steps.changing:
+            attributes = _changed(steps.changing, attributes)
+        return attributes.obj, partial(self._checked, steps.checking, steps.counting, attributes)
 
-    def _checked(self, steps: Sequence[Step], attributes: Attributes, made: Object) -> AbstractContextManager[None]:
+    def _checked(
+        self, checking: Sequence[Step], counting: Sequence[Step], attributes: Attributes, made: Object
+    ) -> AbstractContextManager[None]:
         """See `Check`. Webhooks are called here, with no lock held."""
         # Not by `_replace`, which takes several times as long: each write of an object passes here.
         operation, kind, namespace, asked, _, old, part, sent, rounds = attributes
         attributes = Attributes(operation, kind, namespace, asked, made, old, part, sent, rounds)
-        last = []
-        for step in steps:
-            if step.counts:
-                last.append(step)
-            else:
-                step.validate(attributes)
-        if not last and not self._quotas.concern(kind, namespace, dry_run=asked.dry_run):
+        for step in checking:
+            step.validate(attributes)
+        if not counting and not self._quotas.concern(kind, namespace, dry_run=asked.dry_run):
             return UNCHECKED
-        return self._counted(last, attributes)
+        return self._counted(counting, attributes)
 
     @contextmanager
     def _counted(self, steps: Sequence[Step], attributes: Attributes) -> Iterator[None]:
@@ -195,13 +194,14 @@ _REQUESTER = ("username", "uid", "groups", "extra")
 
 def _changed(steps: Sequence[Step], attributes: Attributes) -> Attributes:
     """Return the attributes with the object as the steps have left it, after one round or two."""
-    rounds = attributes.rounds
+    rounds = Rounds()
+    attributes = attributes._replace(rounds=rounds)
     while True:
         for step in steps:
             obj = step.admit(attributes)
             if obj is not attributes.obj:
                 attributes = attributes._replace(obj=obj)
-        if rounds is None or rounds.is_second or not rounds.is_second_wanted:
+        if rounds.is_second or not rounds.is_second_wanted:
             return attributes
         rounds.is_second = True
 

@@ -11,13 +11,11 @@ import msgspec
 
 from controller_runtime.api.schema import Schema
 from controller_runtime.apiserver.admission.policies.expressions import Failed
-from controller_runtime.apiserver.audit_annotations import as_json
 from controller_runtime.apiserver.bounds import MOST_VALUES, abbreviated, told, values_in
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.shape import Misshapen
-from controller_runtime.apiserver.rules.strategy import of_own_type
 from controller_runtime.apiserver.status import internal
 from controller_runtime.apiserver.writes import typed
 from controller_runtime.apiserver.writes.body import reread, strictly_reread
@@ -25,6 +23,7 @@ from controller_runtime.apiserver.writes.fieldset import Path, field_step, text_
 from controller_runtime.apiserver.writes.fieldtree import child_of, merged, step_to
 from controller_runtime.apiserver.writes.jsonpatch import MAX_OPERATIONS, Inapplicable, Missing, Operation, Patched
 from controller_runtime.apiserver.writes.jsonpatch import operations_in as read
+from controller_runtime.apiserver.writes.patched_heads import custom, other_version, unconvertible
 from controller_runtime.apiserver.writes.webhook_patches import words_for
 
 _HEAD = ("kind", "apiVersion")
@@ -86,38 +85,23 @@ def patched_by_policy(kind: Kind, shown: Object, operations: Sequence[Any]) -> O
             if step.op == "test" and not isinstance(error, Missing):
                 return {name: value for name, value in shown.items() if name not in _HEAD}
             raise Failed(f"JSON Patch: {_words(step, error)}") from error
+    root, other = patched.root, None
     if kind.definition is not None:
-        _check_custom(kind, patched.root)
-    if type(patched.root) is not dict:
+        root = custom(kind, root)
+    if type(root) is not dict:
         raise internal("couldn't get version/kind; json parse error: the patch leaves no object")
-    _check_size(patched.root)
+    if kind.definition is None:
+        other = other_version(kind, root)
+    _check_size(root)
     try:
-        made, unknown = strictly_reread(kind, patched.root, shown)
+        made, unknown = strictly_reread(other or kind, root, shown)
     except Misshapen as error:
         raise internal(str(error)) from error
     if unknown and kind.definition is None:
         raise internal(f"strict decoding error: {', '.join(unknown)}")
+    if other is not None:
+        raise unconvertible(other, kind)
     return made
-
-
-def _check_custom(kind: Kind, obj: Any) -> None:
-    """Refuse what a patch leaves of a custom object, if it is of another kind or has no metadata.
-
-    Raises:
-        StatusError: 422, it has another kind; 500, it is no such object at all.
-    """
-    name = obj.get("kind") if type(obj) is dict else None
-    if not name or type(name) is not str:
-        raise internal(f"Object 'Kind' is missing in '{abbreviated(as_json(obj))}'")
-    version = obj.get("apiVersion")
-    if not version:
-        text = f'/, Kind={name} is unstructured and is not suitable for converting to "{kind.api_version}"'
-        raise internal(f"failed to convert object: {text}")
-    if version != kind.api_version:
-        raise internal(f"failed to convert object: request to convert CR from an invalid group/version: {version}")
-    if "metadata" in obj and type(obj["metadata"]) is not dict:
-        raise internal("system metadata was not initialized")
-    of_own_type(kind, obj.get("metadata", {}).get("name", ""), obj if name != kind.kind else {})
 
 
 def _words(step: Operation, error: Inapplicable) -> str:

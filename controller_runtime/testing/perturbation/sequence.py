@@ -94,6 +94,11 @@ class Judge:
             return []
         return [*([ended.problem] if ended.problem else []), *[each for rest in ended.rests for each in rest.problems]]
 
+    def never_rests(self, state: Content) -> bool:
+        """Return whether objects change without end after one state alone, as with a schedule."""
+        ended = self._run([state])
+        return ended is not None and any(rest.is_restless for rest in ended.rests)
+
     def states_wrong_alone(self) -> list[Content]:
         """Return the states that calm runs so far have found to be wrong alone."""
         return list(self._failing)

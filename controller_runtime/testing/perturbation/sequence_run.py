@@ -40,12 +40,14 @@ class Rest:
         state: The objects.
         requests: How many requests the manager sent in the last minute.
         problems: The faults at rest that the states do not show: controllers with errors, changes that do not end.
+        is_restless: Whether objects went on changing.
     """
 
     declared: int
     state: State
     requests: int = 0
     problems: Sequence[str] = ()
+    is_restless: bool = False
 
 
 @attrs.frozen
@@ -178,7 +180,7 @@ def _come_to_rest(simulation: Simulation, cluster: EmbeddedCluster, world: _Worl
     failing = [name for name, count in _errors(cluster).items() if count > errors.get(name, 0)]
     problems = [f"the controller {name} still has errors at rest" for name in failing]
     problems += [f"{each.name} {each.path} still changes after ten minutes" for each in changed[:1]]
-    return Rest(number, state, len(cluster.transport.requests) - sent, problems)
+    return Rest(number, state, len(cluster.transport.requests) - sent, problems, bool(changed))
 
 
 def _errors(cluster: EmbeddedCluster) -> dict[str, int]:

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from controller_runtime.apiserver.admission.step import Attributes, Surroundings
-from controller_runtime.apiserver.admission.webhooks.encoded import encoded_request
+from controller_runtime.apiserver.admission.webhooks.encoded import encoded_request, handed_request
 from controller_runtime.apiserver.admission.webhooks.hooks import Hook
 from controller_runtime.apiserver.audit_annotations import annotate
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.quoting import quoted
 from controller_runtime.apiserver.status import StatusError, bad_request, internal
-from controller_runtime.apiserver.webhooks.admission_review import InvalidAnswer, Undecodable, Verdict, ask
+from controller_runtime.apiserver.webhooks.admission_review import InvalidAnswer, Undecodable, Verdict, ask, handed
 from controller_runtime.apiserver.webhooks.exchange import CallFailed
 from controller_runtime.core.log import get_logger
 
@@ -63,9 +64,13 @@ def _asked(around: Surroundings, hook: Hook, attributes: Attributes, seen_as: Ki
     if hook.target is None:
         text = "could not get REST client: unable to load root certificates: unable to parse bytes as PEM block"
         raise CallFailed(text)
-    uid = around.host.uuid()
-    request = encoded_request(attributes, seen_as, uid)
     try:
+        whole = partial(handed_request, attributes, seen_as)
+        verdict = handed(around.hand, hook.target, hook.version, whole, hook.seconds, may_patch=may_patch)
+        if verdict is not None:
+            return verdict
+        uid = around.host.uuid()
+        request = encoded_request(attributes, seen_as, uid)
         return ask(around.caller, hook.target, hook.version, uid, request, hook.seconds, may_patch=may_patch)
     except Undecodable:
         raise

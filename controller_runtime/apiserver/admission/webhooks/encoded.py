@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import functools
+from functools import partial
 
 import msgspec
 
+from controller_runtime.api.admission import NO_OBJECT, HandedRequest, ReviewedKind
 from controller_runtime.apiserver.admission.step import Attributes, Operation, options_shown
 from controller_runtime.apiserver.admission.webhooks.shown import kind_shown, resource_shown, shown
 from controller_runtime.apiserver.kinds.kind import Kind
@@ -17,6 +19,7 @@ from controller_runtime.apiserver.users import User
 
 _encode = msgspec.json.Encoder().encode
 _OPERATIONS = {one: b',"operation":"%b","userInfo":' % one.value.encode() for one in Operation}
+_NOT_ENCODED = msgspec.Raw(NO_OBJECT)
 _DRY_RUN = {True: b',"dryRun":true,"options":', False: b',"dryRun":false,"options":'}
 
 
@@ -51,6 +54,43 @@ def encoded_request(attributes: Attributes, seen_as: Kind, uid: str) -> bytes:
             b"}",
         )
     )
+
+
+def handed_request(attributes: Attributes, seen_as: Kind) -> HandedRequest:
+    """Return what `encoded_request` encodes, for a webhook in this process; the state before the write is not encoded.
+
+    Args:
+        attributes: The write.
+        seen_as: The kind in whose version its object is shown.
+    """
+    operation, kind, namespace, asked, obj, old, part, sent, _ = attributes
+    name = attributes.name
+    if kind is NAMESPACE:
+        namespace = name
+    return HandedRequest(
+        "",  # the answer is this call's, so nothing has to tell it from others
+        _reviewed(sent or seen_as),
+        operation.value,
+        _NOT_ENCODED,
+        part,
+        name,
+        namespace,
+        asked.dry_run,
+        _NOT_ENCODED if operation is Operation.DELETE else msgspec.Raw(_object(attributes, seen_as, obj)),
+        _NOT_ENCODED,
+        attributes.options(),
+        user=asked.user,
+        encode_old=_no_old if old is None else partial(_object, attributes, seen_as, old),
+    )
+
+
+def _no_old() -> bytes:
+    return NO_OBJECT
+
+
+@functools.lru_cache(maxsize=256)
+def _reviewed(kind: Kind) -> ReviewedKind:
+    return ReviewedKind(kind.group, kind.version, kind.kind)
 
 
 def _object(attributes: Attributes, seen_as: Kind, obj: Object) -> bytes:

@@ -40,8 +40,7 @@ class Hook:
         ignores_failures: Whether a write goes on if the webhook cannot be called.
         seconds: The time that it has.
         version: The version of reviews in which it is asked; empty if this server knows none of those that it names.
-        matched: Whether its rules name writes of a kind, by group, version, resource, operation and subresource, as
-            far as they were asked; None if that depends on the names of objects. Kinds of a name have one scope.
+        looks_at_objects: Whether the object of a write decides whether it is called, by its labels or its name.
     """
 
     uid: str
@@ -54,25 +53,12 @@ class Hook:
     ignores_failures: bool = attrs.field(init=False)
     seconds: int = attrs.field(init=False)
     version: str = attrs.field(init=False)
-    matched: dict[tuple[str, str, str, str, str], bool] | None = attrs.field(init=False, eq=False, repr=False)
+    looks_at_objects: bool = attrs.field(init=False)
 
-    _last_namespace: list[tuple[Mapping[str, str], bool]] = attrs.field(factory=list, init=False, eq=False, repr=False)
-
-    @matched.default
-    def _matched(self) -> dict[tuple[str, str, str, str, str], bool] | None:
-        return None if any(rule.get("resourceNames") for rule in self.content.get("rules") or ()) else {}
-
-    def selects_namespace(self, labels: Mapping[str, str]) -> bool:
-        """Return whether the labels of a namespace are selected; most writes follow one in the same namespace.
-
-        The answer is kept for the labels themselves, which never change: those of another state are another mapping.
-        """
-        for known, selected in self._last_namespace:  # one at most
-            if known is labels:
-                return selected
-        selected = self.namespaces.matches(labels)
-        self._last_namespace[:] = [(labels, selected)]
-        return selected
+    @looks_at_objects.default
+    def _looks_at_objects(self) -> bool:
+        names = any(rule.get("resourceNames") for rule in self.content.get("rules") or ())
+        return names or not self.objects.is_everything
 
     @ignores_failures.default
     def _ignores_failures(self) -> bool:
@@ -95,12 +81,15 @@ class Hooks:
         storage: The configurations.
         kind: Their kind.
 
+    Attributes:
+        resource: The collection of the configurations.
+
     Threads: any.
     """
 
     def __init__(self, host: Host, storage: Storage, kind: Kind) -> None:
         self._storage = storage
-        self._kind = kind
+        self.resource = kind.resource
         # Guards writes of the field below: the version of the last write of a configuration, and the webhooks as of
         # then. It is replaced as a whole, so that each write of an object reads it without the lock.
         self._lock = host.lock("apiserver/webhooks")
@@ -108,14 +97,14 @@ class Hooks:
 
     def are_none(self) -> bool:
         """Return whether there is no configuration; each write asks."""
-        return self._storage.is_empty(self._kind.resource)
+        return self._storage.is_empty(self.resource)
 
     def present(self) -> Sequence[Hook]:
         """Return the webhooks, by the names of their configurations, and in these in their order."""
-        (changed,) = self._storage.last_changes((self._kind.resource,))
+        (changed,) = self._storage.last_changes((self.resource,))
         if (known := self._known)[0] >= changed:  # one pair, replaced as a whole
             return known[1]
-        items = self._storage.read(self._kind.resource).items
+        items = self._storage.read(self.resource).items
         hooks = [hook for item in items for hook in _hooks_in(item)]
         with self._lock:
             if changed > self._known[0]:

@@ -31,12 +31,12 @@ def called_as(storage: Storage, kinds: Kinds, hook: Hook, attributes: Attributes
     """
     if not hook.objects.is_everything and not _selects(hook, attributes):
         return None
-    found = attributes.kind if _is_named(hook, attributes) else _as_equivalent(kinds, hook.content, attributes)
+    found = _named_as(kinds, hook.content, attributes)
     if found is None or hook.namespaces.is_everything:
         return found
     if not attributes.kind.namespaced and attributes.kind is not NAMESPACE:
         return found
-    return found if hook.selects_namespace(_labels_of_namespace(storage, attributes)) else None
+    return found if hook.namespaces.matches(_labels_of_namespace(storage, attributes)) else None
 
 
 def _selects(hook: Hook, attributes: Attributes) -> bool:
@@ -59,21 +59,11 @@ def _labels_of_namespace(storage: Storage, attributes: Attributes) -> Mapping[st
     return found.labels()
 
 
-def _is_named(hook: Hook, attributes: Attributes) -> bool:
-    """Return whether the rules name a write in the version of the request; each write asks, so answers are kept."""
-    kind, known = attributes.kind, hook.matched
-    rules: Sequence[Rule] = hook.content.get("rules") or ()
-    if known is None:
-        return any(matches(rule, attributes, kind) for rule in rules)
-    key = kind.group, kind.version, kind.plural, attributes.operation, attributes.subresource
-    found = known.get(key)
-    if found is None:
-        found = known[key] = any(matches(rule, attributes, kind) for rule in rules)
-    return found
-
-
-def _as_equivalent(kinds: Kinds, content: Rule, attributes: Attributes) -> Kind | None:
+def _named_as(kinds: Kinds, content: Rule, attributes: Attributes) -> Kind | None:
+    """Return the kind, of those that show the same objects, that the rules name; first that of the request."""
     rules: Sequence[Rule] = content.get("rules") or ()
+    if any(matches(rule, attributes, attributes.kind) for rule in rules):
+        return attributes.kind
     if content.get("matchPolicy") == "Exact":
         return None
     others = list(equivalents(kinds, attributes.kind, attributes.subresource))

@@ -17,8 +17,8 @@ from controller_runtime.apiserver.admission.policies.expressions import (
 from controller_runtime.apiserver.admission.reinvocation import Reinvocations
 from controller_runtime.apiserver.admission.step import EVERY_OPERATION, Attributes, Operation, Step, Surroundings
 from controller_runtime.apiserver.admission.webhooks.calling import call
+from controller_runtime.apiserver.admission.webhooks.choices import Choice, Choices
 from controller_runtime.apiserver.admission.webhooks.hooks import Hook, Hooks
-from controller_runtime.apiserver.admission.webhooks.matching import called_as
 from controller_runtime.apiserver.admission.webhooks.shown import shown, taken
 from controller_runtime.apiserver.audit_annotations import annotate, as_json
 from controller_runtime.apiserver.kinds.kind import Kind
@@ -41,13 +41,14 @@ class _Webhooks(Step):
     def __init__(self, storage: Storage, around: Surroundings) -> None:
         super().__init__(storage, around)
         self._hooks = Hooks(around.host, storage, self.configurations)
+        self._choices = Choices(storage, around.kinds, self._hooks)
 
     def is_idle(self) -> bool:
         return self._hooks.are_none()
 
-    def _seen_as(self, hook: Hook, attributes: Attributes) -> Kind | None:
+    def _seen_as(self, choice: Choice, attributes: Attributes) -> Kind | None:
         """Return the kind in whose version a webhook sees a write; None if it is not called."""
-        seen_as = called_as(self._storage, self._around.kinds(), hook, attributes)
+        hook, seen_as = choice.hook, self._choices.seen_as(choice, attributes)
         if seen_as is None or not hook.conditions:
             return seen_as
         bindings = seen_by_expressions(self._storage, attributes, seen_as, namespace=False)
@@ -74,13 +75,14 @@ class MutatingAdmissionWebhook(_Webhooks):
             return attributes.obj
         again = Reinvocations.of(rounds, self.name)
         again.begin(attributes.obj)
-        for index, hook in enumerate(self._hooks.present()):
+        for choice in self._choices.of(attributes):
+            hook = choice.hook
             if not again.is_due(hook.uid):
                 continue
-            seen_as = self._seen_as(hook, attributes)
+            seen_as = self._seen_as(choice, attributes)
             if seen_as is None:
                 continue
-            place = f"mutation.webhook.admission.k8s.io/round_{int(rounds.is_second)}_index_{index}"
+            place = f"mutation.webhook.admission.k8s.io/round_{int(rounds.is_second)}_index_{choice.number}"
             obj = attributes.obj
             try:
                 obj = self._changed(hook, attributes, seen_as, place)
@@ -123,14 +125,14 @@ class ValidatingAdmissionWebhook(_Webhooks):
     def validate(self, attributes: Attributes) -> None:
         if attributes.kind.group == _EXEMPT:
             return
-        seen = [(hook, self._seen_as(hook, attributes)) for hook in self._hooks.present()]
+        seen = [(choice, self._seen_as(choice, attributes)) for choice in self._choices.of(attributes)]
         first: StatusError | None = None
-        for index, (hook, seen_as) in enumerate(seen):
+        for choice, seen_as in seen:
             if seen_as is None:
                 continue
-            place = f"validating.webhook.admission.k8s.io/round_0_index_{index}"
+            place = f"validating.webhook.admission.k8s.io/round_0_index_{choice.number}"
             try:
-                call(self._around, hook, attributes, seen_as, place, may_patch=False)
+                call(self._around, choice.hook, attributes, seen_as, place, may_patch=False)
             except StatusError as error:
                 first = first or error
         if first is not None:
