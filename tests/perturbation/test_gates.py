@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from controller_runtime.testing.perturbation.gates import EXPIRED_LINE, Gate, HeldWatch, version_of
+from controller_runtime.apiserver.perturbation.gates import EXPIRED_LINE, Gate, HeldWatch, version_of
 
 
 def line(version: int) -> bytes:

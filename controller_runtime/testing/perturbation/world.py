@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from controller_runtime.apiserver.perturbation.names import Name, name_of
+
 LEFT_OUT = frozenset({"events"})
 """The plurals of kinds whose objects are not compared."""
 
@@ -25,21 +27,6 @@ _ALLOCATED = {
 }
 DELETED = "<deleted>"
 """Stands in a state for an object that was there before the run began and has been deleted."""
-
-
-class Name(NamedTuple):
-    """An object's name in every run: one that the server generated is cut to its prefix and `*`.
-
-    Attributes:
-        resource: The collection, such as `deployments.apps`.
-        key: `namespace/name`, or the name alone if it is cluster-scoped.
-    """
-
-    resource: str
-    key: str
-
-    def __str__(self) -> str:
-        return f"{self.resource} {self.key}"
 
 
 State = Mapping[Name, Sequence[Any]]
@@ -76,16 +63,6 @@ def simplified(found: Mapping[str, Iterable[Mapping[str, Any]]]) -> State:
     for several in state.values():
         several.sort(key=repr)
     return state
-
-
-def name_of(resource: str, metadata: Mapping[str, Any]) -> Name:
-    """Return the name of an object in every run."""
-    name = metadata["name"]
-    prefix = metadata.get("generateName")
-    if prefix and name.startswith(prefix):
-        name = f"{prefix}*"
-    namespace = metadata.get("namespace")
-    return Name(resource, f"{namespace}/{name}" if namespace else name)
 
 
 def simplify(obj: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:

@@ -14,6 +14,9 @@ from pathlib import Path
 import attrs
 import click
 
+from controller_runtime.apiserver.perturbation.names import Name
+from controller_runtime.apiserver.perturbation.plan_file import to_fields
+from controller_runtime.apiserver.perturbation.triggers import Trigger
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.system import SystemHost
@@ -25,7 +28,7 @@ from controller_runtime.testing.perturbation.others.trial import Settings, Trial
 from controller_runtime.testing.perturbation.others.triggers import in_turn
 from controller_runtime.testing.perturbation.plans import PATTERNS, Plan, from_json, plan, to_json
 from controller_runtime.testing.perturbation.record import MANAGER, Run
-from controller_runtime.testing.perturbation.world import Name, varying
+from controller_runtime.testing.perturbation.world import varying
 
 _OTHERS = tuple(pattern for pattern in PATTERNS if pattern != "sequence")
 _SHOWN = 8
@@ -94,13 +97,14 @@ def attempt(
         for each in found[:_SHOWN]:
             _say(f"    {each}")
         _say(f"  remedy: {chosen.remedy}")
-        _say(f"  replay: --replay {_written(chosen)}")
+        _say(f"  replay: --replay {_written(chosen, trial.trigger)}")
 
 
-def _written(chosen: Plan) -> Path:
+def _written(chosen: Plan, trigger: Trigger | None) -> Path:
     Path(SCRIPTS).mkdir(exist_ok=True)
     path = Path(SCRIPTS) / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', str(chosen)).strip('-')}.json"
-    path.write_text(json.dumps({"plan": to_json(chosen)}, indent=1) + "\n", encoding="utf-8")
+    assert trigger is not None, "a plan that cannot be told does not happen, and so does not fail"
+    path.write_text(json.dumps({"plan": to_json(chosen), **to_fields(trigger)}, indent=1) + "\n", encoding="utf-8")
     return path
 
 

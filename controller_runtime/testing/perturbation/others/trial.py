@@ -9,6 +9,9 @@ from pathlib import Path
 
 import attrs
 
+from controller_runtime.apiserver.perturbation.gates import Gate
+from controller_runtime.apiserver.perturbation.names import Name
+from controller_runtime.apiserver.perturbation.triggers import UNREAD, AtChange, AtRest, AtWrite, Trigger, matches
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.shell.kubeconfig import kubeconfig
 from controller_runtime.apiserver.shell.thread import LoopbackServer
@@ -20,23 +23,15 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
 from controller_runtime.testing.beside import Beside
-from controller_runtime.testing.perturbation.gates import Gate
 from controller_runtime.testing.perturbation.others.operator_process import OperatorProcess
-from controller_runtime.testing.perturbation.others.server import UNREAD, WRITER, OperatorsServer, writing
+from controller_runtime.testing.perturbation.others.server import WRITER, OperatorsServer, writing
 from controller_runtime.testing.perturbation.others.story import Act, Story, act
-from controller_runtime.testing.perturbation.others.triggers import (
-    AtChange,
-    AtRest,
-    AtWrite,
-    Trigger,
-    matches,
-    trigger_of,
-)
+from controller_runtime.testing.perturbation.others.triggers import trigger_of
 from controller_runtime.testing.perturbation.plans import Plan
 from controller_runtime.testing.perturbation.record import STORY, Landed, Run, Told
 from controller_runtime.testing.perturbation.states import States
 from controller_runtime.testing.perturbation.telling import landed_of
-from controller_runtime.testing.perturbation.world import Name, differences
+from controller_runtime.testing.perturbation.world import differences
 
 _HISTORY = History(changes=1_000_000, age=1e9)
 _NEVER = 1 << 62
@@ -81,6 +76,7 @@ class Trial:
 
     Attributes:
         run: The record.
+        trigger: When the perturbation happens; None for never.
         fired: Whether the perturbation has happened.
 
     Threads: one, for `make`.
@@ -95,12 +91,13 @@ class Trial:
         ignored: frozenset[tuple[Name, str]] = frozenset(),
     ) -> None:
         self._host, self._settings, self._calm, self._ignored = host, settings, calm, ignored
-        self._trigger: Trigger | None = None if plan is None or calm is None else trigger_of(plan, calm)
+        self.trigger: Trigger | None = None if plan is None or calm is None else trigger_of(plan, calm)
         self._pause = Stop(host, "pause of a perturbed run")
         # Guards what changes are noted in: threads of the server note them, that of the trial reads them.
         self._lock = host.lock("perturbed run")
         self._seen: Counter[str] = Counter()
         self._steps = 0
+        self._is_over = False
         self._changed_at = host.monotonic()
         self.fired = False
 
@@ -115,7 +112,7 @@ class Trial:
         beside = Beside(self._host, server, True, settings.workloads)
         config = settings.folder / "kubeconfig"
         self._operator = OperatorProcess(self._host, settings.command, config, settings.folder / "operator.log")
-        trigger = self._trigger if isinstance(self._trigger, AtWrite) else None
+        trigger = self.trigger if isinstance(self.trigger, AtWrite) else None
         self._server = server
         self._between = OperatorsServer(self._host, server, self._calm, trigger, self._operator.kill)
         self.run = self._between.run
@@ -138,8 +135,8 @@ class Trial:
             act(self._user, each, self._pause.wait)
         self._states = States(self._server)
         self._server.storage.on_commit = self._landed
-        if isinstance(self._trigger, AtChange):
-            self._between.gate = Gate(self._trigger.resource, _NEVER)
+        if isinstance(self.trigger, AtChange):
+            self._between.gate = Gate(self.trigger.resource, _NEVER)
         self._start()
         self.run.prelude = 0
         self._rest()
@@ -180,26 +177,38 @@ class Trial:
 
     def _close_gate(self, found: Landed) -> None:
         gate = self._between.gate
-        if gate is None or gate.version != _NEVER or not isinstance(self._trigger, AtChange):
+        if gate is None or gate.version != _NEVER or not isinstance(self.trigger, AtChange):
             return
-        if matches(self._trigger, found, self._seen):
+        if matches(self.trigger, found.name, self._seen):
             gate.version = self._states.first + found.version
 
     def _rest(self) -> None:
         """Wait until nothing changes, perturb if it is time for that, and record the state."""
         number = len(self.run.rests)
         self._wait_for_quiet()
+        if self._is_before_the_next_change():
+            self.run.rests.append(self._states.present())
+            self.run.reached.append(self._server.storage.version - self._states.first)
+            return
         if not self._operator.is_alive:  # it was ended at a write, or by itself
             self._start()
             self._wait_for_quiet()
-        if isinstance(self._trigger, AtRest) and self._trigger.rest == number:
+        if isinstance(self.trigger, AtRest) and self.trigger.rest == number:
             self._come_to(number)  # a short quiet may lie between two writes that belong together
-            self._start_again(self._trigger)
+            self._start_again(self.trigger)
         elif self._between.gate is not None and self._between.gate.holds:
             self._open_gate()
         self._come_to(number)
         self.run.rests.append(self._states.present())
         self.run.reached.append(self._server.storage.version - self._states.first)
+
+    def _is_before_the_next_change(self) -> bool:
+        """Return whether a change is being missed, and the story has still to make the one that follows it."""
+        trigger, gate = self.trigger, self._between.gate
+        if not isinstance(trigger, AtChange) or not trigger.is_far or gate is None or not gate.holds:
+            return False
+        with self._lock:
+            return not gate.is_open and self._seen[trigger.name] <= trigger.occurrence and not self._is_over
 
     def _start_again(self, trigger: AtRest) -> None:
         self.fired = True
@@ -219,7 +228,7 @@ class Trial:
     def _open_gate(self) -> None:
         assert self._between.gate is not None, "only with a gate"
         self.fired = True
-        expires = isinstance(self._trigger, AtChange) and self._trigger.is_missed
+        expires = isinstance(self.trigger, AtChange) and self.trigger.is_missed
         self._between.gate.open(expires=expires)
         self._wait_for_quiet()
 
@@ -245,5 +254,6 @@ class Trial:
             self._pause.wait(left)
 
     def _end(self) -> None:
+        self._is_over = True
         self._rest()
         self.run.broken = [] if self._operator.is_alive else ["the operator has ended by itself"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from controller_runtime.api.http import Watch
+from controller_runtime.api.http import HTTPResponse, Watch
 
 _EXPIRED = {
     "type": "ERROR",
@@ -53,7 +53,7 @@ class Gate:
         is_open: True once the watches go on.
         expires: True if they end with 410 then, so that their readers list again.
 
-    Threads: those of a simulation, which run one at a time.
+    Threads: any. A change that lands while the gate opens may pass it.
     """
 
     def __init__(self, resource: str, version: int) -> None:
@@ -153,3 +153,12 @@ def version_of(line: bytes) -> int:
     """Return the resourceVersion of the object in a line of a watch."""
     text = _events.decode(line).object.metadata.resource_version
     return int(text) if text.isdigit() else 0
+
+
+def gated(
+    answer: HTTPResponse | Watch, gate: Gate | None, resource: str, on_ready: Callable[[], None]
+) -> HTTPResponse | Watch:
+    """Return the answer to a request for a watch of `resource`; it stands still at the gate if that is its own."""
+    if isinstance(answer, HTTPResponse) or gate is None or gate.is_open or gate.resource != resource:
+        return answer
+    return HeldWatch(answer, gate, on_ready)
