@@ -47,7 +47,7 @@ class Perturbing:
         try:
             made = cls(read(path), shlex.split(command))
         except ValueError as error:
-            raise UsageError(f"--perturb-restart {command}: {error}".lower()) from None
+            raise UsageError(f"--perturb-restart {command}: {str(error).lower()}") from None
         if isinstance(made.plan.at, AtRest) and not made.command:
             raise UsageError(f"--perturb {path}: a plan that ends a client at rest needs --perturb-restart COMMAND")
         return made
