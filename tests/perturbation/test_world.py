@@ -42,6 +42,7 @@ def differing(calm: dict[str, Any], here: dict[str, Any]) -> list[str]:
             pod(metadata={"name": "web-abc", "generateName": "web-"}),
             pod(metadata={"name": "web-xyz", "generateName": "web-"}),
         ),
+        (pod(metadata={"name": f"of-{ONE}"}), pod(metadata={"name": f"of-{TWO}"})),
     ],
 )
 def test_uids_versions_times_and_generated_names_are_no_difference(calm: dict[str, Any], here: dict[str, Any]) -> None:

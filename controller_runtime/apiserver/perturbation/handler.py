@@ -161,12 +161,11 @@ class PerturbedHandler:
         shown = change.new or change.old
         if shown is None or resource.partition(".")[0] in UNREAD:
             return
-        metadata = shown.decode()["metadata"]
-        name = name_of(resource, metadata)
+        name = name_of(resource, shown.decode()["metadata"])
         at, waits = self._plan.at, False
         with self._lock:
             if name.key.endswith("*"):
-                self._prefixes.add(str(metadata["generateName"]))
+                self._prefixes.add(name.key.rpartition("/")[2][:-1])
             self._changed_at = self._host.monotonic()
             if not self._began:
                 return
