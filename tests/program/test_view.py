@@ -28,8 +28,11 @@ def test_a_plain_line_of_many_controllers_and_kinds_tells_what_there_is() -> Non
     kinds = tuple(KindCounts(f"Kind{number}", number % 2, {}) for number in range(6))
 
     assert summary(Snapshot(0.0, controllers, kinds)) == {
-        **{"Kind1": 1, "Kind3": 1, "Kind5": 1},
-        **{"errors": 2, "c3_errors": 2},
+        "Kind1": 1,
+        "Kind3": 1,
+        "Kind5": 1,
+        "errors": 2,
+        "c3_errors": 2,
     }
     assert reconciles(controllers) == {"reconciles": 15}
     assert reconciles(controllers[:2]) == {"c0_reconciles": 0, "c1_reconciles": 1}
