@@ -9,6 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from controller_runtime.apiserver.perturbation.plan_file import Perturbation, read
+from controller_runtime.apiserver.perturbation.triggers import AtWrite
+from controller_runtime.testing.perturbation.others.command import planned, written
+from controller_runtime.testing.perturbation.plans import Crash
+
 OPERATOR = """
 import attrs
 from controller_runtime import *
@@ -85,3 +90,15 @@ def test_wrong_input_gets_one_line(tmp_path: Path, arguments: list[str], message
     assert told.returncode == 2
     assert message in told.stderr
     assert "Traceback" not in told.stderr
+
+
+def test_the_file_of_a_finding_is_a_plan_for_this_command_and_for_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found, trigger = Crash(3, landed=True), AtWrite("POST pods default/", 1, landed=True)
+
+    path = written(found, trigger)
+
+    assert planned(path) == found
+    assert read(path) == Perturbation(trigger)

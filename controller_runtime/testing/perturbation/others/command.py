@@ -97,10 +97,11 @@ def attempt(
         for each in found[:_SHOWN]:
             _say(f"    {each}")
         _say(f"  remedy: {chosen.remedy}")
-        _say(f"  replay: --replay {_written(chosen, trial.trigger)}")
+        _say(f"  replay: --replay {written(chosen, trial.trigger)}")
 
 
-def _written(chosen: Plan, trigger: Trigger | None) -> Path:
+def written(chosen: Plan, trigger: Trigger | None) -> Path:
+    """Write the file by which a plan can be run again, here or by `apiserver --perturb`, and return its path."""
     Path(SCRIPTS).mkdir(exist_ok=True)
     path = Path(SCRIPTS) / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', str(chosen)).strip('-')}.json"
     assert trigger is not None, "a plan that cannot be told does not happen, and so does not fail"
@@ -108,7 +109,12 @@ def _written(chosen: Plan, trigger: Trigger | None) -> Path:
     return path
 
 
-def _read(path: Path) -> Plan:
+def planned(path: Path) -> Plan:
+    """Return the plan in a file that `written` has made.
+
+    Raises:
+        UsageError: It has none, or cannot be read.
+    """
     try:
         return from_json(json.loads(path.read_text(encoding="utf-8"))["plan"])
     except OSError as error:
@@ -174,7 +180,7 @@ def _run(
 ) -> int:
     from controller_runtime.apiserver.shell.tls import make_certificates
 
-    only = None if replay is None else _read(replay)
+    only = None if replay is None else planned(replay)
     host, tally = SystemHost(), Tally()
     with tempfile.TemporaryDirectory(prefix="perturb-") as folder:
         settings = Settings(
@@ -187,8 +193,7 @@ def _run(
             workloads=workloads,
         )
         calm, ignored = learn(host, settings)
-        planned = plan(calm, patterns)
-        plans = [only] if only is not None else in_turn(planned.plans)
+        plans = [only] if only is not None else in_turn(plan(calm, patterns).plans)
         deadline = host.monotonic() + budget
         for number, each in enumerate(plans):
             if host.monotonic() > deadline:
