@@ -113,7 +113,8 @@ def _checked(what: str, given: Any, fields: Fields) -> dict[str, Any]:
 def _typed(where: str, value: Any, kind: type) -> Any:
     if kind is float and type(value) is int:
         value = float(value)
-    if type(value) is not kind or (kind in (int, float) and value < 0):
+    is_typed = type(value) is kind
+    if not is_typed or (isinstance(value, int | float) and value < 0):
         raise ValueError(f"{where} is {_NAMES[kind]}, and not {value!r}")
     return value
 
