@@ -53,7 +53,7 @@ class Claims:
             born = self.known.pop(name)
             member = name.rpartition("-")[2]
             moves = [job for job in self.list(JOBS) if job["metadata"]["name"] == f"orders-move-{member}"]
-            if not any(COMPLETE(job) and job["metadata"]["creationTimestamp"] > born for job in moves):
+            if not any(COMPLETE(job) and job["metadata"]["creationTimestamp"] >= born for job in moves):
                 self.lost.append(name)
         self.known |= {name: metadata["creationTimestamp"] for name, metadata in found.items()}
         return not self.lost

@@ -66,6 +66,9 @@ def learn(host: Host, settings: Settings) -> tuple[Run, frozenset[tuple[Name, st
             f"{{kubeconfig}} in its arguments? It printed:\n{_last_lines(settings.folder / 'operator.log')}"
         )
     again = Trial(host, settings).make()
+    if again.broken:
+        log = _last_lines(settings.folder / "operator.log")
+        raise UsageError(f"in a second calm run {again.broken[0]}; it printed:\n{log}")
     _say(f"calm: {changes} changes by {len(calm.sent)} writes of the operator, {took:.1f} s; a second run was made")
     return calm, varying(calm.rests[-1], again.rests[-1])
 

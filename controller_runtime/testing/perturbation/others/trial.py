@@ -39,6 +39,9 @@ _NEVER = 1 << 62
 _TOKEN = "of-the-operator"  # the server serves this machine alone, and asks for none
 LATE = 2.0
 """Seconds for which an operator that starts again is shown an old state."""
+ENDED = "the operator has ended by itself"
+_CALM = 3
+"""So much longer is each rest of a calm run: all other runs wait at each rest for the state that it was in."""
 
 
 @attrs.frozen(kw_only=True)
@@ -50,7 +53,7 @@ class Settings:
         story: What the user does.
         folder: A folder for the kubeconfig and the log of the present run.
         certificates: The certificates of the server.
-        quiet: Seconds without a change after which the world is at rest.
+        quiet: Seconds without a change after which the world is at rest; three times as many in a calm run.
         patience: Seconds for which a rest is waited for.
         workloads: Whether Deployments, StatefulSets and Jobs have pods that run.
     """
@@ -62,6 +65,10 @@ class Settings:
     quiet: float = 1.0
     patience: float = 20.0
     workloads: bool = False
+
+
+class Ended(Exception):
+    """The operator of a calm run has ended by itself, so the run shows nothing."""
 
 
 class Trial:
@@ -123,6 +130,8 @@ class Trial:
             beside.start()
             try:
                 self._tell()
+            except Ended:
+                self.run.broken = [ENDED]
             finally:
                 self._operator.kill()
                 beside.stop()
@@ -190,6 +199,8 @@ class Trial:
             self.run.rests.append(self._states.present())
             self.run.reached.append(self._server.storage.version - self._states.first)
             return
+        if self._calm is None and not self._operator.is_alive:
+            raise Ended
         if not self._operator.is_alive:  # it was ended at a write, or by itself
             self._start()
             self._wait_for_quiet()
@@ -243,12 +254,13 @@ class Trial:
             self._pause.wait(0.2)
 
     def _wait_for_quiet(self) -> None:
+        quiet = self._settings.quiet * (1 if self._calm is not None else _CALM)
         with self._lock:
             self._changed_at = self._host.monotonic()
         deadline = self._host.monotonic() + self._settings.patience
         while (now := self._host.monotonic()) < deadline:
             with self._lock:
-                left = self._changed_at + self._settings.quiet - now
+                left = self._changed_at + quiet - now
             if left <= 0:
                 return
             self._pause.wait(left)
@@ -256,4 +268,4 @@ class Trial:
     def _end(self) -> None:
         self._is_over = True
         self._rest()
-        self.run.broken = [] if self._operator.is_alive else ["the operator has ended by itself"]
+        self.run.broken = [] if self._operator.is_alive else [ENDED]

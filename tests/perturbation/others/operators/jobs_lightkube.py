@@ -12,6 +12,7 @@ from lightkube.models.batch_v1 import JobSpec
 from lightkube.models.core_v1 import Container, PodSpec, PodTemplateSpec
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.batch_v1 import Job
+from lightkube.types import PatchType
 
 Report = create_namespaced_resource("example.com", "v1", "Report", "reports")
 
@@ -33,7 +34,7 @@ def main() -> None:
         elif not (report.status or {}).get("job"):
             job = client.create(job_of(report), namespace=namespace)
             status = {"status": {"job": job.metadata.name}}
-            client.patch(Report.Status, name, status, namespace=namespace)
+            client.patch(Report.Status, name, status, namespace=namespace, patch_type=PatchType.MERGE)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,8 @@ def added(found: V1Deployment) -> None:
 
 def modified(found: V1Deployment) -> None:
     if is_exposed(found):
-        body = {"spec": service_of(found)["spec"]}
+        ports = [{"port": int(found.metadata.annotations["expose"])}]
+        body = [{"op": "replace", "path": "/spec/ports", "value": ports}]
         client.CoreV1Api().patch_namespaced_service(found.metadata.name, found.metadata.namespace, body)
 
 
