@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from controller_runtime.api.http import Watch
-from controller_runtime.apiserver.perturbation.gates import version_of
+from controller_runtime.apiserver.perturbation.lines import version_of
 
 
 class DroppingWatch:

@@ -179,7 +179,9 @@ class PerturbedHandler:
                 self._close_gate(change.version, is_met)
                 is_next = str(name) == at.name and self._seen[at.name] == at.occurrence + 1
                 waits = is_next if at.is_missed else is_met
-        if waits:
+        if waits and isinstance(at, AtChange) and at.is_missed and self._gate is not None and self._gate.holds:
+            self._open(expires=True)
+        elif waits:  # a watch that is busy stands still by then
             self._host.spawn("perturbation", self._at_rest, daemon=True)
 
     def _close_gate(self, version: int, is_met: bool) -> None:
@@ -214,7 +216,7 @@ class PerturbedHandler:
                     self._gate = Gate(at.resource, self._shown + 1)
         if isinstance(at, AtRest):
             self._crash("a rest")
-        else:  # watches stand still by now, also those that were busy when the change came
+        else:
             self._open(expires=isinstance(at, AtChange) and at.is_missed)
 
     def _crash(self, when: str) -> None:

@@ -14,8 +14,10 @@ from controller_runtime.api.http import NO_ANSWER, HTTPRequest, HTTPResponse, Wa
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import PODS
 from controller_runtime.apiserver.perturbation.handler import LATE, PerturbedHandler
+from controller_runtime.apiserver.perturbation.lines import version_of
 from controller_runtime.apiserver.perturbation.plan_file import Perturbation
 from controller_runtime.apiserver.perturbation.triggers import AtChange, AtRest, AtWrite
+from controller_runtime.apiserver.protobuf.envelope import STREAM_TYPE
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
@@ -51,9 +53,9 @@ class Perturbed:
             raise ConnectionLost("cut")
         return [each["metadata"]["name"] for each in msgspec.json.decode(answer.body)["items"]]
 
-    def watch(self) -> Watch:
+    def watch(self, accept: str = "application/json") -> Watch:
         query = (("watch", "1"), ("resourceVersion", str(self.server.storage.version)))
-        answer = self.handler.handle(HTTPRequest("GET", "/api/v1/pods", query), lambda: None)
+        answer = self.handler.handle(HTTPRequest("GET", "/api/v1/pods", query, {"accept": accept}), lambda: None)
         assert not isinstance(answer, HTTPResponse)
         return answer
 
@@ -127,6 +129,22 @@ def test_a_missed_change_ends_the_watch_at_the_next_one_of_its_object(perturbed:
     perturbed.sim.advance(2.0)
 
     assert seen(watch) == [410]
+
+
+@with_plan(Perturbation(AtChange("pods", B, 1, is_missed=True)))
+def test_a_change_is_missed_in_protobuf_as_well(perturbed: Perturbed) -> None:
+    watch = perturbed.watch(STREAM_TYPE)
+    perturbed.create("a", "b")
+    (frame,), _ = watch.take()
+    made = perturbed.user.get(PODS, ObjectKey("a", "default"))
+    perturbed.user.delete(PODS, ObjectKey("b", "default"))
+    (last,), is_over = watch.take()
+
+    assert not frame.startswith(b"{")
+    assert version_of(frame) == int(made.metadata.resource_version or 0)
+    assert is_over
+    assert last.startswith(len(last[4:]).to_bytes(4, "big"))
+    assert b"Expired" in last
 
 
 @with_plan(Perturbation(AtChange("pods", B, 1, is_missed=True), forced=True))

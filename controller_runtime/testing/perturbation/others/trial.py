@@ -183,6 +183,7 @@ class Trial:
             self._seen[str(found.name)] += 1
             self._changed_at = self._host.monotonic()
             self._close_gate(found)
+        self._pass_over(found)
 
     def _close_gate(self, found: Landed) -> None:
         gate = self._between.gate
@@ -190,6 +191,17 @@ class Trial:
             return
         if matches(self.trigger, found.name, self._seen):
             gate.version = self._states.first + found.version
+
+    def _pass_over(self, found: Landed) -> None:
+        """End the watches with 410 when the change after the missed one comes, so that only this one is seen."""
+        trigger, gate = self.trigger, self._between.gate
+        if not isinstance(trigger, AtChange) or not trigger.is_missed or str(found.name) != trigger.name:
+            return
+        with self._lock:
+            is_next = self._seen[trigger.name] > trigger.occurrence
+        if is_next and gate is not None and gate.holds:
+            self.fired = True
+            gate.open(expires=True)
 
     def _rest(self) -> None:
         """Wait until nothing changes, perturb if it is time for that, and record the state."""
