@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -208,5 +209,6 @@ def _run(
 
 
 def main() -> None:
-    """Run the command."""
+    """Run the command; the operator ends with it, also by SIGTERM."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     perturb()

@@ -39,6 +39,7 @@ class OperatorsServer:
         past: The resource that is listed as it was, and the version; None for none.
         fired: Whether the operator was ended by `trigger`.
         watches: The watches so far, at least.
+        asked_at: When the last request came, in monotonic seconds.
 
     Threads: any.
     """
@@ -51,13 +52,15 @@ class OperatorsServer:
         self.past: tuple[str, int] | None = None
         self.fired = False
         self.watches = 0
-        self._server, self._calm, self._trigger, self._crash = server, calm, trigger, crash
+        self.asked_at = host.monotonic()
+        self._host, self._server, self._calm, self._trigger, self._crash = host, server, calm, trigger, crash
         # Guards the writes of `run`, and how many of each kind there were.
         self._lock = host.lock("operator's server")
         self._kinds: Counter[str] = Counter()
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
         """Return the response to `request`; see `Handler.handle`."""
+        self.asked_at = self._host.monotonic()
         route = find_route(self._server.kinds, request.path.rstrip("/"))
         if route is None or route.kind.plural in UNREAD:
             return self._server.handle(request, on_ready)

@@ -155,11 +155,13 @@ class Trial:
         self._end()
 
     def _start(self) -> None:
-        """Start the operator, and wait until it watches something: an interpreter takes seconds to come up."""
-        before = self._between.watches
+        """Start the operator, and wait until it watches something and asks for nothing more: that takes seconds."""
+        before, began = self._between.watches, self._host.monotonic()
         self._operator.start()
-        deadline = self._host.monotonic() + self._settings.patience
-        while self._between.watches == before and self._operator.is_alive and self._host.monotonic() < deadline:
+        deadline = began + self._settings.patience
+        while self._operator.is_alive and (now := self._host.monotonic()) < deadline:
+            if self._between.watches > before and now - self._between.asked_at > self._settings.quiet:
+                return
             self._pause.wait(0.1)
 
     def _step(self, what: Act) -> None:
