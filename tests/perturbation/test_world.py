@@ -43,6 +43,7 @@ def differing(calm: dict[str, Any], here: dict[str, Any]) -> list[str]:
             pod(metadata={"name": "web-xyz", "generateName": "web-"}),
         ),
         (pod(metadata={"name": f"of-{ONE}"}), pod(metadata={"name": f"of-{TWO}"})),
+        (pod(spec={"path": f"/of-{ONE}", "podIP": "10.1.2.3"}), pod(spec={"path": f"/of-{TWO}", "podIP": "10.1.2.4"})),
     ],
 )
 def test_uids_versions_times_and_generated_names_are_no_difference(calm: dict[str, Any], here: dict[str, Any]) -> None:

@@ -22,6 +22,8 @@ _ABSENT = "<absent>"
 _ALLOCATED = {
     "clusterIP": "<address>",
     "clusterIPs": "<addresses>",
+    "podIP": "<address>",
+    "podIPs": "<addresses>",
     "nodePort": "<port>",
     "healthCheckNodePort": "<port>",
 }
@@ -143,8 +145,8 @@ def _simplify(value: Any, aliases: Mapping[str, str], generation: int | None) ->
             return aliases[value]
         case str() if _TIME.fullmatch(value):
             return "<time>"
-        case str() if _UID.fullmatch(value):
-            return "<uid>"
+        case str() if _UID.search(value):
+            return _UID.sub("<uid>", value)
         case _:
             return value
 

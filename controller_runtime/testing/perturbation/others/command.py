@@ -33,6 +33,8 @@ from controller_runtime.testing.perturbation.world import varying
 
 _OTHERS = tuple(pattern for pattern in PATTERNS if pattern != "sequence")
 _SHOWN = 8
+Values = frozenset[tuple[Name, str]]
+"""Values of objects, by their paths."""
 
 
 @attrs.define
@@ -49,8 +51,23 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def learn(host: Host, settings: Settings) -> tuple[Run, frozenset[tuple[Name, str]]]:
-    """Return the record of a calm run, and the values in which a second one differs.
+@attrs.frozen
+class Calm:
+    """What calm runs show.
+
+    Attributes:
+        run: The record of one.
+        ignored: The values at the end in which another one differs.
+        unsteady: The values at any rest in which it does: no run waits for them.
+    """
+
+    run: Run
+    ignored: Values
+    unsteady: Values
+
+
+def learn(host: Host, settings: Settings) -> Calm:
+    """Make two calm runs, and return what they show.
 
     Raises:
         UsageError: The operator ends by itself, or does nothing.
@@ -71,7 +88,8 @@ def learn(host: Host, settings: Settings) -> tuple[Run, frozenset[tuple[Name, st
         log = _last_lines(settings.folder / "operator.log")
         raise UsageError(f"in a second calm run {again.broken[0]}; it printed:\n{log}")
     _say(f"calm: {changes} changes by {len(calm.sent)} writes of the operator, {took:.1f} s; a second run was made")
-    return calm, varying(calm.rests[-1], again.rests[-1])
+    unsteady = (varying(*rests) for rests in zip(calm.rests, again.rests, strict=False))
+    return Calm(calm, varying(calm.rests[-1], again.rests[-1]), frozenset().union(*unsteady))
 
 
 def _last_lines(log: Path) -> str:
@@ -79,15 +97,13 @@ def _last_lines(log: Path) -> str:
     return "\n".join(f"  {line}" for line in lines[-10:]) or "  nothing"
 
 
-def attempt(
-    host: Host, settings: Settings, calm: Run, ignored: frozenset[tuple[Name, str]], chosen: Plan, tally: Tally
-) -> None:
+def attempt(host: Host, settings: Settings, calm: Calm, chosen: Plan, tally: Tally) -> None:
     """Make the run of one plan, judge it, and tell the outcome."""
     began = host.monotonic()
-    trial = Trial(host, settings, calm, chosen, ignored)
+    trial = Trial(host, settings, calm.run, chosen, calm.unsteady)
     run = trial.make()
     took = host.monotonic() - began
-    found = complaints(calm, run, ignored)
+    found = complaints(calm.run, run, calm.ignored)
     if not trial.fired:
         tally.void += 1
         _say(f"{chosen}: could not happen ({took:.1f} s)")
@@ -97,7 +113,7 @@ def attempt(
     else:
         tally.failed += 1
         _say(f"{chosen}: FAILED ({took:.1f} s)")
-        _say(f"  {chosen.pattern} ({chosen.grade}): {happened(chosen, calm)}")
+        _say(f"  {chosen.pattern} ({chosen.grade}): {happened(chosen, calm.run)}")
         for each in found[:_SHOWN]:
             _say(f"    {each}")
         _say(f"  remedy: {chosen.remedy}")
@@ -196,14 +212,14 @@ def _run(
             patience=patience,
             workloads=workloads,
         )
-        calm, ignored = learn(host, settings)
-        plans = [only] if only is not None else in_turn(plan(calm, patterns).plans)
+        calm = learn(host, settings)
+        plans = [only] if only is not None else in_turn(plan(calm.run, patterns).plans)
         deadline = host.monotonic() + budget
         for number, each in enumerate(plans):
             if host.monotonic() > deadline:
                 _say(f"{len(plans) - number} plans are left out by --budget {budget:g}")
                 break
-            attempt(host, settings, calm, ignored, each, tally)
+            attempt(host, settings, calm, each, tally)
     _say(f"{tally.failed} plans failed, {tally.passed} passed, {tally.void} could not happen")
     return tally.failed
 

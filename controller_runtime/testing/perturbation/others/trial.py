@@ -79,7 +79,7 @@ class Trial:
         settings: How it is made.
         calm: The record of the calm run; None if this is one.
         plan: The perturbation; None for a calm run.
-        ignored: The values that differ between calm runs.
+        ignored: The values that differ between calm runs, which are not waited for.
 
     Attributes:
         run: The record.
