@@ -40,6 +40,8 @@ _TOKEN = "of-the-operator"  # the server serves this machine alone, and asks for
 LATE = 2.0
 """Seconds for which an operator that starts again is shown an old state."""
 ENDED = "the operator has ended by itself"
+_LOOK = 0.1
+"""Seconds between two looks at whether the operator computes: on a busy machine it may be long before it writes."""
 _CALM = 3
 """So much longer is each rest of a calm run: all other runs wait at each rest for the state that it was in."""
 
@@ -273,11 +275,13 @@ class Trial:
             self._changed_at = self._host.monotonic()
         deadline = self._host.monotonic() + self._settings.patience
         while (now := self._host.monotonic()) < deadline:
+            is_busy = self._operator.is_busy
             with self._lock:
+                self._changed_at = now if is_busy else self._changed_at
                 left = self._changed_at + quiet - now
             if left <= 0:
                 return
-            self._pause.wait(left)
+            self._pause.wait(min(left, _LOOK))
 
     def _end(self) -> None:
         self._is_over = True
