@@ -58,12 +58,12 @@ class Calm:
     Attributes:
         run: The record of one.
         ignored: The values at the end in which another one differs.
-        unsteady: The values at any rest in which it does: no run waits for them.
+        unsteady: The values at each rest in which it does: no run waits for them there.
     """
 
     run: Run
     ignored: Values
-    unsteady: Values
+    unsteady: Sequence[Values]
 
 
 def learn(host: Host, settings: Settings) -> Calm:
@@ -88,8 +88,8 @@ def learn(host: Host, settings: Settings) -> Calm:
         log = _last_lines(settings.folder / "operator.log")
         raise UsageError(f"in a second calm run {again.broken[0]}; it printed:\n{log}")
     _say(f"calm: {changes} changes by {len(calm.sent)} writes of the operator, {took:.1f} s; a second run was made")
-    unsteady = (varying(*rests) for rests in zip(calm.rests, again.rests, strict=False))
-    return Calm(calm, varying(calm.rests[-1], again.rests[-1]), frozenset().union(*unsteady))
+    unsteady = [varying(*rests) for rests in zip(calm.rests, again.rests, strict=False)]
+    return Calm(calm, varying(calm.rests[-1], again.rests[-1]), unsteady)
 
 
 def _last_lines(log: Path) -> str:

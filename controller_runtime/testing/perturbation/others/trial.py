@@ -81,7 +81,7 @@ class Trial:
         settings: How it is made.
         calm: The record of the calm run; None if this is one.
         plan: The perturbation; None for a calm run.
-        ignored: The values that differ between calm runs, which are not waited for.
+        ignored: The values that differ between calm runs at each rest, which are not waited for.
 
     Attributes:
         run: The record.
@@ -97,7 +97,7 @@ class Trial:
         settings: Settings,
         calm: Run | None = None,
         plan: Plan | None = None,
-        ignored: frozenset[tuple[Name, str]] = frozenset(),
+        ignored: Sequence[frozenset[tuple[Name, str]]] = (),
     ) -> None:
         self._host, self._settings, self._calm, self._ignored = host, settings, calm, ignored
         self.trigger: Trigger | None = None if plan is None or calm is None else trigger_of(plan, calm)
@@ -264,7 +264,8 @@ class Trial:
         if self._calm is None or number >= len(self._calm.rests):
             return
         deadline = self._host.monotonic() + self._settings.patience
-        while differences(self._calm.rests[number], self._states.present(), self._ignored):
+        ignored = self._ignored[number] if number < len(self._ignored) else frozenset()
+        while differences(self._calm.rests[number], self._states.present(), ignored):
             if self._host.monotonic() > deadline:
                 return
             self._pause.wait(0.2)
