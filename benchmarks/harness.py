@@ -140,8 +140,8 @@ def cpu_seconds_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def peak_mib_of(pid: int) -> float:
-    """Return the peak memory of a running process so far, in MiB (Linux)."""
+def peak_mib_of(pid: int | str) -> float:
+    """Return the peak memory so far of a running process, or of this one by `self`, in MiB (Linux)."""
     with open(f"/proc/{pid}/status") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
 

@@ -19,6 +19,7 @@ from benchmarks import (
     server_suite,
     shard_suite,
     webhook_suite,
+    workloads_suite,
 )
 from benchmarks.harness import PeerFailed, Row, budgeted, cpu_seconds_of, ratio, repeated, run_peer
 from benchmarks.nodes import FRAMED, filled_server
@@ -200,6 +201,11 @@ def rings(host: Host, sizes: Sizes) -> list[Row]:
     return ring_suite.rings(host)
 
 
+def workloads(host: Host, sizes: Sizes) -> list[Row]:
+    """Measure rollouts of workloads, and what they cost."""
+    return workloads_suite.workloads(host)
+
+
 SUITES: Mapping[str, Callable[[Host, Sizes], list[Row]]] = {
     "sync": sync,
     "growth": growth,
@@ -217,4 +223,5 @@ SUITES: Mapping[str, Callable[[Host, Sizes], list[Row]]] = {
     "server": server,
     "shards": shards,
     "rings": rings,
+    "workloads": workloads,
 }

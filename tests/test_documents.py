@@ -90,6 +90,7 @@ PROGRAMS = (
     "examples/cabins.py",
     "examples/cronjob.py",
     "examples/cronjob_webhooks.py",
+    "examples/database.py",
     "examples/memcached.py",
     "examples/restarts.py",
     "examples/zone_labels.py",

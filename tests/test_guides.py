@@ -52,6 +52,7 @@ OPERATIONS = (DOCS / "operations.md").read_text(encoding="utf-8")
 TESTING = (DOCS / "testing.md").read_text(encoding="utf-8")
 INFORMERS = (DOCS / "informers.md").read_text(encoding="utf-8")
 PERTURBATION = (DOCS / "perturbation.md").read_text(encoding="utf-8")
+WORKLOADS = (DOCS / "workloads.md").read_text(encoding="utf-8")
 CONTROLLERS = (DOCS / "controllers.md").read_text(encoding="utf-8")
 ASYNCIO = (DOCS / "asyncio.md").read_text(encoding="utf-8")
 CLIENT = (DOCS / "client.md").read_text(encoding="utf-8")
@@ -86,6 +87,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
         pytest.param(TESTING, 12, id="testing"),
         pytest.param(INFORMERS, 13, id="informers"),
         pytest.param(PERTURBATION, 2, id="perturbation"),
+        pytest.param(WORKLOADS, 2, id="workloads"),
         pytest.param(ASYNCIO, 2, id="asyncio"),
         pytest.param(CUSTOM_RESOURCES, 7, id="custom resources"),
         pytest.param(DEPENDENTS, 5, id="dependents"),

@@ -64,6 +64,10 @@ class HTTPResponse(NamedTuple):
     body: bytes = b""
 
 
+NO_ANSWER = HTTPResponse(0)
+"""In place of an answer: the server closes the connection, so its client cannot know what became of the request."""
+
+
 class Watch(Protocol):
     """A response with status 200 whose body is an open-ended series of lines, each with one watch event in JSON.
 

@@ -18,6 +18,7 @@ from controller_runtime.api.http import Handler
 from controller_runtime.apiserver.admission.chain import NAMES, OFF_BY_DEFAULT
 from controller_runtime.apiserver.audit import AuditedHandler
 from controller_runtime.apiserver.gates import parse_gates
+from controller_runtime.apiserver.perturbation.perturbing import Perturbing
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.shell.identity import Identity, identity_from_child
 from controller_runtime.apiserver.shell.quick_import import without_authorities
@@ -95,6 +96,18 @@ def _names(context: click.Context, option: click.Parameter, text: str) -> tuple[
     help="Have what every cluster has: the service `kubernetes`, an account and the authority in each namespace, "
     "priority classes, flow schemas. Pods then run under an account.",
 )
+@click.option(
+    "--perturb",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="PLAN",
+    help="Perturb a client once, as this file says: end it at a write, or let it see a resource late or never.",
+)
+@click.option(
+    "--perturb-restart",
+    default="",
+    metavar="COMMAND",
+    help="Ends the perturbed client's process and starts another one; by default its connection is cut and no more.",
+)
 @click.option("--exit-with-parent", is_flag=True, help="Stop when standard input ends.")
 def command(**options: Any) -> None:
     """Serve until stopped; the options are described in the command's help."""
@@ -154,6 +167,8 @@ def serve(
     kubeconfig_out: Path | None,
     audit_log_path: Path | None,
     exit_with_parent: bool,
+    perturb: Path | None = None,
+    perturb_restart: str = "",
     beside: Beside | None = None,
     **settings: Any,
 ) -> None:
@@ -164,6 +179,8 @@ def serve(
         kubeconfig_out: The file for the kubeconfig; None writes it into a private folder that is removed at the end.
         audit_log_path: The file for the audit log; None writes none.
         exit_with_parent: Stop when standard input ends.
+        perturb: The file of a perturbation of a client; None perturbs none.
+        perturb_restart: The command that ends that client's process and starts another one; empty for none.
         beside: Further work in the same process, such as garbage collection.
         settings: The fields of `ServerSettings`.
 
@@ -172,6 +189,7 @@ def serve(
     """
     configure(level=logging.WARNING)
     host, chosen = SystemHost(), ServerSettings(**settings)
+    perturbed = Perturbing.of(perturb, perturb_restart)
     with needed_by("the embedded server"), without_authorities():
         identity_of = identity_from_child(chosen.data_dir, host.now())
         from controller_runtime.apiserver.shell import process
@@ -183,6 +201,8 @@ def serve(
         stack.callback(server.close)
         audited = None if audit_log_path is None else AuditedHandler(host, server, audit_log_path)
         handler: Handler = server if audited is None else stack.enter_context(audited)
+        if perturbed is not None:
+            handler = perturbed.handler(host, server, handler)
         if beside is not None:
             stack.enter_context(beside(host, server, identity.token))
         lease = IdentityLease(host, server, gethostname(), token=identity.token)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Watch
+from controller_runtime.api.http import NO_ANSWER, Handler, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.client.impersonating import impersonation_headers, with_headers
 from controller_runtime.client.transport import Stream
 from controller_runtime.core.errors import ConnectionLost, StreamIdle
@@ -41,6 +41,8 @@ class InProcessTransport:
         self._leave(request, deadline)
         answer = self._handler.handle(with_headers(request, self._impersonation))
         assert isinstance(answer, HTTPResponse), "a watch without a reader is refused by the handler's contract"
+        if answer is NO_ANSWER:
+            raise ConnectionLost("the server closed the connection without an answer")
         return answer
 
     def stream(self, request: HTTPRequest, deadline: float) -> InProcessStream:
@@ -48,6 +50,8 @@ class InProcessTransport:
         self._leave(request, deadline)
         reader = _Reader(self._host)
         answer = self._handler.handle(with_headers(request, self._impersonation), reader.wake)
+        if answer is NO_ANSWER:
+            raise ConnectionLost("the server closed the connection without an answer")
         if not isinstance(answer, HTTPResponse):
             return InProcessStream(self._host, reader, answer, HTTPResponse(200, answer.headers), request)
         if answer.status == 200:

@@ -6,14 +6,17 @@ from __future__ import annotations
 import collections
 import contextlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from controller_runtime.core.log import TextFormatter, get_logger
 from controller_runtime.core.stop import Stop
-from controller_runtime.program.snapshot import Snapshot
+from controller_runtime.program.snapshot import ControllerStatus, Snapshot
 
 log = get_logger(__name__)
+
+FEW = 5
+"""The most controllers, and the most kinds, each of which a log line tells of; with more, it tells of what there is."""
 
 SPOKEN_PAUSE = 3.0
 """Seconds between two lines of the spoken view, at least."""
@@ -54,6 +57,8 @@ def summary(snapshot: Snapshot) -> dict[str, object]:
     for panel in snapshot.panels:
         fields |= panel.fields()
     for kind in snapshot.kinds:
+        if not kind.objects and len(snapshot.kinds) > FEW:
+            continue
         name = kind.name.replace(" ", "_")
         fields[name] = kind.objects
         for condition, (true, *_) in [*kind.conditions.items()][:1]:
@@ -64,9 +69,21 @@ def summary(snapshot: Snapshot) -> dict[str, object]:
         fields[f"{name}_slots"] = slots
     if snapshot.ring_lines:
         fields["ring"] = "; ".join(snapshot.ring_lines)
-    for c in snapshot.controllers:
-        fields[f"{c.name}_errors"] = c.errors
-    return fields
+    return fields | _errors(snapshot.controllers)
+
+
+def _errors(controllers: Sequence[ControllerStatus]) -> dict[str, int]:
+    """Return the errors of each controller; of many, their sum and those of the controllers that have any."""
+    each = {f"{c.name}_errors": c.errors for c in controllers}
+    if len(controllers) <= FEW:
+        return each
+    return {"errors": sum(each.values()), **{name: count for name, count in each.items() if count}}
+
+
+def reconciles(controllers: Sequence[ControllerStatus]) -> dict[str, int]:
+    """Return the reconciles of each controller; of many, their sum."""
+    each = {f"{c.name}_reconciles": c.reconciles for c in controllers}
+    return each if len(controllers) <= FEW else {"reconciles": sum(each.values())}
 
 
 class PlainView:
@@ -85,7 +102,7 @@ class PlainView:
             fields = summary(snapshot)
             if fields != logged:
                 logged = fields
-                log.info("cluster", **fields, **{f"{c.name}_reconciles": c.reconciles for c in snapshot.controllers})
+                log.info("cluster", **fields, **reconciles(snapshot.controllers))
 
 
 class SpokenView:

@@ -120,6 +120,18 @@ class Children(Generic[C]):
         """Forget what was written for a workload that is gone."""
         self._own_writes.forget(owner)
 
+    def is_behind(self, owner: ObjectKey) -> bool:
+        """Tell whether the caches lack an earlier write for a workload.
+
+        Ask before the workload is read if its own status counts, because it may be older than its children otherwise:
+        the change that is waited for can come between the two. It brings the workload back.
+        """
+        try:
+            self._own_writes.check(owner)
+        except StaleCache:
+            return True
+        return False
+
     def claim(self, owner: Owner, selector: LabelSelector | None) -> list[C] | None:
         """Return the children of a workload, oldest first, after it has adopted and released what it has to.
 
@@ -130,9 +142,7 @@ class Children(Generic[C]):
             None while the cache does not show an earlier write for this workload: the change that it waits for is one
             of a child, so it brings the workload back.
         """
-        try:
-            self._own_writes.check(key_of(owner))
-        except StaleCache:
+        if self.is_behind(key_of(owner)):
             return None
         uid = owner.metadata.uid
         kept: list[C] = []

@@ -12,10 +12,12 @@ import attrs
 import msgspec
 
 from controller_runtime.api.builtin_resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STATEFUL_SETS
+from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.objects import ObjectKey, ObjectMeta
 from controller_runtime.api.references import set_controller
 from controller_runtime.api.resources import PODS
 from controller_runtime.cache.lister import Lister
+from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
@@ -26,6 +28,9 @@ from controllers.workloads.stateful_set_plan import StatefulSet, ordinal_of
 
 BINDER = "persistentvolume-binder"
 _RETAIN = "Retain"
+_PROTECTION = "kubernetes.io/pv-protection"
+_HOLLOW = "/hollow/"
+"""Where the volumes are that were made here."""
 
 
 class Claim(msgspec.Struct, gc=False):
@@ -34,6 +39,24 @@ class Claim(msgspec.Struct, gc=False):
     metadata: ObjectMeta
     spec: dict[str, Any] = msgspec.field(default_factory=dict)
     status: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class VolumeSpec(msgspec.Struct, gc=False, rename="camel"):
+    """The parts of a volume that tell of its claim."""
+
+    claim_ref: dict[str, str] = msgspec.field(default_factory=dict)
+    host_path: dict[str, str] = msgspec.field(default_factory=dict)
+    reclaim_policy: str = msgspec.field(default="", name="persistentVolumeReclaimPolicy")
+
+
+class Volume(msgspec.Struct, gc=False):
+    """A persistent volume."""
+
+    metadata: ObjectMeta
+    spec: VolumeSpec = msgspec.field(default_factory=VolumeSpec)
+
+
+_read = decoder_for(Volume, PERSISTENT_VOLUMES)
 
 
 def claim_name(stateful_set: StatefulSet, template: dict[str, Any], ordinal: int) -> str:
@@ -139,11 +162,13 @@ class ClaimBinder(Reconciler):
     """Binds each claim to a volume of its own, made for it, so that it is `Bound`; the volume holds nothing."""
 
     claims: Lister[Claim]
+    volumes: Lister[Volume]
     client: Client
 
     def reconcile(self, request: Request) -> Result:
-        """Create the volume of a claim and bind the two."""
+        """Create the volume of a claim and bind the two; delete the volume of one that is gone."""
         claim = self.claims.get(request)
+        self._delete_volumes(request, "" if claim is None else claim.metadata.uid)
         if claim is None or claim.metadata.deletion_timestamp is not None or claim.status.get("phase") == "Bound":
             return Result()
         name = claim.spec.get("volumeName") or f"pvc-{claim.metadata.uid}"
@@ -163,7 +188,7 @@ class ClaimBinder(Reconciler):
                 "accessModes": modes,
                 "claimRef": reference,
                 "persistentVolumeReclaimPolicy": "Delete",
-                "hostPath": {"path": f"/hollow/{name}"},
+                "hostPath": {"path": f"{_HOLLOW}{name}"},
                 **({"storageClassName": each} if (each := claim.spec.get("storageClassName")) else {}),
             },
         }
@@ -179,8 +204,43 @@ class ClaimBinder(Reconciler):
             )
         return Result()
 
+    def _delete_volumes(self, request: Request, present: str) -> None:
+        """Delete the volumes that were made for earlier claims of this name, as they ask for."""
+        for volume in self.volumes.list():
+            is_earlier = _claim_of(volume) == request and volume.spec.claim_ref["uid"] != present
+            if is_earlier and volume.spec.reclaim_policy == "Delete" and self._is_gone(request, volume):
+                key, uid = ObjectKey(volume.metadata.name), volume.metadata.uid
+                finalizers = [each for each in volume.metadata.finalizers or () if each != _PROTECTION]
+                with contextlib.suppress(NotFound):
+                    self.client.delete(PERSISTENT_VOLUMES, key, uid=uid)
+                    self.client.patch(
+                        PERSISTENT_VOLUMES, key, {"metadata": {"uid": uid, "finalizers": finalizers or None}}
+                    )
+
+    def _is_gone(self, claim: ObjectKey, volume: Volume) -> bool:
+        """Ask the server: the cache of claims may be older than that of volumes."""
+        try:
+            return self.client.get(PERSISTENT_VOLUME_CLAIMS, claim, Claim).metadata.uid != volume.spec.claim_ref["uid"]
+        except NotFound:
+            return True
+
+
+def _claim_of(volume: Volume) -> ObjectKey | None:
+    """Return the claim that a volume was made for here; None for a volume of another maker."""
+    reference = volume.spec.claim_ref
+    is_ours = volume.spec.host_path.get("path", "").startswith(_HOLLOW)
+    return ObjectKey(reference["name"], reference["namespace"]) if is_ours and reference else None
+
+
+def _claims_of(delta: Delta) -> Iterable[ObjectKey]:
+    """Return the claim of a new volume: it may be gone by now."""
+    volume = delta.new and _read(delta.new.raw)
+    claim = _claim_of(volume) if volume else None
+    return [claim] if claim is not None else []
+
 
 def claim_binder(manager: Manager) -> Controller:
     """Return the controller, ready to be added to `manager`."""
-    reconciler = ClaimBinder(manager.lister(PERSISTENT_VOLUME_CLAIMS, Claim), manager.client)
-    return Controller(BINDER, reconciler).watch(PERSISTENT_VOLUME_CLAIMS)
+    listers = manager.lister(PERSISTENT_VOLUME_CLAIMS, Claim), manager.lister(PERSISTENT_VOLUMES, Volume)
+    controller = Controller(BINDER, ClaimBinder(*listers, manager.client)).watch(PERSISTENT_VOLUME_CLAIMS)
+    return controller.watch(PERSISTENT_VOLUMES, map=_claims_of)

@@ -125,6 +125,8 @@ class CronJobs(Reconciler):
 
     def reconcile(self, request: Request) -> Result:
         """Note the Jobs that have ended, delete old ones, and create the one that is due."""
+        if self.jobs.is_behind(request):
+            return Result()
         cron_job = self.cron_jobs.get(request)
         if cron_job is None:
             self.jobs.forget(request)

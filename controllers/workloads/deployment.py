@@ -67,6 +67,8 @@ class Deployments(Reconciler):
 
     def reconcile(self, request: Request) -> Result:
         """Make the next step; the change that it causes brings the Deployment back for the one after."""
+        if self.replica_sets.is_behind(request):
+            return Result()
         deployment = self.deployments.get(request)
         if deployment is None:
             self.replica_sets.forget(request)

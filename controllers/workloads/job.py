@@ -45,6 +45,8 @@ class Jobs(Reconciler):
 
     def reconcile(self, request: Request) -> Result:
         """Write what was counted, release the pods that were, and create or delete what the Job needs."""
+        if self.pods.is_behind(request):
+            return Result()
         job = self.jobs.get(request)
         if job is None:
             self.pods.forget(request)

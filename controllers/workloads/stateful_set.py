@@ -45,6 +45,8 @@ class StatefulSets(Reconciler):
 
     def reconcile(self, request: Request) -> Result:
         """Create, delete or replace what is next, and write the status."""
+        if self.pods.is_behind(request):
+            return Result()
         stateful_set = self.stateful_sets.get(request)
         if stateful_set is None:
             self.pods.forget(request)

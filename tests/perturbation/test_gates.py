@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from controller_runtime.testing.perturbation.gates import EXPIRED_LINE, Gate, HeldWatch, version_of
+from controller_runtime.apiserver.perturbation.gates import Gate, HeldWatch
+from controller_runtime.apiserver.perturbation.lines import EXPIRED_LINE, version_of
 
 
 def line(version: int) -> bytes:

@@ -7,14 +7,8 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.testing.perturbation.world import (
-    DELETED,
-    Name,
-    differences,
-    name_of,
-    simplified,
-    varying,
-)
+from controller_runtime.apiserver.perturbation.names import Name, name_of
+from controller_runtime.testing.perturbation.world import DELETED, differences, simplified, varying
 
 ONE = "11111111-1111-1111-1111-111111111111"
 TWO = "22222222-2222-2222-2222-222222222222"
@@ -48,6 +42,8 @@ def differing(calm: dict[str, Any], here: dict[str, Any]) -> list[str]:
             pod(metadata={"name": "web-abc", "generateName": "web-"}),
             pod(metadata={"name": "web-xyz", "generateName": "web-"}),
         ),
+        (pod(metadata={"name": f"of-{ONE}"}), pod(metadata={"name": f"of-{TWO}"})),
+        (pod(spec={"path": f"/of-{ONE}", "podIP": "10.1.2.3"}), pod(spec={"path": f"/of-{TWO}", "podIP": "10.1.2.4"})),
     ],
 )
 def test_uids_versions_times_and_generated_names_are_no_difference(calm: dict[str, Any], here: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.program.kinds import KindCounts
 from controller_runtime.program.snapshot import ControllerStatus, Snapshot
-from controller_runtime.program.view import LastLines, SpokenView, choose_view, spoken, summary
+from controller_runtime.program.view import LastLines, SpokenView, choose_view, reconciles, spoken, summary
 from controller_runtime.testing.simulation import Simulation
 
 
@@ -21,6 +21,21 @@ def test_a_plain_line_tells_what_can_change() -> None:
     fields = summary(Snapshot(0.0, (ControllerStatus("c", 5, 2, 0),), (cabins,), "host-a"))
 
     assert fields == {"Cabin": 12, "Cabin_Ready": 10, "leader": "host-a", "c_errors": 2}
+
+
+def test_a_plain_line_of_many_controllers_and_kinds_tells_what_there_is() -> None:
+    controllers = tuple(ControllerStatus(f"c{number}", number, 2 * (number == 3), 0) for number in range(6))
+    kinds = tuple(KindCounts(f"Kind{number}", number % 2, {}) for number in range(6))
+
+    assert summary(Snapshot(0.0, controllers, kinds)) == {
+        "Kind1": 1,
+        "Kind3": 1,
+        "Kind5": 1,
+        "errors": 2,
+        "c3_errors": 2,
+    }
+    assert reconciles(controllers) == {"reconciles": 15}
+    assert reconciles(controllers[:2]) == {"c0_reconciles": 0, "c1_reconciles": 1}
 
 
 def test_the_last_lines_are_kept_without_their_dates_and_tracebacks() -> None:

@@ -41,6 +41,13 @@ def give_up(request: web.BaseRequest, connection: _Abortable) -> None:
     connection.abort()
 
 
+def cut(request: web.BaseRequest) -> web.StreamResponse:
+    """Close the connection of a request without an answer."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()  # nobody gets it
+
+
 def short_response(request: web.BaseRequest, answer: HTTPResponse, *, last: bool) -> web.StreamResponse | None:
     """Return the response if it is short and the connection's buffer is empty; else None.
 

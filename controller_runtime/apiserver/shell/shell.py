@@ -15,11 +15,11 @@ from functools import partial
 
 from aiohttp import web
 
-from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Screen, Watch
+from controller_runtime.api.http import NO_ANSWER, Handler, HTTPRequest, HTTPResponse, Screen, Watch
 from controller_runtime.apiserver.shell.listener import Connections, Listener, connection_limit
 from controller_runtime.apiserver.shell.log import ServerLog
 from controller_runtime.apiserver.shell.request import Bodies, body_at_hand, headers_of, read_body, request_of
-from controller_runtime.apiserver.shell.sending import PENDING_LIMIT, Sender, short_response
+from controller_runtime.apiserver.shell.sending import PENDING_LIMIT, Sender, cut, short_response
 from controller_runtime.apiserver.shell.watching import Watcher, Watches
 from controller_runtime.apiserver.shell.workers import Busy, Workers
 from controller_runtime.core.host import Host
@@ -114,6 +114,8 @@ class Shell:
                 answer = await self._answer(request_of(request, headers, body), watcher)
             if not isinstance(answer, HTTPResponse):
                 return await watcher.serve(request, answer)
+            if answer is NO_ANSWER:
+                return cut(request)
             return short_response(request, answer, last=last) or await self._sender.send(request, answer, last=last)
         finally:
             connections.end(request.protocol)

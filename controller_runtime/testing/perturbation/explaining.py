@@ -75,7 +75,8 @@ def happened(plan: Plan, calm: Run) -> str:
         case Missed():
             of_it = [each for each in calm.landed if each.name == plan.name]
             missed = [each for each in of_it if each.version == plan.version]
-            following = [each for each in of_it if each.version > plan.version][:1]
+            later = [each for each in of_it if each.version > plan.version]
+            following = [each for each in later if each.writer == STORY or not plan.by_story][:1]
             return f"{_step(missed)}the manager never saw {_change(missed)}, but at once {_change(following)}"
         case _:
             return str(plan)

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import attrs
 
 from controller_runtime.api.http import HTTPRequest
-from controller_runtime.testing.perturbation.world import Name, State
+from controller_runtime.apiserver.perturbation.names import Name
+from controller_runtime.testing.perturbation.world import State
 
 MANAGER, STORY, OTHER = "manager", "story", "other"
 """The writers: the manager under test, the test's `cluster.user`, and parts of a cluster such as garbage collection."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from controller_runtime.apiserver.perturbation.names import Name
 from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.perturbation import items
 from controller_runtime.testing.perturbation.options import Options, Script
@@ -16,7 +17,7 @@ from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.session import Session
 from controller_runtime.testing.perturbation.smallest import Case, parts, smallest
 from controller_runtime.testing.perturbation.summary import Summary
-from controller_runtime.testing.perturbation.world import Name, varying
+from controller_runtime.testing.perturbation.world import varying
 
 
 class Runner:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
+from controller_runtime.apiserver.perturbation.names import Name
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Setup
@@ -17,7 +18,6 @@ from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.sequence_run import Stage
 from controller_runtime.testing.perturbation.sequence_story import Primary, own_resources, primaries
 from controller_runtime.testing.perturbation.session import Session
-from controller_runtime.testing.perturbation.world import Name
 from controller_runtime.testing.simulation import Simulation
 
 Story = Callable[[EmbeddedCluster, Simulation], None]

@@ -11,6 +11,7 @@ import msgspec
 
 from controller_runtime.api.http import HTTPRequest
 from controller_runtime.apiserver.kinds.kind import Kind, Kinds
+from controller_runtime.apiserver.perturbation.names import Name
 from controller_runtime.apiserver.routes import Route, find_route
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.handlers import enqueue_object
@@ -18,7 +19,6 @@ from controller_runtime.controller.sources import Watch
 from controller_runtime.testing.perturbation.record import Told
 from controller_runtime.testing.perturbation.sequence_states import Schema
 from controller_runtime.testing.perturbation.telling import unconditional
-from controller_runtime.testing.perturbation.world import Name
 
 Content = dict[str, Any]
 """A declared state: the object without `apiVersion`, `kind`, `metadata` and `status`."""

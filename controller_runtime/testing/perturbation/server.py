@@ -6,21 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
+from controller_runtime.apiserver.perturbation.gates import Gate, gated
+from controller_runtime.apiserver.perturbation.past import NO_STREAMS, as_of
 from controller_runtime.apiserver.routes import Route, find_route
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.listwatch import ANY_VERSION
-from controller_runtime.testing.perturbation.gates import Gate, HeldWatch
 from controller_runtime.testing.perturbation.record import Sent
 from controller_runtime.testing.perturbation.world import LEFT_OUT
 
 _READS = ("GET", "HEAD", "OPTIONS")
-# A server that cannot stream lists is a lawful one; its clients ask for pages, which have a version.
-NO_STREAMS = HTTPResponse(
-    400,
-    {"content-type": "application/json"},
-    b'{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"BadRequest","code":400,'
-    b'"message":"sendInitialEvents is not supported by this server"}',
-)
 
 
 class PerturbedServer:
@@ -95,17 +89,4 @@ class PerturbedServer:
         query = dict(request.query)
         if self.past is not None and self.past[0] == resource and query.get("sendInitialEvents") == "true":
             return NO_STREAMS
-        answer = self._server.handle(request, on_ready)
-        gate = self.gate
-        if isinstance(answer, HTTPResponse) or gate is None or gate.is_open or gate.resource != resource:
-            return answer
-        return HeldWatch(answer, gate, on_ready)
-
-
-def as_of(request: HTTPRequest, version: int) -> HTTPRequest:
-    """Return a list's request with the version that it is to show; the later pages have it in their token."""
-    query = dict(request.query)
-    if "continue" in query:
-        return request
-    query |= {"resourceVersion": str(version), "resourceVersionMatch": "Exact"}
-    return request._replace(query=tuple(query.items()))
+        return gated(self._server.handle(request, on_ready), self.gate, resource, on_ready)

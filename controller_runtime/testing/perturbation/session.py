@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
+from controller_runtime.apiserver.perturbation.gates import Gate
+from controller_runtime.apiserver.perturbation.names import Name
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
 from controller_runtime.apiserver.storage.stored import Change
@@ -14,7 +16,6 @@ from controller_runtime.client.transport import Transport
 from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.checks import caller
-from controller_runtime.testing.perturbation.gates import Gate
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
 from controller_runtime.testing.perturbation.reads import reads_of
 from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY, Run, Told
@@ -22,7 +23,7 @@ from controller_runtime.testing.perturbation.retelling import Retelling, StoryLe
 from controller_runtime.testing.perturbation.server import PerturbedServer
 from controller_runtime.testing.perturbation.states import States
 from controller_runtime.testing.perturbation.telling import StoryTransport, landed_of
-from controller_runtime.testing.perturbation.world import LEFT_OUT, Name, State, differences
+from controller_runtime.testing.perturbation.world import LEFT_OUT, State, differences
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.simulation.tasks import Task
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from controller_runtime.apiserver.perturbation.names import Name
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.core.host import Host
 from controller_runtime.manager.manager import Setup
@@ -19,7 +20,7 @@ from controller_runtime.testing.perturbation.plans import PATTERNS, Plan, plan
 from controller_runtime.testing.perturbation.record import Run
 from controller_runtime.testing.perturbation.retelling import StoryLeft
 from controller_runtime.testing.perturbation.session import Session
-from controller_runtime.testing.perturbation.world import Name, varying
+from controller_runtime.testing.perturbation.world import varying
 from controller_runtime.testing.simulation import Hang, Simulation
 
 Story = Callable[[EmbeddedCluster, Simulation], None]

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from controller_runtime.apiserver.perturbation.names import Name, name_of
+
 LEFT_OUT = frozenset({"events"})
 """The plurals of kinds whose objects are not compared."""
 
@@ -20,26 +22,13 @@ _ABSENT = "<absent>"
 _ALLOCATED = {
     "clusterIP": "<address>",
     "clusterIPs": "<addresses>",
+    "podIP": "<address>",
+    "podIPs": "<addresses>",
     "nodePort": "<port>",
     "healthCheckNodePort": "<port>",
 }
 DELETED = "<deleted>"
 """Stands in a state for an object that was there before the run began and has been deleted."""
-
-
-class Name(NamedTuple):
-    """An object's name in every run: one that the server generated is cut to its prefix and `*`.
-
-    Attributes:
-        resource: The collection, such as `deployments.apps`.
-        key: `namespace/name`, or the name alone if it is cluster-scoped.
-    """
-
-    resource: str
-    key: str
-
-    def __str__(self) -> str:
-        return f"{self.resource} {self.key}"
 
 
 State = Mapping[Name, Sequence[Any]]
@@ -76,16 +65,6 @@ def simplified(found: Mapping[str, Iterable[Mapping[str, Any]]]) -> State:
     for several in state.values():
         several.sort(key=repr)
     return state
-
-
-def name_of(resource: str, metadata: Mapping[str, Any]) -> Name:
-    """Return the name of an object in every run."""
-    name = metadata["name"]
-    prefix = metadata.get("generateName")
-    if prefix and name.startswith(prefix):
-        name = f"{prefix}*"
-    namespace = metadata.get("namespace")
-    return Name(resource, f"{namespace}/{name}" if namespace else name)
 
 
 def simplify(obj: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
@@ -166,8 +145,8 @@ def _simplify(value: Any, aliases: Mapping[str, str], generation: int | None) ->
             return aliases[value]
         case str() if _TIME.fullmatch(value):
             return "<time>"
-        case str() if _UID.fullmatch(value):
-            return "<uid>"
+        case str() if _UID.search(value):
+            return _UID.sub("<uid>", value)
         case _:
             return value
 

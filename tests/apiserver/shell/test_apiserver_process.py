@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import socket
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from kubernetes.client import ApiClient, Configuration, CoreV1Api
 from kubernetes.config import load_kube_config
+from urllib3.exceptions import HTTPError
 
 from controller_runtime.apiserver.__main__ import main
 
@@ -148,3 +150,28 @@ def test_wrong_usage_is_one_line_that_names_the_thing(
     assert errors.startswith("error: ")
     assert errors.count("\n") == 1
     assert told.format(tmp_path) in errors
+
+
+def test_a_perturbed_client_loses_its_connection_and_its_process_is_told_to_restart(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("crash: {write: POST configmaps default/, occurrence: 2}\nclient: perturbed\n", encoding="utf-8")
+    running = Server("--perturb", str(plan), "--perturb-restart", "sh -c 'echo started again; exit 3'")
+    configuration = Configuration()
+    load_kube_config(str(running.kubeconfig), client_configuration=configuration)
+    configuration.retries = False
+    with ApiClient(configuration) as client, ApiClient(configuration) as other:
+        client.user_agent = "perturbed/1"
+        for name in ("a", "b"):
+            body = {"metadata": {"name": name}}
+            with pytest.raises(HTTPError) if name == "b" else contextlib.nullcontext():
+                CoreV1Api(client).create_namespaced_config_map("default", body)
+        names = [each.metadata.name for each in CoreV1Api(other).list_namespaced_config_map("default").items]
+
+    running.process.terminate()
+    status, _, errors = running.end()
+    assert (status, names) == (0, ["a", "b"])
+    assert errors.decode().splitlines() == [
+        "perturbed: the client's connection is cut at POST configmaps default/ after it had landed",
+        "started again",
+        "--perturb-restart: sh -c 'echo started again; exit 3' ended with status 3",
+    ]

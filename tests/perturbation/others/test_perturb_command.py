@@ -12,6 +12,13 @@ from kit.commands import run_command
 
 from controller_runtime.testing.perturbation.others.command import perturb
 
+from controller_runtime.apiserver.perturbation.plan_file import Perturbation, read
+from controller_runtime.apiserver.perturbation.triggers import AtWrite
+from controller_runtime.core.system import SystemHost
+from controller_runtime.testing.perturbation.others.command import planned, written
+from controller_runtime.testing.perturbation.others.operator_process import OperatorProcess
+from controller_runtime.testing.perturbation.plans import Crash
+
 OPERATOR = """
 import attrs
 from controller_runtime import *
@@ -95,3 +102,33 @@ def test_wrong_input_gets_one_line(
     assert told.status == 2
     assert message in told.stderr
     assert "Traceback" not in told.stderr
+
+
+def test_the_file_of_a_finding_is_a_plan_for_this_command_and_for_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found, trigger = Crash(3, landed=True), AtWrite("POST pods default/", 1, landed=True)
+
+    path = written(found, trigger)
+
+    assert planned(path) == found
+    assert read(path) == Perturbation(trigger)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux")
+def test_an_operator_that_computes_is_not_at_rest(tmp_path: Path) -> None:
+    computing, waiting = (
+        OperatorProcess(SystemHost(), ["sh", "-c", code], tmp_path / "kubeconfig", tmp_path / "log")
+        for code in ("while :; do :; done", "exec sleep 60")
+    )
+    computing.start()
+    waiting.start()
+    try:
+        while waiting.is_busy:  # it starts
+            pass
+        assert computing.is_busy
+    finally:
+        computing.kill()
+        waiting.kill()
+    assert not computing.is_busy

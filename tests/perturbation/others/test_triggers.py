@@ -7,19 +7,11 @@ from collections import Counter
 
 import pytest
 
-from controller_runtime.testing.perturbation.others.triggers import (
-    AtChange,
-    AtRest,
-    AtWrite,
-    Trigger,
-    in_turn,
-    kind_of,
-    matches,
-    trigger_of,
-)
+from controller_runtime.apiserver.perturbation.names import Name
+from controller_runtime.apiserver.perturbation.triggers import AtChange, AtRest, AtWrite, Trigger, matches
+from controller_runtime.testing.perturbation.others.triggers import in_turn, kind_of, trigger_of
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
 from controller_runtime.testing.perturbation.record import MANAGER, STORY, Landed, Run, Sent
-from controller_runtime.testing.perturbation.world import Name
 
 CABIN, POD = Name("cabins.example.com", "default/a"), Name("pods", "default/a-*")
 
@@ -35,6 +27,7 @@ CALM = Run(
         Sent(3, "PATCH", "pods default/a-9k3lm status"),
         Sent(4, "PATCH", "cabins.example.com default/a status"),
     ],
+    reached=[0, 5],
     landed=[landed(1, CABIN, STORY), landed(2, POD), landed(3, POD), landed(5, CABIN)],
 )
 
@@ -45,8 +38,9 @@ CALM = Run(
         pytest.param(Crash(1, landed=False), AtWrite("POST pods default/", 1, landed=False), id="a creation"),
         pytest.param(Crash(3, landed=True), AtWrite("PATCH pods default/* status", 2, landed=True), id="of two"),
         pytest.param(Crash(9, landed=True), None, id="a write that there was not"),
-        pytest.param(Restart(1), AtRest(1), id="a restart"),
-        pytest.param(Stale("pods", 3, 1), AtRest(1, "pods", 2), id="a restart with an old view"),
+        pytest.param(Restart(0), AtRest(0), id="a restart before all changes"),
+        pytest.param(Restart(1), AtRest(1, "", 0, str(CABIN), 2), id="a restart"),
+        pytest.param(Stale("pods", 3, 1), AtRest(1, "pods", 2, str(CABIN), 2), id="a restart with an old view"),
         pytest.param(Lag("cabins.example.com", 5), AtChange("cabins.example.com", "", 2, is_missed=False), id="late"),
         pytest.param(
             Missed(CABIN, 5, by_story=False),
@@ -66,9 +60,9 @@ def test_generated_names_do_not_tell_writes_apart() -> None:
 def test_a_change_is_found_by_its_place_among_those_of_its_object() -> None:
     trigger = AtChange("pods", str(POD), 2, is_missed=True)
 
-    assert not matches(trigger, landed(2, POD), Counter({str(POD): 1, "pods": 4}))
-    assert matches(trigger, landed(9, POD), Counter({str(POD): 2, "pods": 5}))
-    assert not matches(trigger, landed(9, Name("pods", "default/b")), Counter({str(POD): 2}))
+    assert not matches(trigger, POD, Counter({str(POD): 1, "pods": 4}))
+    assert matches(trigger, POD, Counter({str(POD): 2, "pods": 5}))
+    assert not matches(trigger, Name("pods", "default/b"), Counter({str(POD): 2}))
 
 
 def test_the_patterns_take_turns_so_that_a_small_budget_has_all() -> None:

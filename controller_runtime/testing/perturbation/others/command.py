@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -14,6 +15,9 @@ from pathlib import Path
 import attrs
 import click
 
+from controller_runtime.apiserver.perturbation.names import Name
+from controller_runtime.apiserver.perturbation.plan_file import to_fields
+from controller_runtime.apiserver.perturbation.triggers import Trigger
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
 from controller_runtime.core.system import SystemHost
@@ -25,10 +29,12 @@ from controller_runtime.testing.perturbation.others.trial import Settings, Trial
 from controller_runtime.testing.perturbation.others.triggers import in_turn
 from controller_runtime.testing.perturbation.plans import PATTERNS, Plan, from_json, plan, to_json
 from controller_runtime.testing.perturbation.record import MANAGER, Run
-from controller_runtime.testing.perturbation.world import Name, varying
+from controller_runtime.testing.perturbation.world import varying
 
 _OTHERS = tuple(pattern for pattern in PATTERNS if pattern != "sequence")
 _SHOWN = 8
+Values = frozenset[tuple[Name, str]]
+"""Values of objects, by their paths."""
 
 
 @attrs.define
@@ -45,8 +51,23 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def learn(host: Host, settings: Settings) -> tuple[Run, frozenset[tuple[Name, str]]]:
-    """Return the record of a calm run, and the values in which a second one differs.
+@attrs.frozen
+class Calm:
+    """What calm runs show.
+
+    Attributes:
+        run: The record of one.
+        ignored: The values at the end in which another one differs.
+        unsteady: The values at each rest in which it does: no run waits for them there.
+    """
+
+    run: Run
+    ignored: Values
+    unsteady: Sequence[Values]
+
+
+def learn(host: Host, settings: Settings) -> Calm:
+    """Make two calm runs, and return what they show.
 
     Raises:
         UsageError: The operator ends by itself, or does nothing.
@@ -63,8 +84,12 @@ def learn(host: Host, settings: Settings) -> tuple[Run, frozenset[tuple[Name, st
             f"{{kubeconfig}} in its arguments? It printed:\n{_last_lines(settings.folder / 'operator.log')}"
         )
     again = Trial(host, settings).make()
+    if again.broken:
+        log = _last_lines(settings.folder / "operator.log")
+        raise UsageError(f"in a second calm run {again.broken[0]}; it printed:\n{log}")
     _say(f"calm: {changes} changes by {len(calm.sent)} writes of the operator, {took:.1f} s; a second run was made")
-    return calm, varying(calm.rests[-1], again.rests[-1])
+    unsteady = [varying(*rests) for rests in zip(calm.rests, again.rests, strict=False)]
+    return Calm(calm, varying(calm.rests[-1], again.rests[-1]), unsteady)
 
 
 def _last_lines(log: Path) -> str:
@@ -72,15 +97,13 @@ def _last_lines(log: Path) -> str:
     return "\n".join(f"  {line}" for line in lines[-10:]) or "  nothing"
 
 
-def attempt(
-    host: Host, settings: Settings, calm: Run, ignored: frozenset[tuple[Name, str]], chosen: Plan, tally: Tally
-) -> None:
+def attempt(host: Host, settings: Settings, calm: Calm, chosen: Plan, tally: Tally) -> None:
     """Make the run of one plan, judge it, and tell the outcome."""
     began = host.monotonic()
-    trial = Trial(host, settings, calm, chosen, ignored)
+    trial = Trial(host, settings, calm.run, chosen, calm.unsteady)
     run = trial.make()
     took = host.monotonic() - began
-    found = complaints(calm, run, ignored)
+    found = complaints(calm.run, run, calm.ignored)
     if not trial.fired:
         tally.void += 1
         _say(f"{chosen}: could not happen ({took:.1f} s)")
@@ -90,21 +113,28 @@ def attempt(
     else:
         tally.failed += 1
         _say(f"{chosen}: FAILED ({took:.1f} s)")
-        _say(f"  {chosen.pattern} ({chosen.grade}): {happened(chosen, calm)}")
+        _say(f"  {chosen.pattern} ({chosen.grade}): {happened(chosen, calm.run)}")
         for each in found[:_SHOWN]:
             _say(f"    {each}")
         _say(f"  remedy: {chosen.remedy}")
-        _say(f"  replay: --replay {_written(chosen)}")
+        _say(f"  replay: --replay {written(chosen, trial.trigger)}")
 
 
-def _written(chosen: Plan) -> Path:
+def written(chosen: Plan, trigger: Trigger | None) -> Path:
+    """Write the file by which a plan can be run again, here or by `apiserver --perturb`, and return its path."""
     Path(SCRIPTS).mkdir(exist_ok=True)
     path = Path(SCRIPTS) / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', str(chosen)).strip('-')}.json"
-    path.write_text(json.dumps({"plan": to_json(chosen)}, indent=1) + "\n", encoding="utf-8")
+    assert trigger is not None, "a plan that cannot be told does not happen, and so does not fail"
+    path.write_text(json.dumps({"plan": to_json(chosen), **to_fields(trigger)}, indent=1) + "\n", encoding="utf-8")
     return path
 
 
-def _read(path: Path) -> Plan:
+def planned(path: Path) -> Plan:
+    """Return the plan in a file that `written` has made.
+
+    Raises:
+        UsageError: It has none, or cannot be read.
+    """
     try:
         return from_json(json.loads(path.read_text(encoding="utf-8"))["plan"])
     except OSError as error:
@@ -170,7 +200,7 @@ def _run(
 ) -> int:
     from controller_runtime.apiserver.shell.tls import make_certificates
 
-    only = None if replay is None else _read(replay)
+    only = None if replay is None else planned(replay)
     host, tally = SystemHost(), Tally()
     with tempfile.TemporaryDirectory(prefix="perturb-") as folder:
         settings = Settings(
@@ -182,19 +212,19 @@ def _run(
             patience=patience,
             workloads=workloads,
         )
-        calm, ignored = learn(host, settings)
-        planned = plan(calm, patterns)
-        plans = [only] if only is not None else in_turn(planned.plans)
+        calm = learn(host, settings)
+        plans = [only] if only is not None else in_turn(plan(calm.run, patterns).plans)
         deadline = host.monotonic() + budget
         for number, each in enumerate(plans):
             if host.monotonic() > deadline:
                 _say(f"{len(plans) - number} plans are left out by --budget {budget:g}")
                 break
-            attempt(host, settings, calm, ignored, each, tally)
+            attempt(host, settings, calm, each, tally)
     _say(f"{tally.failed} plans failed, {tally.passed} passed, {tally.void} could not happen")
     return tally.failed
 
 
 def main() -> None:
-    """Run the command."""
+    """Run the command; the operator ends with it, also by SIGTERM."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     perturb()

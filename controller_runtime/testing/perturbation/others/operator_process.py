@@ -44,6 +44,16 @@ class OperatorProcess:
         with self._lock:
             return self._process is not None and self._process.poll() is None
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether one of its threads runs, or waits for a processor (Linux; False elsewhere)."""
+        with self._lock:
+            pid = self._process.pid if self._process is not None else 0
+        try:
+            return any(_state(task) == "R" for task in Path(f"/proc/{pid}/task").iterdir())
+        except OSError:
+            return False
+
     def start(self) -> None:
         """Start it, unless it runs.
 
@@ -76,3 +86,10 @@ class OperatorProcess:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait(ENDED)
+
+
+def _state(task: Path) -> str:
+    """Return the state of a thread; empty if it has ended."""
+    with contextlib.suppress(OSError):
+        return (task / "stat").read_text().rpartition(") ")[2][:1]
+    return ""

@@ -9,21 +9,18 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
+from controller_runtime.apiserver.perturbation.gates import Gate, gated
+from controller_runtime.apiserver.perturbation.past import ANY_VERSION, NO_STREAMS, as_of
+from controller_runtime.apiserver.perturbation.triggers import UNREAD, AtWrite
 from controller_runtime.apiserver.routes import Route, find_route
 from controller_runtime.apiserver.server import APIServer
-from controller_runtime.client.listwatch import ANY_VERSION
 from controller_runtime.core.host import Host
-from controller_runtime.testing.perturbation.gates import Gate, HeldWatch
-from controller_runtime.testing.perturbation.others.triggers import AtWrite, kind_of
+from controller_runtime.testing.perturbation.others.triggers import kind_of
 from controller_runtime.testing.perturbation.record import MANAGER, OTHER, Run, Sent
-from controller_runtime.testing.perturbation.server import NO_STREAMS, as_of
-from controller_runtime.testing.perturbation.world import LEFT_OUT
 
 WRITER: ContextVar[tuple[str, int]] = ContextVar("writer", default=(OTHER, 0))
 """The writer of the change that the present thread commits, and the number of its write."""
 _READS = ("GET", "HEAD", "OPTIONS")
-UNREAD = frozenset({*LEFT_OUT, "leases"})
-"""Plurals that are passed on as they are: an operator's election and its events are not what is perturbed."""
 
 
 class OperatorsServer:
@@ -42,6 +39,7 @@ class OperatorsServer:
         past: The resource that is listed as it was, and the version; None for none.
         fired: Whether the operator was ended by `trigger`.
         watches: The watches so far, at least.
+        asked_at: When the last request came, in monotonic seconds.
 
     Threads: any.
     """
@@ -54,13 +52,15 @@ class OperatorsServer:
         self.past: tuple[str, int] | None = None
         self.fired = False
         self.watches = 0
-        self._server, self._calm, self._trigger, self._crash = server, calm, trigger, crash
+        self.asked_at = host.monotonic()
+        self._host, self._server, self._calm, self._trigger, self._crash = host, server, calm, trigger, crash
         # Guards the writes of `run`, and how many of each kind there were.
         self._lock = host.lock("operator's server")
         self._kinds: Counter[str] = Counter()
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
         """Return the response to `request`; see `Handler.handle`."""
+        self.asked_at = self._host.monotonic()
         route = find_route(self._server.kinds, request.path.rstrip("/"))
         if route is None or route.kind.plural in UNREAD:
             return self._server.handle(request, on_ready)
@@ -77,16 +77,10 @@ class OperatorsServer:
             self.watches += 1
             if past is not None and query.get("sendInitialEvents") == "true":
                 return NO_STREAMS
-            return self._watch(self._server.handle(request, on_ready), resource, on_ready)
+            return gated(self._server.handle(request, on_ready), self.gate, resource, on_ready)
         if not route.name and past is not None and is_any:  # a list of the newest state may not be answered by an old
             request = as_of(request, past[1])
         return self._server.handle(request, on_ready)
-
-    def _watch(self, answer: HTTPResponse | Watch, resource: str, on_ready: Callable[[], None]) -> HTTPResponse | Watch:
-        gate = self.gate
-        if isinstance(answer, HTTPResponse) or gate is None or gate.is_open or gate.resource != resource:
-            return answer
-        return HeldWatch(answer, gate, on_ready)
 
     def _write(self, request: HTTPRequest, route: Route) -> HTTPResponse | Watch:
         target = " ".join(part for part in (route.kind.resource, route.key, route.subresource) if part)

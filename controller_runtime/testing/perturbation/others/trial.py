@@ -9,6 +9,9 @@ from pathlib import Path
 
 import attrs
 
+from controller_runtime.apiserver.perturbation.gates import Gate
+from controller_runtime.apiserver.perturbation.names import Name
+from controller_runtime.apiserver.perturbation.triggers import UNREAD, AtChange, AtRest, AtWrite, Trigger, matches
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.shell.kubeconfig import kubeconfig
 from controller_runtime.apiserver.shell.thread import LoopbackServer
@@ -20,23 +23,15 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
 from controller_runtime.testing.beside import Beside
-from controller_runtime.testing.perturbation.gates import Gate
 from controller_runtime.testing.perturbation.others.operator_process import OperatorProcess
-from controller_runtime.testing.perturbation.others.server import UNREAD, WRITER, OperatorsServer, writing
+from controller_runtime.testing.perturbation.others.server import WRITER, OperatorsServer, writing
 from controller_runtime.testing.perturbation.others.story import Act, Story, act
-from controller_runtime.testing.perturbation.others.triggers import (
-    AtChange,
-    AtRest,
-    AtWrite,
-    Trigger,
-    matches,
-    trigger_of,
-)
+from controller_runtime.testing.perturbation.others.triggers import trigger_of
 from controller_runtime.testing.perturbation.plans import Plan
 from controller_runtime.testing.perturbation.record import STORY, Landed, Run, Told
 from controller_runtime.testing.perturbation.states import States
 from controller_runtime.testing.perturbation.telling import landed_of
-from controller_runtime.testing.perturbation.world import Name, differences
+from controller_runtime.testing.perturbation.world import differences
 
 _HISTORY = History(changes=1_000_000, age=1e9)
 _NEVER = 1 << 62
@@ -44,6 +39,11 @@ _NEVER = 1 << 62
 _TOKEN = "of-the-operator"  # the server serves this machine alone, and asks for none
 LATE = 2.0
 """Seconds for which an operator that starts again is shown an old state."""
+ENDED = "the operator has ended by itself"
+_LOOK = 0.1
+"""Seconds between two looks at whether the operator computes: on a busy machine it may be long before it writes."""
+_CALM = 3
+"""So much longer is each rest of a calm run: all other runs wait at each rest for the state that it was in."""
 
 
 @attrs.frozen(kw_only=True)
@@ -55,7 +55,7 @@ class Settings:
         story: The acts of the user.
         folder: A folder for the kubeconfig and the log of the present run.
         certificates: The certificates of the server.
-        quiet: Seconds without a change after which the world is at rest.
+        quiet: Seconds without a change after which the world is at rest; three times as many in a calm run.
         patience: Seconds for which a rest is waited for.
         workloads: Whether Deployments, StatefulSets and Jobs have pods that run.
     """
@@ -69,6 +69,10 @@ class Settings:
     workloads: bool = False
 
 
+class Ended(Exception):
+    """The operator of a calm run has ended by itself, so the run shows nothing."""
+
+
 class Trial:
     """One run.
 
@@ -77,10 +81,11 @@ class Trial:
         settings: How it is made.
         calm: The record of the calm run; None if this is one.
         plan: The perturbation; None for a calm run.
-        ignored: The values that differ between calm runs.
+        ignored: The values that differ between calm runs at each rest, which are not waited for.
 
     Attributes:
         run: The record.
+        trigger: When the perturbation happens; None for never.
         fired: Whether the perturbation has happened.
 
     Threads: one, for `make`.
@@ -92,15 +97,16 @@ class Trial:
         settings: Settings,
         calm: Run | None = None,
         plan: Plan | None = None,
-        ignored: frozenset[tuple[Name, str]] = frozenset(),
+        ignored: Sequence[frozenset[tuple[Name, str]]] = (),
     ) -> None:
         self._host, self._settings, self._calm, self._ignored = host, settings, calm, ignored
-        self._trigger: Trigger | None = None if plan is None or calm is None else trigger_of(plan, calm)
+        self.trigger: Trigger | None = None if plan is None or calm is None else trigger_of(plan, calm)
         self._pause = Stop(host, "pause of a perturbed run")
         # Guards what changes are noted in: threads of the server note them, that of the trial reads them.
         self._lock = host.lock("perturbed run")
         self._seen: Counter[str] = Counter()
         self._steps = 0
+        self._is_over = False
         self._changed_at = host.monotonic()
         self.fired = False
 
@@ -115,7 +121,7 @@ class Trial:
         beside = Beside(self._host, server, True, settings.workloads)
         config = settings.folder / "kubeconfig"
         self._operator = OperatorProcess(self._host, settings.command, config, settings.folder / "operator.log")
-        trigger = self._trigger if isinstance(self._trigger, AtWrite) else None
+        trigger = self.trigger if isinstance(self.trigger, AtWrite) else None
         self._server = server
         self._between = OperatorsServer(self._host, server, self._calm, trigger, self._operator.kill)
         self.run = self._between.run
@@ -126,6 +132,8 @@ class Trial:
             beside.start()
             try:
                 self._tell()
+            except Ended:
+                self.run.broken = [ENDED]
             finally:
                 self._operator.kill()
                 beside.stop()
@@ -138,8 +146,8 @@ class Trial:
             act(self._user, each, self._pause.wait)
         self._states = States(self._server)
         self._server.storage.on_commit = self._landed
-        if isinstance(self._trigger, AtChange):
-            self._between.gate = Gate(self._trigger.resource, _NEVER)
+        if isinstance(self.trigger, AtChange):
+            self._between.gate = Gate(self.trigger.resource, _NEVER)
         self._start()
         self.run.prelude = 0
         self._rest()
@@ -149,11 +157,13 @@ class Trial:
         self._end()
 
     def _start(self) -> None:
-        """Start the operator, and wait until it watches something: an interpreter takes seconds to come up."""
-        before = self._between.watches
+        """Start the operator, and wait until it watches something and asks for nothing more: that takes seconds."""
+        before, began = self._between.watches, self._host.monotonic()
         self._operator.start()
-        deadline = self._host.monotonic() + self._settings.patience
-        while self._between.watches == before and self._operator.is_alive and self._host.monotonic() < deadline:
+        deadline = began + self._settings.patience
+        while self._operator.is_alive and (now := self._host.monotonic()) < deadline:
+            if self._between.watches > before and now - self._between.asked_at > self._settings.quiet:
+                return
             self._pause.wait(0.1)
 
     def _step(self, what: Act) -> None:
@@ -177,29 +187,55 @@ class Trial:
             self._seen[str(found.name)] += 1
             self._changed_at = self._host.monotonic()
             self._close_gate(found)
+        self._pass_over(found)
 
     def _close_gate(self, found: Landed) -> None:
         gate = self._between.gate
-        if gate is None or gate.version != _NEVER or not isinstance(self._trigger, AtChange):
+        if gate is None or gate.version != _NEVER or not isinstance(self.trigger, AtChange):
             return
-        if matches(self._trigger, found, self._seen):
+        if matches(self.trigger, found.name, self._seen):
             gate.version = self._states.first + found.version
+
+    def _pass_over(self, found: Landed) -> None:
+        """End the watches with 410 when the change after the missed one comes, so that only this one is seen."""
+        trigger, gate = self.trigger, self._between.gate
+        if not isinstance(trigger, AtChange) or not trigger.is_missed or str(found.name) != trigger.name:
+            return
+        with self._lock:
+            is_next = self._seen[trigger.name] > trigger.occurrence
+        if is_next and gate is not None and gate.holds:
+            self.fired = True
+            gate.open(expires=True)
 
     def _rest(self) -> None:
         """Wait until nothing changes, perturb if it is time for that, and record the state."""
         number = len(self.run.rests)
         self._wait_for_quiet()
+        if self._is_before_the_next_change():
+            self.run.rests.append(self._states.present())
+            self.run.reached.append(self._server.storage.version - self._states.first)
+            return
+        if self._calm is None and not self._operator.is_alive:
+            raise Ended
         if not self._operator.is_alive:  # it was ended at a write, or by itself
             self._start()
             self._wait_for_quiet()
-        if isinstance(self._trigger, AtRest) and self._trigger.rest == number:
+        if isinstance(self.trigger, AtRest) and self.trigger.rest == number:
             self._come_to(number)  # a short quiet may lie between two writes that belong together
-            self._start_again(self._trigger)
+            self._start_again(self.trigger)
         elif self._between.gate is not None and self._between.gate.holds:
             self._open_gate()
         self._come_to(number)
         self.run.rests.append(self._states.present())
         self.run.reached.append(self._server.storage.version - self._states.first)
+
+    def _is_before_the_next_change(self) -> bool:
+        """Return whether a change is being missed, and the story has still to make the one that follows it."""
+        trigger, gate = self.trigger, self._between.gate
+        if not isinstance(trigger, AtChange) or not trigger.is_far or gate is None or not gate.holds:
+            return False
+        with self._lock:
+            return not gate.is_open and self._seen[trigger.name] <= trigger.occurrence and not self._is_over
 
     def _start_again(self, trigger: AtRest) -> None:
         self.fired = True
@@ -219,7 +255,7 @@ class Trial:
     def _open_gate(self) -> None:
         assert self._between.gate is not None, "only with a gate"
         self.fired = True
-        expires = isinstance(self._trigger, AtChange) and self._trigger.is_missed
+        expires = isinstance(self.trigger, AtChange) and self.trigger.is_missed
         self._between.gate.open(expires=expires)
         self._wait_for_quiet()
 
@@ -228,22 +264,27 @@ class Trial:
         if self._calm is None or number >= len(self._calm.rests):
             return
         deadline = self._host.monotonic() + self._settings.patience
-        while differences(self._calm.rests[number], self._states.present(), self._ignored):
+        ignored = self._ignored[number] if number < len(self._ignored) else frozenset()
+        while differences(self._calm.rests[number], self._states.present(), ignored):
             if self._host.monotonic() > deadline:
                 return
             self._pause.wait(0.2)
 
     def _wait_for_quiet(self) -> None:
+        quiet = self._settings.quiet * (1 if self._calm is not None else _CALM)
         with self._lock:
             self._changed_at = self._host.monotonic()
         deadline = self._host.monotonic() + self._settings.patience
         while (now := self._host.monotonic()) < deadline:
+            is_busy = self._operator.is_busy
             with self._lock:
-                left = self._changed_at + self._settings.quiet - now
+                self._changed_at = now if is_busy else self._changed_at
+                left = self._changed_at + quiet - now
             if left <= 0:
                 return
-            self._pause.wait(left)
+            self._pause.wait(min(left, _LOOK))
 
     def _end(self) -> None:
+        self._is_over = True
         self._rest()
-        self.run.broken = [] if self._operator.is_alive else ["the operator has ended by itself"]
+        self.run.broken = [] if self._operator.is_alive else [ENDED]

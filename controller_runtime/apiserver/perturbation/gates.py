@@ -5,39 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import msgspec
-
-from controller_runtime.api.http import Watch
-
-_EXPIRED = {
-    "type": "ERROR",
-    "object": {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": "too old resource version",
-        "reason": "Expired",
-        "code": 410,
-    },
-}
-EXPIRED_LINE = msgspec.json.encode(_EXPIRED) + b"\n"
-"""The last line of a watch whose version the server has forgotten."""
-
-
-class _Metadata(msgspec.Struct, gc=False):
-    resource_version: str = msgspec.field(default="0", name="resourceVersion")
-
-
-class _Object(msgspec.Struct, gc=False):
-    metadata: _Metadata
-
-
-class _Event(msgspec.Struct, gc=False):
-    object: _Object
-
-
-_events = msgspec.json.Decoder(_Event)
+from controller_runtime.api.http import HTTPResponse, Watch
+from controller_runtime.apiserver.perturbation.lines import expired_like, version_of
 
 
 class Gate:
@@ -53,7 +22,7 @@ class Gate:
         is_open: True once the watches go on.
         expires: True if they end with 410 then, so that their readers list again.
 
-    Threads: those of a simulation, which run one at a time.
+    Threads: any. A change that lands while the gate opens may pass it.
     """
 
     def __init__(self, resource: str, version: int) -> None:
@@ -66,7 +35,7 @@ class Gate:
     @property
     def holds(self) -> bool:
         """True if a change waits here for a watch."""
-        return any(watch.has_lines for watch in self._waiting)
+        return any(watch.has_lines for watch in [*self._waiting])
 
     def enter(self, watch: HeldWatch) -> None:
         """Remember a watch that stands still."""
@@ -113,7 +82,7 @@ class HeldWatch:
             gate.leave(self)
             if gate.expires and self._is_late:
                 self._inner.close()
-                return [EXPIRED_LINE], True
+                return [expired_like(self._held[0])], True
             held, self._held = self._held, []
             if held:
                 return held, False
@@ -149,7 +118,10 @@ class HeldWatch:
         return passed, False
 
 
-def version_of(line: bytes) -> int:
-    """Return the resourceVersion of the object in a line of a watch."""
-    text = _events.decode(line).object.metadata.resource_version
-    return int(text) if text.isdigit() else 0
+def gated(
+    answer: HTTPResponse | Watch, gate: Gate | None, resource: str, on_ready: Callable[[], None]
+) -> HTTPResponse | Watch:
+    """Return the answer to a request for a watch of `resource`; it stands still at the gate if that is its own."""
+    if isinstance(answer, HTTPResponse) or gate is None or gate.is_open or gate.resource != resource:
+        return answer
+    return HeldWatch(answer, gate, on_ready)

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names of objects in every run of a story."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+_UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+class Name(NamedTuple):
+    """An object's name in every run: `*` stands for what the server generated, and for the uid of another object.
+
+    Attributes:
+        resource: The collection, such as `deployments.apps`.
+        key: `namespace/name`, or the name alone if it is cluster-scoped.
+    """
+
+    resource: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.resource} {self.key}"
+
+
+def name_of(resource: str, metadata: Mapping[str, Any]) -> Name:
+    """Return the name of an object in every run."""
+    name = metadata["name"]
+    prefix = metadata.get("generateName")
+    if prefix and name.startswith(prefix):
+        name = f"{prefix}*"
+    name = _UID.sub("*", name)  # such as that of a volume, which is made of its claim's uid
+    namespace = metadata.get("namespace")
+    return Name(resource, f"{namespace}/{name}" if namespace else name)
