@@ -8,6 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from controller_runtime.apiserver.admission.certificates import (
+    CertificateApproval,
+    CertificateSigning,
+    CertificateSubjectRestriction,
+)
+from controller_runtime.apiserver.admission.classes import (
+    DefaultIngressClass,
+    DefaultStorageClass,
+    PersistentVolumeClaimResize,
+)
 from controller_runtime.apiserver.admission.limit_ranger import LimitRanger
 from controller_runtime.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from controller_runtime.apiserver.admission.pods import DefaultTolerationSeconds, Priority
@@ -33,8 +43,14 @@ _STEPS: tuple[type[Step], ...] = (
     TaintNodesByCondition,
     Priority,
     DefaultTolerationSeconds,
+    DefaultStorageClass,
     StorageObjectInUseProtection,
+    PersistentVolumeClaimResize,
     RuntimeClass,
+    CertificateApproval,
+    CertificateSigning,
+    CertificateSubjectRestriction,
+    DefaultIngressClass,
     MutatingAdmissionPolicy,
     MutatingAdmissionWebhook,
     ValidatingAdmissionPolicy,

@@ -29,7 +29,7 @@ from controller_runtime.apiserver.rules.validation import (
 from controller_runtime.apiserver.status import Cause
 
 _MOST, _MOST_ALTERNATIVES, _MOST_RESERVED, _MOST_DEVICES = 32, 8, 256, 128
-_LONGEST_EXPRESSION, _LONGEST_POOL = 10 * 1024, 253
+_LONGEST_POOL = 253
 _MODES = ("All", "ExactCount")
 _ONE_KIND = "exactly one of `exactly` or `firstAvailable` is required"
 _NO_REQUEST = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
@@ -156,11 +156,10 @@ def _exact(request: Object, place: str) -> Iterator[Cause]:
         yield invalid(f"{place}.count", count, "must be greater than zero")
 
 
-def _selector(selector: Object, place: str) -> Iterator[Cause]:
-    if (cel := selector.get("cel")) is None:
-        yield required(f"{place}.cel")
-    elif len(cel.get("expression", "").encode()) > _LONGEST_EXPRESSION:
-        yield too_long(f"{place}.cel.expression", _LONGEST_EXPRESSION)
+def _selector(given: Object, place: str) -> Iterator[Cause]:
+    from controller_runtime.apiserver.rules.causes.device_selectors import selector  # with all of CEL
+
+    yield from selector(given, place)
 
 
 def _config(config: Object, place: str) -> Iterator[Cause]:
