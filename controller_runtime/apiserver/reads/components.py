@@ -46,7 +46,7 @@ class Components:
             StatusError: 404, there is no such component.
         """
         if name not in _ASKED and name != _STORAGE:
-            raise not_found(COMPONENT_STATUS, name)
+            raise not_found(COMPONENT_STATUS, name, "componentstatus")
         return self._status(name).raw
 
     def list(self, options: ListOptions) -> Page:

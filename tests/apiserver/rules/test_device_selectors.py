@@ -39,7 +39,7 @@ def test_an_expression_that_compiles_is_accepted(ask: Asking, expression: str) -
     [
         ("1", "must evaluate to bool or the unknown type, not int"),
         ("dyn(1)", "must evaluate to bool or the unknown type, not dyn"),
-        ("", "compilation failed: ERROR: <input>:1:1: Syntax error: mismatched input '<EOF>'"),
+        ("", "compilation failed: ERROR: <input>:1:0: Syntax error: mismatched input '<EOF>'"),
         ("gpu == 1", "compilation failed: ERROR: <input>:1:1: undeclared reference to 'gpu'"),
         ("device.memory > 1", "compilation failed: ERROR: <input>:1:7: undefined field 'memory'"),
         ("cel.bind(1, 2, true)", "cel.bind() variable names must be simple identifiers"),
