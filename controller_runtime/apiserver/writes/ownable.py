@@ -15,7 +15,8 @@ from controller_runtime.apiserver.kinds.infrastructure import (
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA, DELETION_METADATA
 from controller_runtime.apiserver.kinds.registry import DEPLOYMENT
-from controller_runtime.apiserver.writes.fieldtree import Changes, Path
+from controller_runtime.apiserver.writes.fieldset import Path
+from controller_runtime.apiserver.writes.fieldtree import Changes
 
 _METADATA = (*CLIENT_METADATA, *DELETION_METADATA)
 # The kinds whose metadata no write of a status changes.
