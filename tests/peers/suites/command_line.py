@@ -109,7 +109,7 @@ def outcome(function: str, at: Path, programs: Path, kubeconfig: Path) -> tuple[
     """Run a function; return what became of it, and what it printed."""
     port, token = access(kubeconfig)
     script = _SCRIPT.format(programs=programs, token=token, function=function)
-    environment = {**os.environ, "SECURE_API_PORT": str(port), "TERM": "dumb", "LANG": "C"}
+    environment = {**os.environ, "SECURE_API_PORT": str(port), "TERM": "xterm", "LANG": "C"}
     environment["KUBE_JUNIT_REPORT_DIR"] = str(at / "reports")
     environment.pop("KUBECONFIG", None)
     with tempfile.TemporaryFile("w+", errors="replace") as log:
