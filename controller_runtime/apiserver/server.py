@@ -18,6 +18,7 @@ from controller_runtime.apiserver.authentication.access import Access, Actors
 from controller_runtime.apiserver.authorization.bootstrap import provide_bootstrap
 from controller_runtime.apiserver.cluster_objects.keeper import Keeper
 from controller_runtime.apiserver.cluster_objects.recorded import provide_recorded
+from controller_runtime.apiserver.cluster_objects.registrations import Registrations
 from controller_runtime.apiserver.definitions import Definitions
 from controller_runtime.apiserver.discovery.description import SelfDescription
 from controller_runtime.apiserver.discovery.discovery import is_served
@@ -72,8 +73,9 @@ class APIServer:
         feature_gates: The features to switch on or off by name, such as `{"ShardedListAndWatch": True}`.
         caller: Calls webhooks, which this core cannot do; None for one that reaches none.
         cluster_objects: Have what every cluster has: the service `kubernetes` with its endpoints, an account `default`
-            and the config map `kube-root-ca.crt` in each namespace, priority classes, flow schemas, priority levels.
-            Pods then run under an account, as if `ServiceAccount` were among `enable_admission_plugins`.
+            and the config map `kube-root-ca.crt` in each namespace, priority classes, flow schemas, priority levels,
+            and an API service for each version of a group. Pods then run under an account, as if `ServiceAccount` were
+            among `enable_admission_plugins`.
         authority: The certificate that `kube-root-ca.crt` shows, PEM; empty for a server that is not behind TLS.
         journal: Another store for the writes than `data_dir`, such as a simulated disk. Give at most one of the two.
 
@@ -127,7 +129,7 @@ class APIServer:
                 caller=self._caller,
                 kinds=lambda: self._definitions.kinds,
             )
-            self._verbs = Verbs(host, self.storage, self._access, self.release, admitting, gates)
+            self._verbs = Verbs(host, self.storage, self._access, self.release, admitting, gates, self._caller)
             self._definitions = Definitions(host, self.storage, KINDS.of_release(self.release), self._caller)
         except UsageError:
             self.storage.close()
@@ -137,6 +139,7 @@ class APIServer:
         self._description = SelfDescription(host, self.release)
         self._begin(cluster_objects=cluster_objects)
         self._keeper = Keeper(host, self.storage, lambda: self.kinds, authority) if cluster_objects else None
+        self._registrations = Registrations(host, self.storage) if cluster_objects else None
 
     def _begin(self, *, cluster_objects: bool) -> None:
         """Make the first namespaces, and have what each new server has."""
@@ -146,7 +149,7 @@ class APIServer:
         if (origin := self.storage.get(NAMESPACE.resource, _ORIGIN)) is not None:
             provide_bootstrap(self.storage, origin.decode()["metadata"])
             if cluster_objects:
-                provide_recorded(self.storage, origin.decode()["metadata"])
+                provide_recorded(self.storage, origin.decode()["metadata"], self.kinds)
 
     @property
     def kinds(self) -> Kinds:

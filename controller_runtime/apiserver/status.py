@@ -120,10 +120,11 @@ def _details(name: str, group: str, kind: str, causes: Sequence[Cause] = ()) -> 
     return {key: value for key, value in details.items() if value}
 
 
-def not_found(kind: Named, name: str) -> StatusError:
-    """Return a 404 for an object that does not exist."""
-    message = f'{qualified(kind.plural, kind.group)} "{name}" not found'
-    return StatusError(404, "NotFound", message, details=_details(name, kind.group, kind.plural))
+def not_found(kind: Named, name: str, called: str = "") -> StatusError:
+    """Return a 404 for an object that does not exist; `called` is what its kind is called, if not by its plural."""
+    plural = called or kind.plural
+    message = f'{qualified(plural, kind.group)} "{name}" not found'
+    return StatusError(404, "NotFound", message, details=_details(name, kind.group, plural))
 
 
 def no_such_resource() -> StatusError:

@@ -16,12 +16,14 @@ from controller_runtime.apiserver.connections import answer as answer_handed_on
 from controller_runtime.apiserver.connections import is_handed_on
 from controller_runtime.apiserver.gates import FeatureGates
 from controller_runtime.apiserver.go_texts import check_timeout
+from controller_runtime.apiserver.kinds.infrastructure import COMPONENT_STATUS
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.parts import PARTS, SCALE, TOKEN_REQUEST
 from controller_runtime.apiserver.kinds.registry import BINDING, POD
 from controller_runtime.apiserver.kinds.release import NEWEST, Release
 from controller_runtime.apiserver.list_options import ListOptions, is_watch
 from controller_runtime.apiserver.options import DeleteOptions, Query, check_segment, query_of
+from controller_runtime.apiserver.reads.components import Components
 from controller_runtime.apiserver.reads.forms import Form
 from controller_runtime.apiserver.reads.listing import Page, page_of
 from controller_runtime.apiserver.reads.negotiation import Now, check_no_table, form_for, line_form_for
@@ -32,6 +34,7 @@ from controller_runtime.apiserver.rules.scale import scale_to_show
 from controller_runtime.apiserver.status import StatusError, bad_request, method_not_allowed, not_found, not_supported
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.users import User
+from controller_runtime.apiserver.webhooks.caller import Caller, Nowhere
 from controller_runtime.apiserver.writes.admitting import Admitting
 from controller_runtime.apiserver.writes.content import Content, Written
 from controller_runtime.apiserver.writes.deletion import Deletion, deletion_warnings
@@ -61,6 +64,7 @@ class Verbs:
         release: The release of Kubernetes as which the server answers.
         admitting: The admission of the server; None makes one with the steps that are on by default.
         gates: The feature gates of the server; None for those of a default configuration.
+        caller: Reaches the components whose health is told; None reaches none.
 
     Attributes:
         objects: Creates, reads and updates objects, without a check of what the user may write.
@@ -76,11 +80,13 @@ class Verbs:
         release: Release = NEWEST,
         admitting: Admitting | None = None,
         gates: FeatureGates | None = None,
+        caller: Caller | None = None,
     ) -> None:
         self._host = host
         self._release = release
         self._gates = gates or FeatureGates()
         self._storage = storage
+        self._components = Components(caller or Nowhere())
         self._admitting = admitting or Admitting(host, storage)
         self.objects = Objects(host, storage, None, self._admitting)
         self._deletion = Deletion(host, storage, self._admitting)
@@ -138,6 +144,8 @@ class Verbs:
             return answer_handed_on(self._storage, route, request)
         form = form_for(*wanted, is_list=verb == "list")
         match verb:
+            case "get" if route.kind is COMPONENT_STATUS:
+                return whole_answer(200, form, form.single(self._components.get(route.name)))
             case "get":
                 found = self.objects.get(route, query.get("resourceVersion", ""))
                 return whole_answer(200, form, _single(route, form, found.raw))
@@ -176,6 +184,8 @@ class Verbs:
 
     def _list(self, route: Route, query: Query, form: Form) -> HTTPResponse:
         options = ListOptions.parse(query)
+        if route.kind is COMPONENT_STATUS:
+            return _listed(self._components.list(options), form)
         selection = Selection.of(route.kind, route.namespace, options)
         return _listed(page_of(self._storage, route.kind.resource, selection, options), form)
 

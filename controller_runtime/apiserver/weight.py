@@ -10,6 +10,7 @@ schema.
 from __future__ import annotations
 
 from controller_runtime.api.http import HTTPRequest
+from controller_runtime.apiserver.kinds.infrastructure import COMPONENT_STATUS
 from controller_runtime.apiserver.kinds.registry import DEFINITION, MUTATING_HOOKS, VALIDATING_HOOKS
 from controller_runtime.apiserver.list_options import is_watch
 from controller_runtime.apiserver.options import query_of
@@ -43,10 +44,10 @@ def is_heavy(storage: Storage, request: HTTPRequest, route: Route | None) -> boo
 
 
 def calls_out(storage: Storage, request: HTTPRequest, route: Route | None) -> bool:
-    """Return whether answering `request`, whose path names `route`, may wait for a webhook."""
+    """Return whether answering `request`, whose path names `route`, may wait for a webhook or a component."""
     if route is None:
         return False
-    if route.kind.conversion is not None:
+    if route.kind.conversion is not None or route.kind is COMPONENT_STATUS:
         return True
     if request.method in _READS:
         return False

@@ -29,7 +29,7 @@ def started(folder: Path) -> Iterator[Path]:
         place = Path(name)
         key = place / "sa.key"
         subprocess.run(["openssl", "genrsa", "-out", key, "2048"], check=True, capture_output=True)
-        (place / "tokens.csv").write_text('admintoken,admin,admin,"system:masters"\n', encoding="utf-8")
+        (place / "tokens.csv").write_text('admintoken,admin,,"system:masters"\n', encoding="utf-8")
         etcd = f"http://127.0.0.1:{clients}"
         _run(stack, place / "etcd.log", str(folder / "etcd"), str(place / "etcd"), etcd, f"http://127.0.0.1:{peers}")
         _run(

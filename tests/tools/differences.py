@@ -47,7 +47,8 @@ def page() -> str:
         f"{alike} are answered alike, and those below are not. `tox -e differential` looks for more at random:",
         "of 6,117 random operations with seeds that nobody had worked with (9700 to 9711, 9720 to 9731), 97.8 % were",
         "answered alike in every byte that is compared, and 1.8 in 1,000 differed in what was accepted, refused or",
-        "stored. Most of the others are texts about bodies that cannot be decoded.",
+        "stored. Most of the others are texts about bodies that cannot be decoded. Of 1,980 on the kinds that describe",
+        "a cluster (9820 to 9829), 97.5 % were answered alike, and 1.3 % differed in such a text alone.",
         "",
         "Not listed, because no request shows it: the embedded server speaks HTTP/1.1 and no HTTP/2.",
     ]

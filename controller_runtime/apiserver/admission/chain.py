@@ -9,6 +9,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple, Self
 
+from controller_runtime.apiserver.admission.certificates import (
+    CertificateApproval,
+    CertificateSigning,
+    CertificateSubjectRestriction,
+)
+from controller_runtime.apiserver.admission.classes import (
+    DefaultIngressClass,
+    DefaultStorageClass,
+    PersistentVolumeClaimResize,
+)
 from controller_runtime.apiserver.admission.limit_ranger import LimitRanger
 from controller_runtime.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from controller_runtime.apiserver.admission.pods import DefaultTolerationSeconds, Priority
@@ -34,8 +44,14 @@ _STEPS: tuple[type[Step], ...] = (
     TaintNodesByCondition,
     Priority,
     DefaultTolerationSeconds,
+    DefaultStorageClass,
     StorageObjectInUseProtection,
+    PersistentVolumeClaimResize,
     RuntimeClass,
+    CertificateApproval,
+    CertificateSigning,
+    CertificateSubjectRestriction,
+    DefaultIngressClass,
     MutatingAdmissionPolicy,
     MutatingAdmissionWebhook,
     ValidatingAdmissionPolicy,

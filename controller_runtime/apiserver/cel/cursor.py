@@ -33,12 +33,14 @@ class Cursor:
         tokens: The tokens.
         place: The number of the next token.
         is_plain: Whether the language is that of cel-go without options: no macros, and no optional syntax.
+        binds: Whether there is the macro `cel.bind`, by which a part of an expression gets a name.
     """
 
-    def __init__(self, source: Source, is_plain: bool) -> None:
+    def __init__(self, source: Source, is_plain: bool, binds: bool) -> None:
         self.issues: list[Issue] = []
         self.source = source
         self.is_plain = is_plain
+        self.binds = binds
         self.tokens = tokens_of(source, self.issues)
         self.place = 0
 

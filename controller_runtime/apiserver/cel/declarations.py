@@ -84,6 +84,7 @@ class Environment:
         structures: Finds an object type by its name, so that expressions can make its values; None if none can be made.
         homogeneous: Whether the elements of a list, and the keys and values of a map, must be of one type each; a real
             server wants them so.
+        binds: Whether expressions may give a part of them a name, with the macro `cel.bind`.
 
     Threads: any.
     """
@@ -94,9 +95,10 @@ class Environment:
         libraries: Iterable[Library] = (),
         structures: Callable[[str], Type | None] | None = None,
         homogeneous: bool = True,
+        binds: bool = False,
     ) -> None:
         self.variables = dict(variables)
-        self.homogeneous = homogeneous
+        self.homogeneous, self.binds = homogeneous, binds
         self.structures = structures
         self.types: dict[str, Type] = {}
         self._functions: dict[str, tuple[Overload, ...]] = {}
@@ -114,6 +116,6 @@ class Environment:
         """Return an environment with further variables, or other types of the same; it shares the functions."""
         made = Environment.__new__(Environment)
         made.variables = {**self.variables, **variables}
-        made.structures, made.homogeneous = self.structures, self.homogeneous
+        made.structures, made.homogeneous, made.binds = self.structures, self.homogeneous, self.binds
         made.types, made._functions = self.types, self._functions
         return made

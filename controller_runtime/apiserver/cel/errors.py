@@ -69,8 +69,9 @@ def _printed(text: str, issues: Sequence[Issue]) -> str:
 
 
 def _with_snippet(issue: Issue, lines: Sequence[str]) -> str:
-    head = f"ERROR: <input>:{issue.line}:{issue.column + 1}: {issue.message}"
-    if not 1 <= issue.line <= len(lines):
+    is_empty = issue.line > 0 and lines == [""]  # whose end is before its first character
+    head = f"ERROR: <input>:{issue.line}:{issue.column + (not is_empty)}: {issue.message}"
+    if is_empty or not 1 <= issue.line <= len(lines):
         return head
     snippet = lines[issue.line - 1].replace("\t", " ")
     if len(snippet.encode()) > _LONGEST_SNIPPET:

@@ -55,12 +55,17 @@ class _Use(NamedTuple):
         return Literal(self.offset, value)
 
 
-def expanded(offset: int, function: str, target: Node | None, arguments: list[Node]) -> Node | None:
-    """Return what a macro stands for; None if a call is none.
+def expanded(
+    offset: int, function: str, target: Node | None, arguments: list[Node], *, binds: bool = False
+) -> Node | None:
+    """Return what a macro stands for; None if a call is none. `binds` is whether `cel.bind` is one.
 
     Raises:
         MacroError: An argument is not what the macro takes.
     """
+    if binds and function == "bind" and len(arguments) == 3 and isinstance(target, Identifier) and target.name == "cel":
+        name = _variable(arguments[0], "cel.bind() variable names must be simple identifiers")
+        return _bound(_Use(offset, target, arguments), name, *arguments[1:])
     make = _MACROS.get((function, len(arguments), target is not None))
     return None if make is None else make(_Use(offset, target, arguments))
 

@@ -37,12 +37,12 @@ _RESERVED = frozenset({
 _T = TypeVar("_T")
 
 
-def parsed(text: str, *, is_plain: bool = False) -> tuple[Node, Source]:
+def parsed(text: str, *, is_plain: bool = False, binds: bool = False) -> tuple[Node, Source]:
     """Return the tree of a text.
 
     Args:
         text: The text.
-        is_plain: Whether the language is that of cel-go without options: no macros, and no optional syntax.
+        is_plain, binds: See `Cursor`.
 
     Raises:
         CompileError: The text is no expression.
@@ -51,7 +51,7 @@ def parsed(text: str, *, is_plain: bool = False) -> tuple[Node, Source]:
         message = f"expression code point size exceeds limit: size: {len(text)}, limit {LONGEST}"
         raise CompileError("", [Issue(-1, -1, message)])
     source = Source(text)
-    parser = _Parser(source, is_plain)
+    parser = _Parser(source, is_plain, binds)
     try:
         tree = parser.whole()
     except TextError:
@@ -69,8 +69,8 @@ def too_deep() -> Issue:
 
 
 class _Parser(Cursor):
-    def __init__(self, source: Source, is_plain: bool) -> None:
-        super().__init__(source, is_plain)
+    def __init__(self, source: Source, is_plain: bool, binds: bool) -> None:
+        super().__init__(source, is_plain, binds)
         self._depth = 0
 
     def whole(self) -> Node:
@@ -178,7 +178,7 @@ class _Parser(Cursor):
 
     def _called(self, place: int, function: str, target: Node | None, arguments: list[Node]) -> Node:
         try:
-            macro = None if self.is_plain else expanded(place, function, target, arguments)
+            macro = None if self.is_plain else expanded(place, function, target, arguments, binds=self.binds)
         except MacroError as error:
             self.issue(error.offset, error.message)
             return Literal(place, None)

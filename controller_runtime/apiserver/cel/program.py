@@ -100,7 +100,7 @@ def compile_expression(text: str, environment: Environment, result: Type | None 
         CompileError: The text is no expression, or its types do not fit.
         InstantiationError: A conversion of a literal always fails.
     """
-    tree, source = parsed(text)
+    tree, source = parsed(text, binds=environment.binds)
     try:
         issues = _issues(tree, source, environment, result)
         if not issues:

@@ -43,6 +43,8 @@ def part_of(of: Type, part: str) -> Type | None:
         return of.parameters[-1] if of.kind in (Kind.LIST, Kind.MAP) else None
     if part == "@keys":
         return of.parameters[0] if of.kind is Kind.MAP else None
+    if of.kind is Kind.MAP and of.parameters[-1] == types.ANY:
+        return of.parameters[-1]  # as a real server estimates attributes of devices that are named by a field
     field = of.field(part)
     return None if field is None else field.type
 

@@ -82,6 +82,8 @@ BYTES = Type(Kind.BYTES, "bytes")
 DOUBLE = Type(Kind.DOUBLE, "double")
 DURATION = Type(Kind.DURATION, "duration")
 DYN = Type(Kind.DYN, "dyn")
+ANY = Type(Kind.DYN, "any")
+"""The type of values of which nothing is declared: attributes of devices."""
 ERROR = Type(Kind.ERROR, "!error!")
 INT = Type(Kind.INT, "int")
 NULL = Type(Kind.NULL, "null")

@@ -57,11 +57,13 @@ class Layout:
         conditions: From an object to the conditions of its row; None if rows have none.
         has_empty_rows: Whether a table without rows has an empty list of them; otherwise it has null, as on a real
             server where no code makes tables of the kind.
+        order: From an object to its place among the rows; None for the order of the list.
     """
 
     columns: Sequence[Column]
     conditions: Callable[[Object], Sequence[Object]] | None = None
     has_empty_rows: bool = True
+    order: Callable[[Object], tuple[int, str]] | None = None
 
 
 @functools.cache

@@ -156,6 +156,11 @@ def _available(api: Object) -> str:
     return state if state == "True" else f"{state} ({found.get('reason', '')})"
 
 
+def _health(status: Object) -> Mapping[str, str]:
+    found: Mapping[str, str] = status["conditions"][0]
+    return found
+
+
 CELLS: Mapping[Kind, Cells] = {
     kinds.API_SERVICE: {**_NAMED, "Service": of(_service), "Available": of(_available)},
     kinds.AUTOSCALER: {
@@ -247,6 +252,11 @@ CELLS: Mapping[Kind, Cells] = {
         "Attached": at("status.attached", False),
     },
     kinds.ATTRIBUTES_CLASS: {**_NAMED, "DriverName": at("driverName", "")},
-    kinds.COMPONENT_STATUS: {"Name": NAME, "Status": at("", ""), "Message": at("", ""), "Error": at("", "")},
+    kinds.COMPONENT_STATUS: {
+        "Name": NAME,
+        "Status": of(lambda status: "Healthy" if _health(status).get("status") == "True" else "Unhealthy"),
+        "Message": of(lambda status: _health(status).get("message", "")),
+        "Error": of(lambda status: _health(status).get("error", "")),
+    },
 }
 """The cells of each kind that tables are made for."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from controller_runtime.apiserver.kinds import registry as kinds
+from controller_runtime.apiserver.kinds.infrastructure import FLOW_SCHEMA
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.reads.ages import short_duration
@@ -276,4 +277,10 @@ def table_of(kind: Kind) -> Layout:
         return Layout(columns, has_empty_rows=False)
     definitions = definitions_of(kind.api_version, kind.kind)
     columns = tuple(Column(one, cells[one["name"]]) for one in definitions)
-    return Layout(columns, conditions=pod_conditions if kind is kinds.POD else None)
+    conditions = pod_conditions if kind is kinds.POD else None
+    return Layout(columns, conditions, order=_by_precedence if kind is FLOW_SCHEMA else None)
+
+
+def _by_precedence(schema: Object) -> tuple[int, str]:
+    """Return the place of a flow schema in tables: that in which requests are matched with it."""
+    return value_at(schema, "spec.matchingPrecedence") or 0, schema["metadata"]["name"]

@@ -82,7 +82,7 @@ def bookmark_metadata(version: int, *, initial_end: bool) -> dict[str, Any]:
 
 def list_metadata(version: int, token: str, remaining: int | None, shards: str = "") -> dict[str, Any]:
     """Return the metadata of a list; see `Form.list`."""
-    metadata: dict[str, Any] = {"resourceVersion": str(version)}
+    metadata: dict[str, Any] = {"resourceVersion": str(version)} if version else {}  # 0: of no state of the storage
     if token:
         metadata["continue"] = token
     if remaining:

@@ -95,9 +95,9 @@ def page_of(storage: Storage, collection: str, selection: Selection, options: Li
         StatusError: 400 for a bad token or resourceVersion; of its state, 410 if forgotten, 504 if not there yet.
     """
     if options.token:
+        token = _Token.parse(options.token)
         if options.version not in ("", "0"):
             raise bad_request("specifying resource version is not allowed when using continue")
-        token = _Token.parse(options.token)
         snapshot = _state(storage, collection, selection, None if token.rv == _NEWEST else token.rv, token.start)
         following = bisect.bisect_right(snapshot.items, token.start, key=attrgetter("key"))
         return _cut(snapshot, following, selection, options.limit)

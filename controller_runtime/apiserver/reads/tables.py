@@ -81,7 +81,10 @@ class TableForm:
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None, shards: str = "") -> bytes:
         """Return a table with a row for each object. It does not name `shards`, as on a real server."""
-        return self._table(list_metadata(version, token, remaining), ((item.raw, item.decode()) for item in items))
+        rows: Iterable[tuple[bytes, dict[str, Any]]] = ((item.raw, item.decode()) for item in items)
+        if (order := self._layout.order) is not None:
+            rows = sorted(rows, key=lambda row: order(row[1]))
+        return self._table(list_metadata(version, token, remaining), rows)
 
     def event(self, type_: EventType, change: Change) -> bytes:
         """Return a line with a table of one row."""

@@ -37,6 +37,7 @@ class _Place(NamedTuple):
     port: int
     name: str
     ca_bundle: str
+    is_trusted: bool = False
 
 
 class TLSCaller:
@@ -100,7 +101,7 @@ class TLSCaller:
         if service is None:
             where = urlsplit(target.url)
             host = where.hostname or ""
-            return _Place(host, where.port or _HTTPS, host, target.ca_bundle)
+            return _Place(host, where.port or _HTTPS, host, target.ca_bundle, target.is_trusted)
         name = f"{service.namespace}/{service.name}"
         address = self._services.get(f"{name}:{service.port}") or self._services.get(name)
         if address is None:
@@ -170,7 +171,9 @@ class _Connection(http.client.HTTPConnection):
         plain = socket.create_connection((self._place.host, self._place.port), self._timeout)
         try:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.sock = _context(self._place.ca_bundle).wrap_socket(plain, server_hostname=self._place.name)
+            self.sock = _context(self._place.ca_bundle, self._place.is_trusted).wrap_socket(
+                plain, server_hostname=self._place.name
+            )
         except BaseException:
             plain.close()
             raise
@@ -183,10 +186,12 @@ class _Connection(http.client.HTTPConnection):
 
 
 @functools.lru_cache(_CONTEXTS)
-def _context(ca_bundle: str) -> ssl.SSLContext:
+def _context(ca_bundle: str, is_trusted: bool = False) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    if ca_bundle:
+    if is_trusted:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    elif ca_bundle:
         context.load_verify_locations(cadata=ca_bundle)
     else:
         context.load_default_certs()

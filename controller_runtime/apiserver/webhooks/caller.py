@@ -39,11 +39,13 @@ class Target(NamedTuple):
         service: The service, if the configuration names one; the URL is then one of its name.
         ca_bundle: The certificates, in PEM form, of which one must have signed the webhook's; empty to trust those
             that the system trusts.
+        is_trusted: Whether any certificate will do, as when a component on this machine is asked for its health.
     """
 
     url: str
     service: Service | None = None
     ca_bundle: str = ""
+    is_trusted: bool = False
 
     @classmethod
     def of(cls, client_config: Mapping[str, Any], ca_bundle: str) -> Self:

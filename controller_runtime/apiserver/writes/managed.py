@@ -13,18 +13,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from controller_runtime.api.objects import timestamp
-from controller_runtime.apiserver.kinds.infrastructure import (
-    API_SERVICE,
-    ATTACHMENT,
-    FLOW_SCHEMA,
-    PRIORITY_LEVEL,
-    RESOURCE_CLAIM,
-    SERVICE_CIDR,
-    SIGNING_REQUEST,
-)
 from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA, DELETION_METADATA
-from controller_runtime.apiserver.kinds.registry import DEPLOYMENT
 from controller_runtime.apiserver.options import MANAGER_LENGTH
 from controller_runtime.apiserver.rules.scale import replicas_of
 from controller_runtime.apiserver.writes.body import empty
@@ -40,6 +29,7 @@ from controller_runtime.apiserver.writes.entries import (
 )
 from controller_runtime.apiserver.writes.fieldset import NOTHING, Fields, Path, contains, decode, encode, field_step
 from controller_runtime.apiserver.writes.fieldtree import ABSENT, Changes, child_of, compare
+from controller_runtime.apiserver.writes.ownable import elsewhere, is_reset, metadata_of, without_reset
 from controller_runtime.apiserver.writes.versions import NotComparable, comparable, is_typed
 
 # Up to this many fields are looked up one by one in an encoded set. For more, the set is decoded at once.
@@ -110,46 +100,24 @@ def is_ownable(kind: Kind, writer: Writer, path: Path) -> bool:
     """Return whether `writer` can own the field: not if only the server or another subresource can write the field."""
     part = path[0][2:]
     if part == "metadata":
-        return len(path) > 1 and path[1][2:] in _metadata_of(kind, writer)
-    return part not in _elsewhere(kind, writer)
-
-
-_METADATA = (*CLIENT_METADATA, *DELETION_METADATA)
-# The kinds whose metadata no write of a status changes.
-_RESET = (ATTACHMENT, SERVICE_CIDR, RESOURCE_CLAIM, FLOW_SCHEMA, PRIORITY_LEVEL, API_SERVICE)
-_UNLABELLED = tuple(name for name in _METADATA if name != "labels")
-
-
-def _metadata_of(kind: Kind, writer: Writer) -> tuple[str, ...]:
-    """Return the fields of the metadata that a writer can write: the status of a deployment leaves its labels."""
-    if writer.subresource != "status":
-        return _METADATA
-    return _UNLABELLED if kind is DEPLOYMENT else () if kind in _RESET else _METADATA
-
-
-def _elsewhere(kind: Kind, writer: Writer) -> tuple[str, ...]:
-    """Return the top-level fields that a request to this writer's URL path cannot write: spec or status, or none."""
-    if not kind.has_status:
-        return ()
-    if kind is SIGNING_REQUEST:  # whose spec never changes
-        return ("spec",) if writer.subresource else ("spec", "status")
-    return ("spec",) if writer.subresource == "status" else ("status",)
+        return len(path) > 1 and path[1][2:] in metadata_of(kind, writer.subresource)
+    return part not in elsewhere(kind, writer.subresource) and not is_reset(kind, writer.subresource, path)
 
 
 def changes_of(kind: Kind, old: Object, new: Object, writer: Writer) -> Changes:
     """Return the differences between two states in the fields that `writer` can own."""
     changes = Changes(set(), set(), set())
-    declared, elsewhere = kind.schema.properties, _elsewhere(kind, writer)
+    declared, others = kind.schema.properties, elsewhere(kind, writer.subresource)
     for name in {**old, **new}:
-        if name != "metadata" and name not in elsewhere:
+        if name != "metadata" and name not in others:
             path = (field_step(name),)
             compare(child_of(kind.schema, name), _in(old, name), _in(new, name), path, changes)
     before, after = old.get("metadata", {}), new.get("metadata", {})
-    for name in _metadata_of(kind, writer):
+    for name in metadata_of(kind, writer.subresource):
         if name in before or name in after:
             schema, place = declared["metadata"].properties[name], ("f:metadata", field_step(name))
             compare(schema, _of(before, name), _of(after, name), place, changes)
-    return changes
+    return without_reset(kind, writer.subresource, changes)
 
 
 def _of(obj: Object, name: str) -> Any:

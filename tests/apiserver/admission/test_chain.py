@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from kit.asking import NODES, PODS, Asking, node, pod
+from kit.signing_requests import signing_request
 from kit.webhooks import ROOT, configuration, hook
 
 from controller_runtime.apiserver.admission.chain import NAMES, OFF_BY_DEFAULT
@@ -19,6 +20,9 @@ CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 LIMITS = "/api/v1/namespaces/default/limitranges"
 QUOTAS = "/api/v1/namespaces/default/resourcequotas"
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
+CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+INGRESSES = "/apis/networking.k8s.io/v1"
+REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 CLAIM = {
     "metadata": {"name": "c"},
     "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
@@ -64,6 +68,51 @@ def _mutated(ask: Asking) -> Any:
     return ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}})[1].get("data")
 
 
+def _stored_in(ask: Asking) -> Any:
+    for name, is_default in (("a", "true"), ("b", "false"), ("c", "true")):
+        annotations = {"storageclass.kubernetes.io/is-default-class": is_default}
+        ask.ok("POST", CLASSES, {"metadata": {"name": name, "annotations": annotations}, "provisioner": "p"})
+    return ask.ok("POST", CLAIMS, CLAIM)["spec"].get("storageClassName")
+
+
+def _reached_by(ask: Asking) -> Any:
+    annotations = {"ingressclass.kubernetes.io/is-default-class": "true"}
+    body = {"metadata": {"name": "a", "annotations": annotations}, "spec": {"controller": "example.com/c"}}
+    ask.ok("POST", f"{INGRESSES}/ingressclasses", body)
+    backend = {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}
+    path = f"{INGRESSES}/namespaces/default/ingresses"
+    return ask.ok("POST", path, {"metadata": {"name": "i"}, "spec": backend})["spec"].get("ingressClassName")
+
+
+def _grown(ask: Asking) -> Any:
+    ask.ok("POST", CLASSES, {"metadata": {"name": "a"}, "provisioner": "p", "allowVolumeExpansion": False})
+    path = f"{CLAIMS}/c"
+    ask.ok("POST", CLAIMS, {**CLAIM, "spec": {**CLAIM["spec"], "storageClassName": "a", "volumeName": "v"}})
+    ask.patch(f"{path}/status", {"status": {"phase": "Bound"}})
+    return ask.patch(path, {"spec": {"resources": {"requests": {"storage": "2Gi"}}}})[0]
+
+
+def _requested(ask: Asking, organization: str = "dev") -> tuple[int, Any]:
+    spec = {"request": signing_request(organization), "usages": ["client auth"]}
+    body = {"metadata": {"name": "r"}, "spec": {**spec, "signerName": "kubernetes.io/kube-apiserver-client"}}
+    return ask("POST", REQUESTS, body)
+
+
+def _decided(ask: Asking, part: str, condition: str) -> Any:
+    """Return how the decision of a user ends whose role allows the write, and names no signer."""
+    roles = "/apis/rbac.authorization.k8s.io/v1"
+    rule = {"apiGroups": ["certificates.k8s.io"], "resources": [f"certificatesigningrequests/{part}"], "verbs": ["*"]}
+    ask.ok("POST", f"{roles}/clusterroles", {"metadata": {"name": "r"}, "rules": [rule]})
+    subjects = [{"kind": "User", "name": "jane", "apiGroup": "rbac.authorization.k8s.io"}]
+    named = {"kind": "ClusterRole", "name": "r", "apiGroup": "rbac.authorization.k8s.io"}
+    bound = {"metadata": {"name": "b"}, "roleRef": named, "subjects": subjects}
+    ask.ok("POST", f"{roles}/clusterrolebindings", bound)
+    made = _requested(ask)[1]
+    status = {"conditions": [{"type": condition, "status": "True"}]}
+    as_jane = {"impersonate-user": "jane"}
+    return ask("PUT", f"{REQUESTS}/r/{part}", {**made, "status": status}, headers=as_jane)[0]
+
+
 # By step: a request, its answer with the step, and the answer without it.
 DOES: dict[str, tuple[Callable[[Asking], Any], Any, Any]] = {
     "NamespaceLifecycle": (lambda ask: ask("POST", PODS.replace("default", "nowhere"), pod("p"))[0], 404, 201),
@@ -72,12 +121,18 @@ DOES: dict[str, tuple[Callable[[Asking], Any], Any, Any]] = {
     "TaintNodesByCondition": (lambda ask: "spec" in ask.ok("POST", NODES, node("n")) and taints(ask), 1, 0),
     "Priority": (lambda ask: ask("POST", PODS, pod("p", priorityClassName="none"))[0], 403, 201),
     "DefaultTolerationSeconds": (lambda ask: len(ask.ok("POST", PODS, pod("p"))["spec"].get("tolerations", ())), 2, 0),
+    "DefaultStorageClass": (_stored_in, "a", None),
     "StorageObjectInUseProtection": (
         lambda ask: ask.ok("POST", CLAIMS, CLAIM)["metadata"].get("finalizers"),
         ["kubernetes.io/pvc-protection"],
         None,
     ),
+    "PersistentVolumeClaimResize": (_grown, 403, 200),
     "RuntimeClass": (lambda ask: ask("POST", PODS, pod("p", runtimeClassName="none"))[0], 403, 201),
+    "CertificateApproval": (lambda ask: _decided(ask, "approval", "Approved"), 403, 200),
+    "CertificateSigning": (lambda ask: _decided(ask, "status", "Failed"), 403, 200),
+    "CertificateSubjectRestriction": (lambda ask: _requested(ask, "system:masters")[0], 403, 201),
+    "DefaultIngressClass": (_reached_by, "a", None),
     "MutatingAdmissionPolicy": (_mutated, {"a": "b"}, None),
     "MutatingAdmissionWebhook": (lambda ask: _called(ask, "Mutating"), 500, 201),
     "ValidatingAdmissionPolicy": (_judged, 422, 201),

@@ -22,8 +22,10 @@ def asking_for(size: str) -> dict[str, Any]:
 
 @pytest.fixture
 def bound(ask: Asking) -> Asking:
-    """A server with a bound claim that asks for 2Gi and has 1Gi."""
-    ask.ok("POST", CLAIMS, claim("2Gi", volumeName="v"))
+    """A server with a bound claim that asks for 2Gi and has 1Gi, of a class whose volumes may grow."""
+    growing = {"metadata": {"name": "growing"}, "provisioner": "p", "allowVolumeExpansion": True}
+    ask.ok("POST", "/apis/storage.k8s.io/v1/storageclasses", growing)
+    ask.ok("POST", CLAIMS, claim("2Gi", volumeName="v", storageClassName="growing"))
     assert ask.patch(f"{CLAIMS}/c/status", {"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}})[0] == 200
     return ask
 

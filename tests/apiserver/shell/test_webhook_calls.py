@@ -94,6 +94,7 @@ def test_a_webhook_is_trusted_by_its_authority_and_name_alone(
     with contextlib.closing(TLSCaller(HOST, {"default/webhooks": f"127.0.0.1:{serving.port}"})) as caller:
         unsigned = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
         other = bundle(make_certificates(HOST.now()))
+        assert caller.call(Target(f"{serving.url}/hook", is_trusted=True), REQUEST, 5.0).status == 200
         assert why(caller, Target(f"{serving.url}/hook", None, other)) == unsigned
         assert why(caller, Target(f"{serving.url}/hook")) == unsigned
         by_name = why(caller, Target("https://webhooks.default.svc:443/hook", service, bundle(certificates)))

@@ -1,62 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules of devices: their classes, the claims for them, and the slices that tell of them.
 
-Expressions that choose devices are not compiled; the scheduler evaluates them.
+The expressions that choose devices are in `device_selectors`, the devices of a slice in `slice_devices`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from controller_runtime.api.names import label_problems, subdomain_problems
+from controller_runtime.api.names import subdomain_problems
 from controller_runtime.apiserver.rules.causes.basic import IMMUTABLE, each
+from controller_runtime.apiserver.rules.causes.device_names import device_name, each_of, full_name
 from controller_runtime.apiserver.rules.causes.resources import is_extended
 from controller_runtime.apiserver.rules.causes.selectors import node_selector
+from controller_runtime.apiserver.rules.causes.slice_devices import devices_of_slice
 from controller_runtime.apiserver.rules.causes.sources import driver_name
 from controller_runtime.apiserver.rules.go_structs import shown
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.validation import (
-    duplicate,
     forbidden,
     invalid,
     not_supported,
     required,
     too_long,
-    too_many,
 )
 from controller_runtime.apiserver.status import Cause
 
-_MOST, _MOST_ALTERNATIVES, _MOST_RESERVED, _MOST_DEVICES = 32, 8, 256, 128
-_LONGEST_EXPRESSION, _LONGEST_POOL = 10 * 1024, 253
+_MOST, _MOST_ALTERNATIVES, _MOST_RESERVED = 32, 8, 256
+_LONGEST_POOL = 253
 _MODES = ("All", "ExactCount")
 _ONE_KIND = "exactly one of `exactly` or `firstAvailable` is required"
 _NO_REQUEST = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
-_LONGEST_IDENTIFIER = 32
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_NO_IDENTIFIER = (
-    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters "
-    "or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is '[A-Za-z_][A-Za-z0-9_]*')"
-)
 _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
-
-Rule = Callable[[Any, str], Iterator[Cause]]
-
-
-def _each_of(given: Sequence[Any], most: int, rule: Rule, field: str, key: str | None = None) -> Iterator[Cause]:
-    """Return the faults of a list; its elements differ in the field `key`, or as a whole if that is empty."""
-    if len(given) > most:
-        yield too_many(field, len(given), most)
-    seen: list[Any] = []
-    for index, one in enumerate(given):
-        yield from rule(one, f"{field}[{index}]")
-        if key is None:
-            continue
-        name = one.get(key, "") if key else one
-        if name in seen:
-            yield duplicate(f"{field}[{index}]", name)
-        seen.append(name)
 
 
 def resource_claim(obj: Object) -> Iterator[Cause]:
@@ -85,29 +61,29 @@ def claim_template_change(old: Object, new: Object) -> Iterator[Cause]:
 def _claim(devices: Object, place: str) -> Iterator[Cause]:
     requests = devices.get("requests") or ()
     names = _names(requests)
-    yield from _each_of(requests, _MOST, _request, f"{place}.requests", "name")
+    yield from each_of(requests, _MOST, _request, f"{place}.requests", "name")
 
     def reference(name: str, field: str) -> Iterator[Cause]:
         for segment in name.split("/")[:2]:
-            yield from _name(segment, field)
+            yield from device_name(segment, field)
         if name not in names:
             yield invalid(field, name, _NO_REQUEST)
 
     def constraint(one: Object, field: str) -> Iterator[Cause]:
-        yield from _each_of(one.get("requests") or (), _MOST, reference, f"{field}.requests", "")
+        yield from each_of(one.get("requests") or (), _MOST, reference, f"{field}.requests", "")
         given = next((name for name in ("matchAttribute", "distinctAttribute") if one.get(name) is not None), "")
         if given:
-            yield from _full_name(one[given], f"{field}.{given}")
+            yield from full_name(one[given], f"{field}.{given}")
         else:
             text = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
             yield required(field, text)
 
     def config(one: Object, field: str) -> Iterator[Cause]:
-        yield from _each_of(one.get("requests") or (), _MOST, reference, f"{field}.requests", "")
+        yield from each_of(one.get("requests") or (), _MOST, reference, f"{field}.requests", "")
         yield from _config(one, field)
 
-    yield from _each_of(devices.get("constraints") or (), _MOST, constraint, f"{place}.constraints")
-    yield from _each_of(devices.get("config") or (), _MOST, config, f"{place}.config")
+    yield from each_of(devices.get("constraints") or (), _MOST, constraint, f"{place}.constraints")
+    yield from each_of(devices.get("config") or (), _MOST, config, f"{place}.config")
 
 
 def _names(requests: Sequence[Object]) -> set[str]:
@@ -119,17 +95,13 @@ def _names(requests: Sequence[Object]) -> set[str]:
     return found
 
 
-def _name(name: str, field: str) -> Iterator[Cause]:
-    yield from each(label_problems, name, field)
-
-
 def _request(request: Object, place: str) -> Iterator[Cause]:
-    yield from _name(request.get("name", ""), f"{place}.name")
+    yield from device_name(request.get("name", ""), f"{place}.name")
     alternatives, exact = request.get("firstAvailable") or (), request.get("exactly")
     if alternatives and exact is not None:
         yield invalid(place, None, f"{_ONE_KIND}, but multiple fields are set")
     elif alternatives:
-        yield from _each_of(alternatives, _MOST_ALTERNATIVES, _alternative, f"{place}.firstAvailable", "name")
+        yield from each_of(alternatives, _MOST_ALTERNATIVES, _alternative, f"{place}.firstAvailable", "name")
     elif exact is not None:
         yield from _exact(exact, f"{place}.exactly")
     else:
@@ -137,7 +109,7 @@ def _request(request: Object, place: str) -> Iterator[Cause]:
 
 
 def _alternative(request: Object, place: str) -> Iterator[Cause]:
-    yield from _name(request.get("name", ""), f"{place}.name")
+    yield from device_name(request.get("name", ""), f"{place}.name")
     yield from _exact(request, place)
 
 
@@ -146,7 +118,7 @@ def _exact(request: Object, place: str) -> Iterator[Cause]:
         yield required(f"{place}.deviceClassName")
     else:
         yield from each(subdomain_problems, name, f"{place}.deviceClassName")
-    yield from _each_of(request.get("selectors") or (), _MOST, _selector, f"{place}.selectors")
+    yield from each_of(request.get("selectors") or (), _MOST, _selector, f"{place}.selectors")
     mode, count = request.get("allocationMode", ""), request.get("count", 0)
     if mode not in _MODES:
         yield not_supported(f"{place}.allocationMode", mode, _MODES)
@@ -156,11 +128,10 @@ def _exact(request: Object, place: str) -> Iterator[Cause]:
         yield invalid(f"{place}.count", count, "must be greater than zero")
 
 
-def _selector(selector: Object, place: str) -> Iterator[Cause]:
-    if (cel := selector.get("cel")) is None:
-        yield required(f"{place}.cel")
-    elif len(cel.get("expression", "").encode()) > _LONGEST_EXPRESSION:
-        yield too_long(f"{place}.cel.expression", _LONGEST_EXPRESSION)
+def _selector(given: Object, place: str) -> Iterator[Cause]:
+    from controller_runtime.apiserver.rules.causes.device_selectors import selector  # with all of CEL
+
+    yield from selector(given, place)
 
 
 def _config(config: Object, place: str) -> Iterator[Cause]:
@@ -175,8 +146,8 @@ def _config(config: Object, place: str) -> Iterator[Cause]:
 def device_class(obj: Object) -> Iterator[Cause]:
     """Return the faults of a class of devices."""
     spec = part(obj, "spec")
-    yield from _each_of(spec.get("selectors") or (), _MOST, _selector, "spec.selectors")
-    yield from _each_of(spec.get("config") or (), _MOST, _config, "spec.config")
+    yield from each_of(spec.get("selectors") or (), _MOST, _selector, "spec.selectors")
+    yield from each_of(spec.get("config") or (), _MOST, _config, "spec.config")
     if (name := spec.get("extendedResourceName")) is not None and not is_extended(name):
         yield invalid("spec.extendedResourceName", name, "must be a valid extended resource name")
 
@@ -185,7 +156,7 @@ def claim_status(old: Object, new: Object) -> Iterator[Cause]:
     """Return the faults of the status of a claim: an allocation stays as it is, and users are named."""
     before, after = part(old, "status"), part(new, "status")
     reserved = after.get("reservedFor") or ()
-    yield from _each_of(reserved, _MOST_RESERVED, _user, "status.reservedFor", "uid")
+    yield from each_of(reserved, _MOST_RESERVED, _user, "status.reservedFor", "uid")
     if reserved and after.get("allocation") is None:
         yield forbidden("status.reservedFor", "may not be specified when `allocated` is not set")
     was, now = before.get("allocation"), after.get("allocation")
@@ -201,14 +172,19 @@ def _user(user: Object, place: str) -> Iterator[Cause]:
 
 def resource_slice(obj: Object) -> Iterator[Cause]:
     """Return the faults of a slice of the devices of a pool."""
-    spec = part(obj, "spec")
+    yield from _slice(part(obj, "spec"))
+
+
+def _slice(spec: Object, before: Object | None = None) -> Iterator[Cause]:
     yield from driver_name(spec.get("driver", ""), "spec.driver")
     yield from _pool(part(spec, "pool"), "spec.pool")
+    if before is not None:
+        yield from _fixed(before, spec)
     yield from _place(spec)
     if spec.get("sharedCounters") and spec.get("devices"):
         yield invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed")
-    yield from _each_of(spec.get("devices") or (), _MOST_DEVICES, _device, "spec.devices", "name")
-    yield from _each_of(spec.get("sharedCounters") or (), 8, _counters, "spec.sharedCounters", "name")
+    yield from devices_of_slice(spec, before)
+    yield from each_of(spec.get("sharedCounters") or (), 8, _counters, "spec.sharedCounters", "name")
 
 
 def _pool(pool: Mapping[str, Any], place: str) -> Iterator[Cause]:
@@ -227,44 +203,19 @@ def _pool(pool: Mapping[str, Any], place: str) -> Iterator[Cause]:
 
 
 def _counters(counters: Object, place: str) -> Iterator[Cause]:
-    yield from _name(counters.get("name", ""), f"{place}.name") if counters.get("name") else [required(f"{place}.name")]
+    yield from (
+        device_name(counters.get("name", ""), f"{place}.name") if counters.get("name") else [required(f"{place}.name")]
+    )
     if not counters.get("counters"):
         yield required(f"{place}.counters")
 
 
-def _full_name(name: str, field: str) -> Iterator[Cause]:
-    """Return the faults of the name of an attribute: a domain and an identifier."""
-    parts = name.split("/")
-    if len(parts) == 1:
-        yield from _identifier(name, field)
-        yield invalid(field, name, "a fully qualified name must be a domain and a name separated by a slash")
-    elif len(parts) == 2:
-        domain, own = parts
-        if not domain:
-            yield invalid(field, "", "the domain must not be empty")
-        else:
-            yield from driver_name(domain, field)
-        if not own:
-            yield invalid(field, "", "the name must not be empty")
-        else:
-            yield from _identifier(own, field)
-
-
-def _identifier(name: str, field: str) -> Iterator[Cause]:
-    if len(name) > _LONGEST_IDENTIFIER:
-        yield too_long(field, _LONGEST_IDENTIFIER)
-    if not _IDENTIFIER.fullmatch(name):
-        yield invalid(field, name, _NO_IDENTIFIER)
-
-
-def _device(device: Object, place: str) -> Iterator[Cause]:
-    yield from _name(device.get("name", ""), f"{place}.name")
-
-
 def resource_slice_change(old: Object, new: Object) -> Iterator[Cause]:
     """Return the faults of a changed slice: its driver, its pool and its node are fixed."""
-    yield from resource_slice(new)
-    before, after = part(old, "spec"), part(new, "spec")
+    yield from _slice(part(new, "spec"), part(old, "spec"))
+
+
+def _fixed(before: Object, after: Object) -> Iterator[Cause]:
     was, now = (part(one, "pool").get("name") for one in (before, after))
     if was != now:
         yield invalid("spec.pool.name", now, IMMUTABLE)

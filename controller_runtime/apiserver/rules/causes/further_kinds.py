@@ -95,7 +95,7 @@ def api_service(obj: Object) -> Iterator[Cause]:
     """Return the faults of an API service, its name among them."""
     spec, name = part(obj, "spec"), obj["metadata"]["name"]
     group, version = spec.get("group", ""), spec.get("version", "")
-    if name != (wanted := f"{version}.{group}"):
+    if name and name != (wanted := f"{version}.{group}"):
         text = f'must be `spec.version+"."+spec.group`: {quoted(wanted)}'
         if stem := obj["metadata"].get("generateName"):
             yield invalid("metadata.generateName", stem, text)

@@ -62,7 +62,7 @@ def storage_class_change(old: Object, new: Object) -> Iterator[Cause]:
     """Return the faults of a changed storage class: only how much may grow, and where it may be, change."""
     yield from storage_class(new)
     if (old.get("parameters") or {}) != (new.get("parameters") or {}):
-        yield invalid("parameters", new.get("parameters") or None, IMMUTABLE)
+        yield invalid("parameters", new.get("parameters"), IMMUTABLE)
     for name in ("provisioner", "reclaimPolicy", "volumeBindingMode"):
         yield from unchanged(old.get(name), new.get(name), name)
 

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps about classes: `DefaultStorageClass`, `DefaultIngressClass` and `PersistentVolumeClaimResize`."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from controller_runtime.api.quantities import parse_quantity
+from controller_runtime.apiserver.admission.step import Attributes, Operation, Step
+from controller_runtime.apiserver.kinds.infrastructure import INGRESS_CLASS, STORAGE_CLASS
+from controller_runtime.apiserver.kinds.registry import CLAIM, INGRESS
+from controller_runtime.apiserver.rules.rules import Object, part
+from controller_runtime.apiserver.storage.storage import Storage
+
+_DEFAULT_STORAGE = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+_STORAGE_OF_CLAIM = "volume.beta.kubernetes.io/storage-class"
+_DEFAULT_INGRESS = ("ingressclass.kubernetes.io/is-default-class",)
+_CLASS_OF_INGRESS = "kubernetes.io/ingress.class"
+_NOT_BOUND = "Only bound persistent volume claims can be expanded"
+_FIXED = (
+    "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
+)
+
+
+def default_class(storage: Storage, collection: str, annotations: tuple[str, ...]) -> str:
+    """Return the name of the newest class that one of some annotations makes the default; empty if none is."""
+    defaults = []
+    for item in storage.read(collection).items:
+        metadata = item.decode()["metadata"]
+        given = metadata.get("annotations") or {}
+        if any(given.get(name) == "true" for name in annotations):
+            defaults.append(metadata)
+    if not defaults:
+        return ""
+    newest = max(one["creationTimestamp"] for one in defaults)
+    name: str = min(one["name"] for one in defaults if one["creationTimestamp"] == newest)
+    return name
+
+
+def _annotation(obj: Object, name: str) -> str | None:
+    found: str | None = (obj.get("metadata", {}).get("annotations") or {}).get(name)
+    return found
+
+
+class DefaultStorageClass(Step):
+    """Gives a claim that names no class the default one; an empty name is one, and asks for none."""
+
+    name = "DefaultStorageClass"
+    kinds = (CLAIM,)
+    operations = (Operation.CREATE,)
+
+    def is_idle(self) -> bool:
+        return self._storage.is_empty(STORAGE_CLASS.resource)
+
+    def admit(self, attributes: Attributes) -> Object:
+        obj, spec = attributes.obj, part(attributes.obj, "spec")
+        if _annotation(obj, _STORAGE_OF_CLAIM) is not None or spec.get("storageClassName") is not None:
+            return obj
+        name = default_class(self._storage, STORAGE_CLASS.resource, _DEFAULT_STORAGE)
+        return {**obj, "spec": {**spec, "storageClassName": name}} if name else obj
+
+
+class DefaultIngressClass(Step):
+    """Gives an ingress that names no class the default one."""
+
+    name = "DefaultIngressClass"
+    kinds = (INGRESS,)
+    operations = (Operation.CREATE,)
+
+    def is_idle(self) -> bool:
+        return self._storage.is_empty(INGRESS_CLASS.resource)
+
+    def admit(self, attributes: Attributes) -> Object:
+        obj, spec = attributes.obj, part(attributes.obj, "spec")
+        if _annotation(obj, _CLASS_OF_INGRESS) is not None or spec.get("ingressClassName") is not None:
+            return obj
+        name = default_class(self._storage, INGRESS_CLASS.resource, _DEFAULT_INGRESS)
+        return {**obj, "spec": {**spec, "ingressClassName": name}} if name else obj
+
+
+class PersistentVolumeClaimResize(Step):
+    """Refuses that a claim grows, unless it is bound and its class lets volumes grow."""
+
+    name = "PersistentVolumeClaimResize"
+    kinds = (CLAIM,)
+    operations = (Operation.UPDATE,)
+
+    def validate(self, attributes: Attributes) -> None:
+        obj, old = attributes.obj, attributes.old or {}
+        if _asked(obj) <= _asked(old):
+            return
+        if part(old, "status").get("phase") != "Bound":
+            raise attributes.refused(_NOT_BOUND)
+        if not self._may_grow(_class_of(obj), _class_of(old)):
+            raise attributes.refused(_FIXED)
+
+    def _may_grow(self, now: str, before: str) -> bool:
+        if not now or now != before or (found := self._storage.get(STORAGE_CLASS.resource, now)) is None:
+            return False
+        return bool(found.decode().get("allowVolumeExpansion"))
+
+
+def _asked(claim: Object) -> Decimal:
+    """Return the storage that a claim asks for."""
+    requests: dict[str, Any] = part(part(claim, "spec"), "resources").get("requests") or {}
+    return parse_quantity(str(requests.get("storage", "0")))
+
+
+def _class_of(claim: Object) -> str:
+    named = _annotation(claim, _STORAGE_OF_CLAIM)
+    return part(claim, "spec").get("storageClassName") or "" if named is None else named

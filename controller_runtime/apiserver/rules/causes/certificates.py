@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests for certificates as they are sent: PEM around PKCS#10, with a signature that proves the key."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cryptography.x509 import CertificateSigningRequest
+
+_BEGIN, _END = b"-----BEGIN CERTIFICATE REQUEST-----", b"-----END CERTIFICATE REQUEST-----"
+_CERTIFICATE_BEGIN, _CERTIFICATE_END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
+_NO_REQUEST = "PEM block type must be CERTIFICATE REQUEST"
+_NO_STRUCTURE = "asn1: structure error: tags don't match"
+_NO_CERTIFICATE = "must contain at least one CERTIFICATE PEM block"
+_MALFORMED = "x509: malformed certificate"
+# What a real server says of a signature that another key has made, by the kind of the key.
+_UNSIGNED = {
+    "RSAPublicKey": "crypto/rsa: verification error",
+    "ECPublicKey": "x509: ECDSA verification failure",
+    "Ed25519PublicKey": "x509: Ed25519 verification failure",
+}
+_UNKNOWN_ALGORITHM = "x509: cannot verify signature: algorithm unimplemented"
+_SEQUENCE = b"\x30"
+
+
+class Unreadable(ValueError):
+    """A text is no request for a certificate; the message says why."""
+
+
+def request_problem(encoded: str) -> str:
+    """Return why a request, in base64, is none, or is not signed by the key that it names; empty if it is well."""
+    try:
+        request = _parsed(encoded)
+    except Unreadable as error:
+        return str(error)
+    if request.is_signature_valid:
+        return ""
+    kind = type(request.public_key()).__name__
+    return next((text for name, text in _UNSIGNED.items() if name in kind), _UNKNOWN_ALGORITHM)
+
+
+def organizations(encoded: str) -> list[str]:
+    """Return the organizations, which are groups of users, in the subject of a request, in base64.
+
+    Raises:
+        Unreadable: It is no request.
+    """
+    from cryptography.x509.oid import NameOID
+
+    subject = _parsed(encoded).subject
+    return [str(one.value) for one in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+
+
+def _parsed(encoded: str) -> CertificateSigningRequest:
+    from cryptography import x509
+
+    if not (der := _first(base64.b64decode(encoded), _BEGIN, _END)):
+        raise Unreadable(_NO_REQUEST)
+    try:
+        return x509.load_der_x509_csr(der)
+    except ValueError as error:
+        raise Unreadable(_NO_STRUCTURE if der[:1] != _SEQUENCE else f"x509: {error}") from error
+
+
+def _first(pem: bytes, begin: bytes, end: bytes) -> bytes:
+    """Return the content of the first block; empty if there is none."""
+    start, stop = pem.find(begin), pem.find(end)
+    if start < 0 or stop < start:
+        return b""
+    try:
+        return base64.b64decode(b"".join(pem[start + len(begin) : stop].split()), validate=True)
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def certificate_problem(encoded: str) -> str:
+    """Return why certificates, in base64, are none; empty if they are well."""
+    from cryptography import x509
+
+    rest, found = base64.b64decode(encoded), 0
+    while (der := _first(rest, _CERTIFICATE_BEGIN, _CERTIFICATE_END)) or _CERTIFICATE_BEGIN in rest:
+        rest = rest.partition(_CERTIFICATE_END)[2]
+        if not der:
+            continue
+        found += 1
+        try:
+            x509.load_der_x509_certificate(der)
+        except ValueError:
+            return _MALFORMED
+    return "" if found else _NO_CERTIFICATE
