@@ -168,10 +168,10 @@ ring_options = adding(
     click.option("--ring", is_flag=True, help="Share the work of controllers that allow it with the other replicas."),
     click.option(
         "--ring-by",
-        type=click.Choice([RingBy.NAME.value, RingBy.NAMESPACE.value]),
+        type=click.Choice([by.value for by in RingBy]),
         default=RingBy.NAME.value,
         show_default=True,
-        help="What the replicas share out: single objects, or namespaces.",
+        help="What the replicas share out: objects by name or uid, namespaces, or owners with what they control.",
     ),
 )
 """Adds the options of a ring."""

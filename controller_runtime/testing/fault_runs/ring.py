@@ -126,7 +126,7 @@ class RingSystem:
     def __init__(self, sim: Simulation, faults: SystemFaults, fired: list[SystemFault]) -> None:
         chance = sim.chance("ring")
         drift, latency = chance.choice(DRIFTS), chance.choice(LATENCIES)
-        self._lost, self._by = chance.choice(LOST), chance.choice(list(RingBy))
+        self._lost, self._by = chance.choice(LOST), chance.choice([RingBy.NAMESPACE, RingBy.NAME, RingBy.UID])
         self._sim, self._fired, self._noted = sim, fired, 0
         self._course = Course(sim, faults.timed, self._supervise, self._inject)
         self._disk = RestorableDisk()
