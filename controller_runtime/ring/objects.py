@@ -8,6 +8,7 @@ under an older assignment is among them.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -23,6 +24,7 @@ from controller_runtime.core.log import get_logger
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.decision import Sighting
 from controller_runtime.ring.records import CLAIM, RING_LABEL, Assignment, Claim, annotations_of
+from controller_runtime.ring.rights import explained
 
 log = get_logger(__name__)
 
@@ -84,7 +86,8 @@ class RingObjects:
     def read_ring(self, deadline: float) -> PublishedRing:
         """Return the published assignment; an unreadable one counts as none, and is replaced by the publisher."""
         try:
-            found = self._client.until(deadline).get(CONFIG_MAPS, self._ring, dict)
+            with self._asking(deadline) as client:
+                found = client.get(CONFIG_MAPS, self._ring, dict)
         except NotFound:
             return PublishedRing()
         metadata = found["metadata"]
@@ -97,9 +100,10 @@ class RingObjects:
 
     def read_leases(self, deadline: float) -> dict[str, dict[str, Any]]:
         """Return the leases of all members, by their identities."""
-        leases = self._client.until(deadline).list(
-            LEASES, self._config.namespace, label_selector=f"{RING_LABEL}={self._config.name}", view=dict
-        )
+        with self._asking(deadline) as client:
+            leases = client.list(
+                LEASES, self._config.namespace, label_selector=f"{RING_LABEL}={self._config.name}", view=dict
+            )
         return {lease["metadata"]["name"]: lease for lease in leases}
 
     def sighting(self, name: str, lease: dict[str, Any], now: float) -> Sighting:
@@ -142,23 +146,23 @@ class RingObjects:
         stamp = microtime(self._host.now())
         body = self._body(attempt.claim, stamp)
         self._attempts[stamp] = attempt
-        client = self._client.until(deadline)
-        stored = client.create(LEASES, body) if self._lease is None else client.update(LEASES, body)
+        with self._asking(deadline) as client:
+            stored = client.create(LEASES, body) if self._lease is None else client.update(LEASES, body)
         lease = self._lease = self._decode(stored.raw)
         self._written = _content(lease)
         self._attempts.clear()
 
     def delete_lease(self, deadline: float) -> None:
         """Delete our lease, which claims nothing any more."""
-        with contextlib.suppress(NotFound):
-            self._client.until(deadline).delete(LEASES, self._own)
+        with contextlib.suppress(NotFound), self._asking(deadline) as client:
+            client.delete(LEASES, self._own)
 
     def delete_dead(self, member: Sighting, deadline: float) -> None:
         """Delete the lease of a member that died, unless it has changed since it was read."""
         uid, version, _ = member.version.split("/", 2)
-        with contextlib.suppress(NotFound, Conflict):
-            key = ObjectKey(member.member, self._config.namespace)
-            self._client.until(deadline).delete(LEASES, key, uid=uid, resource_version=version)
+        key = ObjectKey(member.member, self._config.namespace)
+        with contextlib.suppress(NotFound, Conflict), self._asking(deadline) as client:
+            client.delete(LEASES, key, uid=uid, resource_version=version)
 
     def publish(self, ring: PublishedRing, assignment: Assignment, deadline: float) -> None:
         """Write an assignment over the one that was read.
@@ -169,12 +173,18 @@ class RingObjects:
             NotFound: It was deleted meanwhile.
         """
         metadata = {"name": self._ring.name, "namespace": self._ring.namespace}
-        client = self._client.until(deadline)
-        if not ring.uid:
-            client.create(CONFIG_MAPS, {"metadata": metadata, "data": assignment.data()})
-            return
-        metadata |= {"uid": ring.uid, "resourceVersion": ring.version}
-        client.update(CONFIG_MAPS, {"metadata": metadata, "data": assignment.data()})
+        with self._asking(deadline) as client:
+            if not ring.uid:
+                client.create(CONFIG_MAPS, {"metadata": metadata, "data": assignment.data()})
+                return
+            metadata |= {"uid": ring.uid, "resourceVersion": ring.version}
+            client.update(CONFIG_MAPS, {"metadata": metadata, "data": assignment.data()})
+
+    @contextlib.contextmanager
+    def _asking(self, deadline: float) -> Iterator[Client]:
+        """Yield a client for requests that must be over at a deadline; a refusal says where the right is."""
+        with explained(self._config.name, self._config.namespace):
+            yield self._client.until(deadline)
 
     def _body(self, claim: Claim, stamp: str) -> dict[str, Any]:
         lease = self._lease or {}

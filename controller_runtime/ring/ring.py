@@ -127,6 +127,11 @@ class Ring:
         assert found is not None, "a ring that needs objects knows their kind"
         return found.slot_of(request)
 
+    @property
+    def asked_by_name(self) -> list[Resource[Any]]:
+        """The kinds of which this replica asks the server by name whether an object is gone."""
+        return [*self._kinds] if self._by.needs_object else []
+
     def owns(self, request: Request) -> bool:
         """Return whether this replica owns the slot of a request now."""
         slot = self.slot_of(request)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In a ring by owner, an object and all that it controls are the work of one replica, in divided caches and whole ones."""
+"""In a ring by owner, an object and all that it controls are the work of one replica, whatever its caches hold."""
 
 from __future__ import annotations
 
