@@ -41,6 +41,10 @@ class Registration:
         self._synced = synced
         self.remove = remove
 
+    def advise(self, text: str) -> None:
+        """Let the error of a request that is forbidden say how to get the right; called before the informer runs."""
+        self._listwatch.advice = text
+
     def has_synced(self) -> bool:
         """Return True once the handler has received the whole initial list."""
         return self._synced.is_set()
@@ -88,6 +92,7 @@ class Informer:
         label = f"store of {listwatch}"
         self.store = Store(host, label) if portion is None else DividedStore(host, label, portion)
         self._host = host
+        self._listwatch = listwatch
         self._name = str(listwatch)
         self._delivery = Delivery(host, self.store, str(listwatch), peers)
         self.reflector = Reflector(host, listwatch, self._delivery, options)
@@ -121,6 +126,10 @@ class Informer:
         """The subscriptions that have not ended."""
         with self._lock:
             return [subscription for subscription in self._subscriptions if not subscription.ended]
+
+    def advise(self, text: str) -> None:
+        """Let the error of a request that is forbidden say how to get the right; called before the informer runs."""
+        self._listwatch.advice = text
 
     def has_synced(self) -> bool:
         """Return True once the store is filled and every handler has been called for the whole initial list."""

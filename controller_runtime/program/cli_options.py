@@ -90,12 +90,12 @@ election_options = adding(
     click.option(
         "--leader-election-id",
         metavar="ID",
-        help="Name of the lease that the replicas share; the program's by default.",
+        help="Name of the lease or ring that the replicas share; the program's by default.",
     ),
     click.option(
         "--leader-election-namespace",
         metavar="NS",
-        help="Where that lease is; by default the namespace given, that of the pod, or default.",
+        help="Where that lease or ring is; by default the namespace given, that of the pod, or default.",
     ),
 )
 """Adds the options of leader election."""

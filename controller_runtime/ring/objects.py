@@ -18,13 +18,13 @@ from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.objects import ObjectKey, microtime
 from controller_runtime.api.resources import LEASES
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import Conflict, NotFound
+from controller_runtime.core.errors import Conflict, Forbidden, NotFound
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.decision import Sighting
 from controller_runtime.ring.records import CLAIM, RING_LABEL, Assignment, Claim, annotations_of
-from controller_runtime.ring.rights import explained
+from controller_runtime.ring.rights import advice
 
 log = get_logger(__name__)
 
@@ -183,8 +183,10 @@ class RingObjects:
     @contextlib.contextmanager
     def _asking(self, deadline: float) -> Iterator[Client]:
         """Yield a client for requests that must be over at a deadline; a refusal says where the right is."""
-        with explained(self._config.name, self._config.namespace):
+        try:
             yield self._client.until(deadline)
+        except Forbidden as error:
+            raise error.advised(advice(self._config.name, self._config.namespace)) from None
 
     def _body(self, claim: Claim, stamp: str) -> dict[str, Any]:
         lease = self._lease or {}

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rights of a ring's member, and what a refusal of one of them says."""
+"""The rights of a ring's member, and what to do without one of them."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.api.resources import LEASES
-from controller_runtime.core.errors import Forbidden
 
 
 def ring_rules(ring: str) -> list[dict[str, Any]]:
@@ -38,18 +35,9 @@ def role_name(ring: str) -> str:
     return f"{ring}-ring"
 
 
-@contextlib.contextmanager
-def explained(ring: str, namespace: str) -> Iterator[None]:
-    """Let a refusal say where the rights of a ring are.
-
-    Raises:
-        Forbidden: The code inside raised it.
-    """
-    try:
-        yield
-    except Forbidden as error:
-        text = (
-            f"{error}: a member of a ring needs the Role {role_name(ring)} in the namespace {namespace}, which "
-            "`python -m controller_runtime manifests PROGRAM --ring` makes: apply it"
-        )
-        raise Forbidden(text, code=error.code, reason=error.reason, details=error.details) from None
+def advice(ring: str, namespace: str) -> str:
+    """Return what to do where a member has not its rights."""
+    return (
+        f"a member of a ring needs the Role {role_name(ring)} in the namespace {namespace}, which "
+        "`python -m controller_runtime manifests PROGRAM --ring` makes: apply it"
+    )

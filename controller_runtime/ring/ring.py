@@ -31,6 +31,7 @@ from controller_runtime.ring.kind import RingKind
 from controller_runtime.ring.member import RingMember
 from controller_runtime.ring.ownership import Ownership
 from controller_runtime.ring.records import CLAIM, RING_LABEL, annotations_of
+from controller_runtime.ring.rights import advice
 from controller_runtime.ring.shared import SharedReconciler
 from controller_runtime.ring.slots import ALL
 
@@ -87,6 +88,7 @@ class Ring:
         )
         self._protocol = [informers.of(collection, whole=True) for collection in collections]
         for informer in self._protocol:
+            informer.advise(advice(config.name, config.namespace))
             informer.add_handler(self._wake)
 
     def divide(self, kind: Kind[Any], *, children: Iterable[Kind[Any]] = ()) -> None:
