@@ -67,6 +67,7 @@ class RingObjects:
 
     Attributes:
         is_as_written: Whether `compare` found our lease as we last wrote it.
+        has_gone_back: Whether the server has shown an older state than before, and nothing was published since.
 
     Threads: one.
     """
@@ -82,6 +83,9 @@ class RingObjects:
         self._written = ("", "")
         self._attempts: dict[str, Attempt] = {}
         self.is_as_written = True
+        self.has_gone_back = False
+        # The assignment that was read last.
+        self._seen: Assignment | None = None
 
     def read_ring(self, deadline: float) -> PublishedRing:
         """Return the published assignment; an unreadable one counts as none, and is replaced by the publisher."""
@@ -96,7 +100,17 @@ class RingObjects:
         except ValueError as error:
             log.warning("unreadable", ring=self._config.name, error=error)
             assignment = None
+        self._compare_ring(assignment or Assignment(0, (), (), metadata["uid"]))
         return PublishedRing(metadata["uid"], metadata["resourceVersion"], assignment)
+
+    def _compare_ring(self, read: Assignment) -> None:
+        before, self._seen = self._seen, read
+        if before is None:
+            return
+        if read.incarnation > before.incarnation:  # somebody has published since
+            self.has_gone_back = False
+        elif read.uid != before.uid or read.epoch < before.epoch:
+            self.has_gone_back = True
 
     def read_leases(self, deadline: float) -> dict[str, dict[str, Any]]:
         """Return the leases of all members, by their identities."""
@@ -127,6 +141,7 @@ class RingObjects:
         stamp, claim = _content(lease) if lease is not None else ("", "")
         landed = self._attempts.get(stamp)
         self.is_as_written = landed is not None or (lease is not None and (stamp, claim) == self._written)
+        self.has_gone_back |= not self.is_as_written and bool(self._written[0])
         if landed is not None:
             self._written = stamp, claim
             self._attempts.clear()
@@ -165,20 +180,24 @@ class RingObjects:
             client.delete(LEASES, key, uid=uid, resource_version=version)
 
     def publish(self, ring: PublishedRing, assignment: Assignment, deadline: float) -> None:
-        """Write an assignment over the one that was read.
+        """Write an assignment over the one that was read; with a new incarnation if the server has gone back.
 
         Raises:
             Conflict: Another member has published one meanwhile.
             AlreadyExists: As `Conflict`.
             NotFound: It was deleted meanwhile.
         """
+        if self.has_gone_back or not ring.uid or not assignment.incarnation:
+            incarnation = max(assignment.incarnation + 1, int(self._host.now().timestamp()))
+            assignment = attrs.evolve(assignment, incarnation=incarnation)
         metadata = {"name": self._ring.name, "namespace": self._ring.namespace}
         with self._asking(deadline) as client:
             if not ring.uid:
                 client.create(CONFIG_MAPS, {"metadata": metadata, "data": assignment.data()})
-                return
-            metadata |= {"uid": ring.uid, "resourceVersion": ring.version}
-            client.update(CONFIG_MAPS, {"metadata": metadata, "data": assignment.data()})
+            else:
+                metadata |= {"uid": ring.uid, "resourceVersion": ring.version}
+                client.update(CONFIG_MAPS, {"metadata": metadata, "data": assignment.data()})
+        self.has_gone_back = False
 
     @contextlib.contextmanager
     def _asking(self, deadline: float) -> Iterator[Client]:

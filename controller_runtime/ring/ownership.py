@@ -35,6 +35,10 @@ class Turn:
         self.term = term
         self.unsure_until = 0.0
 
+    def is_of(self, ownership: Ownership) -> bool:
+        """Return whether it is work of this ownership."""
+        return self._ownership is ownership
+
     def __enter__(self) -> None:
         self._token = _turn.set(self)
         self._unled = needs_no_leader.set(True)
@@ -145,6 +149,12 @@ class Ownership:
             self._unsure = {slot: until for slot, until in self._unsure.items() if until > now}
             busy = set_of(self._in_hand) | set_of(self._unsure)
         return slots & ~busy
+
+
+def slot_in_hand(ownership: Ownership) -> int | None:
+    """Return the slot of the turn of this ownership in which the caller runs; None outside of one."""
+    turn = _turn.get()
+    return turn.slot if turn is not None and turn.is_of(ownership) else None
 
 
 class RingTransport(DeadlineTransport):

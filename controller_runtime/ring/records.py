@@ -74,12 +74,14 @@ class Assignment:
         owners: The owner of each slot, `NOBODY` for none.
         since: The epoch at which each slot was given to its owner.
         uid: The uid of the object that it was read from: another uid is another ring, whose epochs begin anew.
+        incarnation: A number that grows when epochs begin anew, or may have gone back with the server; 0 if unknown.
     """
 
     epoch: int
     owners: tuple[str, ...]
     since: tuple[int, ...]
     uid: str = ""
+    incarnation: int = 0
 
     def slots_of(self, member: str) -> int:
         """Return the slots that are given to a member."""
@@ -101,7 +103,8 @@ class Assignment:
             for epoch in sorted({self.since[slot] for slot in mine}):
                 ranges = ranges_of(set_of(slot for slot in mine if self.since[slot] == epoch))
                 by_epoch[str(epoch)] = [str(low) if low == high else f"{low}-{high}" for low, high in ranges]
-        return {"epoch": str(self.epoch), "owners": json.dumps(owned, indent=1)}
+        found = {"epoch": str(self.epoch), "owners": json.dumps(owned, indent=1)}
+        return {**found, "incarnation": str(self.incarnation)} if self.incarnation else found
 
     @classmethod
     def of(cls, data: Mapping[str, str], uid: str = "") -> Self:
@@ -112,7 +115,7 @@ class Assignment:
         """
         owners, since = [NOBODY] * SLOTS, [0] * SLOTS
         try:
-            epoch = int(data["epoch"])
+            epoch, incarnation = int(data["epoch"]), int(data.get("incarnation", "0"))
             for owner, by_epoch in json.loads(data["owners"]).items():
                 for begun, ranges in by_epoch.items():
                     for low, high in map(_range, ranges):
@@ -122,7 +125,7 @@ class Assignment:
             raise ValueError(f"the published assignment cannot be read: {error!r}") from error
         if epoch < max(since):
             raise ValueError(f"the published assignment cannot be read: epoch {epoch} is older than some of its slots")
-        return cls(epoch, tuple(owners), tuple(since), uid)
+        return cls(epoch, tuple(owners), tuple(since), uid, incarnation)
 
 
 def _range(text: str) -> tuple[int, int]:

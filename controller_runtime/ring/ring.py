@@ -29,11 +29,12 @@ from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.division import OwnersSlots, OwnSlots, slot_of_key
 from controller_runtime.ring.kind import RingKind
 from controller_runtime.ring.member import RingMember
-from controller_runtime.ring.ownership import Ownership
+from controller_runtime.ring.ownership import Ownership, slot_in_hand
 from controller_runtime.ring.records import CLAIM, RING_LABEL, annotations_of
 from controller_runtime.ring.rights import advice
 from controller_runtime.ring.shared import SharedReconciler
 from controller_runtime.ring.slots import ALL
+from controller_runtime.ring.token import RingToken
 
 _HELD_BACK = 1_000_000
 """Requests of slots that come before their controller has started, at most."""
@@ -128,6 +129,18 @@ class Ring:
         found = kind or self._kind(None)
         assert found is not None, "a ring that needs objects knows their kind"
         return found.slot_of(request)
+
+    def token(self) -> RingToken:
+        """Return the fencing token of the reconcile that calls this, for a store outside of the cluster.
+
+        Raises:
+            UsageError: The caller is no reconcile that this ring shares.
+        """
+        slot = slot_in_hand(self.ownership)
+        token = None if slot is None else self.member.tokens.of(slot)
+        if token is None:
+            raise UsageError(f"{self.name} has a token only in reconciles that it shares: call `token` in one")
+        return token
 
     @property
     def asked_by_name(self) -> list[Resource[Any]]:

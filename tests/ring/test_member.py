@@ -127,6 +127,7 @@ def test_a_server_that_shows_something_else_ends_the_membership_until_a_lease_ha
     bench: Bench, what: str
 ) -> None:
     lease, ring = ObjectKey("me", "default"), ObjectKey("ring", "default")
+    before = bench.member.tokens.of(7)
     match what:
         case "the ring":
             bench.user.delete(CONFIG_MAPS, ring)
@@ -148,3 +149,11 @@ def test_a_server_that_shows_something_else_ends_the_membership_until_a_lease_ha
     assert bench.ownership.owned == 0
     bench.sim.advance(READY)
     assert bench.ownership.owned == ALL
+    after = bench.member.tokens.of(7)
+    assert before is not None
+    assert after is not None
+    assert after.order > before.order
+    assert after.incarnation > before.incarnation
+    settled = str(bench.member.tokens.of(7))
+    bench.sim.advance(READY)
+    assert str(bench.member.tokens.of(7)) == settled, "each look publishes again"
