@@ -41,10 +41,6 @@ class Registration:
         self._synced = synced
         self.remove = remove
 
-    def advise(self, text: str) -> None:
-        """Let the error of a request that is forbidden say how to get the right; called before the informer runs."""
-        self._listwatch.advice = text
-
     def has_synced(self) -> bool:
         """Return True once the handler has received the whole initial list."""
         return self._synced.is_set()
