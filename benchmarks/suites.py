@@ -196,6 +196,11 @@ def rings(host: Host, sizes: Sizes) -> list[Row]:
     return ring_suite.rings(host)
 
 
+def published(host: Host, sizes: Sizes) -> list[Row]:
+    """Repeat an experiment that another project published, at its size."""
+    return ring_suite.published(host)
+
+
 SUITES: Mapping[str, Callable[[Host, Sizes], list[Row]]] = {
     "sync": sync,
     "growth": growth,
@@ -213,4 +218,8 @@ SUITES: Mapping[str, Callable[[Host, Sizes], list[Row]]] = {
     "server": server,
     "shards": shards,
     "rings": rings,
+    "published": published,
 }
+
+LONG = ("published",)
+"""Those that take a quarter of an hour or more; they run only if they are named."""
