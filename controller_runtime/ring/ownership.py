@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 from collections import Counter
+from collections.abc import Iterator
 from types import TracebackType
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
@@ -16,6 +18,7 @@ from controller_runtime.election.term import Term, needs_no_leader
 from controller_runtime.ring.slots import set_of
 
 _turn: contextvars.ContextVar[Turn | None] = contextvars.ContextVar("ring turn", default=None)
+_membership: contextvars.ContextVar[Term | None] = contextvars.ContextVar("ring membership", default=None)
 
 
 class Turn:
@@ -103,6 +106,22 @@ class Ownership:
             self._in_hand[slot] += 1
             return Turn(self, slot, term)
 
+    @contextlib.contextmanager
+    def as_member(self) -> Iterator[None]:
+        """Bind the requests of this context to the present membership, for work that is no reconcile.
+
+        Raises:
+            LeadershipLost: There is none now; requests raise it once it is over.
+        """
+        term = self.term
+        if term is None or term.is_over():
+            raise LeadershipLost("there is no membership in the ring" if term is None else _over(term))
+        token = _membership.set(term)
+        try:
+            yield
+        finally:
+            _membership.reset(token)
+
     def end(self, turn: Turn) -> None:
         """Note that the work of a turn has ended."""
         with self._lock:
@@ -181,16 +200,19 @@ class RingTransport(DeadlineTransport):
 
 
 def turn_limit(request: HTTPRequest) -> float | None:
-    """Return when the membership ends under which the present turn began; None outside of a turn.
+    """Return when the membership ends under which the present turn or `as_member` began; None outside of both.
 
     Raises:
         LeadershipLost: It is over.
     """
     turn = _turn.get()
-    if turn is None:
+    term = turn.term if turn is not None else _membership.get()
+    if term is None:
         return None
-    if turn.term.is_over():
-        raise LeadershipLost(
-            f"{request.method} {request.path} was not sent: the membership in the ring is over, {turn.term.why_over}"
-        )
-    return turn.term.held.until
+    if term.is_over():
+        raise LeadershipLost(f"{request.method} {request.path} was not sent: {_over(term)}")
+    return term.held.until
+
+
+def _over(term: Term) -> str:
+    return f"the membership in the ring is over, {term.why_over}"

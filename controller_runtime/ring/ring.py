@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any
@@ -129,6 +130,17 @@ class Ring:
         found = kind or self._kind(None)
         assert found is not None, "a ring that needs objects knows their kind"
         return found.slot_of(request)
+
+    def as_member(self) -> contextlib.AbstractContextManager[None]:
+        """Bind the requests of the manager's client in a `with` block to this replica's lease; for no reconcile.
+
+        A shared reconcile is bound already. Other work, such as that of a runnable, is bound to nothing without this.
+        While another replica leads, its requests are still refused for that.
+
+        Raises:
+            LeadershipLost: By the block's beginning: this replica is no member now. By its requests: no more.
+        """
+        return self.ownership.as_member()
 
     def token(self) -> RingToken:
         """Return the fencing token of the reconcile that calls this, for a store outside of the cluster.

@@ -32,7 +32,7 @@ class RingToken:
 
     @property
     def order(self) -> tuple[int, int]:
-        """What is compared; also between two objects of a ring, because a new one has a later incarnation."""
+        """The numbers to compare; also between two objects of a ring, because a new one has a later incarnation."""
         return self.incarnation, self.epoch
 
     def __str__(self) -> str:

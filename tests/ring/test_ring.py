@@ -108,6 +108,31 @@ def test_a_reconcile_of_a_lost_membership_can_send_nothing(replicas: Replicas) -
     replicas.sim.settle()
 
 
+def test_work_outside_of_reconciles_can_be_bound_to_the_membership(replicas: Replicas) -> None:
+    ring = replicas.start("a")
+    with pytest.raises(LeadershipLost, match="there is no membership in the ring"), ring.as_member():
+        pass
+    replicas.sim.advance(JOIN)
+    host = replicas.hosts["a"]
+    client = replicas.managers["a"].client
+
+    def work() -> None:
+        with ring.as_member():
+            client.get(NODES, ObjectKey("n00"))
+            ring.ownership.end_all("it is over")
+            with pytest.raises(LeadershipLost, match="n00 was not sent: the membership in the ring is over, it is"):
+                client.get(NODES, ObjectKey("n00"))
+        client.get(NODES, ObjectKey("n00"))
+        with pytest.raises(LeadershipLost, match="the membership in the ring is over, it is over"), ring.as_member():
+            pass
+        done.append(True)
+
+    done: list[bool] = []
+    host.spawn("work", work)
+    replicas.sim.advance(0.5)
+    assert done
+
+
 def send(turn: Turn, client: Client) -> None:
     with turn, pytest.raises(LeadershipLost, match="the membership in the ring is over, it is over"):
         client.get(NODES, ObjectKey("n00"))
