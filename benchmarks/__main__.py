@@ -81,7 +81,7 @@ def table(run: Run) -> Table:
 @click.option(
     "--from", "source", type=click.Path(exists=True, path_type=Path), help="Show a file that --json wrote; run nothing."
 )
-@click.option("--documents", is_flag=True, help="Write the tables of README.md and benchmarks/README.md anew.")
+@click.option("--documents", is_flag=True, help="Update the tables of README.md and benchmarks/README.md.")
 def main(
     names: tuple[str, ...],
     nodes: int,

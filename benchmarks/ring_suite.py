@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several replicas of a ring do together: reconciles for each CPU second, gaps of hand-overs, moved slots."""
+"""Several replicas of a ring together: reconciles for each CPU second, gaps of hand-overs, moved slots."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each replica of a ring keeps and receives: the memory and the bytes of its share of many objects."""
+"""The cost of a share of many objects for each replica of a ring: the memory that it takes and the bytes received."""
 
 from __future__ import annotations
 

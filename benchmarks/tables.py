@@ -223,7 +223,7 @@ TABLES: Mapping[str, Callable[[Measured], str]] = {
 
 
 def rewritten(document: str, run: Measured) -> str:
-    """Return a document with those tables made anew of which the run has figures, each with its origin below it."""
+    """Return a document with new tables where the run has figures for them, each with its origin below it."""
 
     def made(found: re.Match[str]) -> str:
         make = TABLES[found[2]]

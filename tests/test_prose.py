@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every name that prose puts in backticks exists: files, dotted names, and names with an underscore.
+"""Names that prose puts in backticks exist, and its sentences begin with the thing that they are about.
 
-Docstrings, comments and documents are read as text, the code as syntax trees. A dotted name counts only if
-it begins with a module, class or package of ours; `spec.nodeName` and its like belong to Kubernetes.
+The names are files, dotted names, and names with an underscore. Docstrings,
+comments and documents are read as text, the code as syntax trees. A dotted name counts only if it begins with a
+module, class or package of ours; `spec.nodeName` and its like belong to Kubernetes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -217,3 +218,118 @@ def test_the_rule_sees_what_it_should(word: str, is_stale: bool) -> None:
 def test_a_name_with_an_underscore_must_be_a_word_of_the_code() -> None:
     assert stale("node_lifecycle_health", words={"node", "health"})
     assert not stale("resync_period", words={"resync_period"})
+
+
+BEGINNING = re.compile(r"""(?<![\w"'`“‘-])(?:What|Who)(?:ever)?\b""")
+ENDING = re.compile(r"""[.?!](?=[\s"')*\]|]|$)|\n[ ]*\n|\|""")
+IN_CODE = re.compile(r"`[^`\n]+`")
+IN_FENCES = re.compile(r"^( *)(```|~~~).*?^\1\2 *$", re.MULTILINE | re.DOTALL)
+MARKS = re.compile(r"""^\s*(?:\#:?|[rR]?\"{3}|[rR]?"(?!"))\ ?""")
+"""The marks before the first word of a comment or a docstring."""
+CONFIGURATIONS = ("*.yaml", "*.cfg", "*.toml", "*.ini")
+
+
+def statements_about(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line, from 0, and the text of each sentence that begins with `What` or `Who` and does not ask.
+
+    Such a sentence makes its reader wait for the noun: "What members tell each other" are their records. A sentence
+    begins where the word has a capital; quoted ones do not count.
+    """
+    plain = IN_CODE.sub(lambda found: "x" * len(found[0]), text)
+    for beginning in BEGINNING.finditer(plain):
+        ending = ENDING.search(plain, beginning.start())
+        end = len(plain) if ending is None else ending.end()
+        sentence = text[beginning.start() : end]
+        if not sentence.endswith("?"):
+            yield text.count("\n", 0, beginning.start()), " ".join(sentence.split())
+
+
+def blocks_of(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield the first line and the text of each docstring and of each run of comments, without their marks."""
+    first, block = 0, list[str]()
+    for number, line in lines:
+        if block and number != first + len(block):
+            yield first, "\n".join(block)
+            block = []
+        if not block:
+            first = number
+        block.append(MARKS.sub("", line))
+    yield first, "\n".join(block)
+
+
+def paragraphs_of(document: str) -> str:
+    """Return a document of the same lines without its blocks of code and its headings, which are no sentences."""
+    without_code = IN_FENCES.sub(lambda found: "\n" * found[0].count("\n"), document)
+    return re.sub(r"^#+ .*$", "", without_code, flags=re.MULTILINE)
+
+
+def written_texts() -> Iterator[tuple[str, int, str]]:
+    """Yield the name, the first line and the text of everything that could have such a sentence."""
+    for name, text in texts().items():
+        if re.search(r"\bWh(?:at|o)(?:ever)?\b", text):  # to read all files as tokens would take seconds
+            for first, block in blocks_of(prose_of(text)):
+                yield name, first, block
+    folders = [BESIDE / name for name in ("docs", "config", "examples", "benchmarks")]
+    for path in [*BESIDE.glob("*.md"), *(path for folder in folders for path in sorted(folder.rglob("*.md")))]:
+        yield path.relative_to(BESIDE).as_posix(), 1, paragraphs_of(path.read_text(encoding="utf-8"))
+    for path in [each for pattern in CONFIGURATIONS for each in [*BESIDE.glob(pattern), *folders[1].rglob(pattern)]]:
+        lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for first, block in blocks_of((number, line) for number, line in lines if line.lstrip().startswith("#")):
+            yield path.relative_to(BESIDE).as_posix(), first, block
+
+
+def test_sentences_begin_with_the_thing_that_they_are_about() -> None:
+    found = [
+        f"{name}:{first + line}: {sentence}"
+        for name, first, text in written_texts()
+        for line, sentence in statements_about(text)
+    ]
+
+    assert not found, "name the thing first, as in `The records that members exchange`:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param("What members tell each other: a claim.", ["What members tell each other: a claim."], id="What"),
+        pytest.param("Who leads has lost.", ["Who leads has lost."], id="Who"),
+        pytest.param("Whoever leads and\n  Whatever comes.", ["Whoever leads and Whatever comes.", "Whatever comes."],
+                     id="ever"),
+        pytest.param("It ends. What is left goes. Or not.", ["What is left goes."], id="later sentence"),
+        pytest.param("user: Who asks.", ["Who asks."], id="after a colon"),
+        pytest.param("- What it costs\n\nIs it so?", ["What it costs"], id="item without an end"),
+        pytest.param("| What | Why? |", ["What |"], id="cell"),
+        pytest.param("(What is left is kept)", ["What is left is kept)"], id="in brackets"),
+        pytest.param("What is in `a.b?` stays.", ["What is in `a.b?` stays."], id="with code"),
+        pytest.param("What is it?", [], id="question"),
+        pytest.param("What is it, and of\nwhich kind? It is here.", [], id="question of two lines"),
+        pytest.param("**Who asks?**", [], id="question in bold"),
+        pytest.param("It tells what it is and who asks.", [], id="inside a sentence"),
+        pytest.param('A condition "What it is" and `Who is` are quoted.', [], id="quoted"),
+        pytest.param("Whose it is; Whole; WHO", [], id="other words"),
+    ],
+)  # fmt: skip
+def test_the_rule_sees_sentences_without_a_noun(text: str, found: list[str]) -> None:
+    assert [sentence for _, sentence in statements_about(text)] == found
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        pytest.param('"""What it is.\n\n    What else.\n"""\n', [1, 3], id="docstring"),
+        pytest.param('x = 1\n"""What it is."""\n', [2], id="docstring of an attribute"),
+        pytest.param("x = 1  # What it is\n", [1], id="comment"),
+        pytest.param("# It asks: What is\n# it?\n", [], id="question in comments"),
+        pytest.param('x = "What it is."\n', [], id="text of the program"),
+    ],
+)
+def test_the_rule_reads_docstrings_and_comments(source: str, lines: list[int]) -> None:
+    found = [first + line for first, block in blocks_of(prose_of(source)) for line, _ in statements_about(block)]
+
+    assert found == lines
+
+
+def test_the_rule_leaves_out_code_and_headings() -> None:
+    document = "# What it is\n\nText.\n\n```\nWhat it prints.\n```\n\nWhat remains.\n"
+
+    assert [*statements_about(paragraphs_of(document))] == [(8, "What remains.")]

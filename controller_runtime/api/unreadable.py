@@ -19,7 +19,7 @@ class UnreadableObject(DecodeError):
     Attributes:
         resource: The collection that was read.
         cached: The object as the server sent it; its metadata can most often be read.
-        reason: What is wrong, and where in the object.
+        reason: The fault, and its place in the object.
     """
 
     def __init__(self, resource: Resource[Any], cached: Cached, reason: str) -> None:

@@ -113,7 +113,7 @@ It is called with the host, the server, and the bearer token that the server req
 
 @attrs.frozen(kw_only=True)
 class ServerSettings:
-    """What a server is made with: the options of the command that are the server's, as click has checked them.
+    """The settings of a server: those options of the command that are the server's, as click has checked them.
 
     Attributes:
         data_dir: The directory for the objects and the server's identity; None keeps both in memory.
@@ -138,7 +138,7 @@ class ServerSettings:
         """Return the server.
 
         Raises:
-            UsageError: What is asked for cannot be had.
+            UsageError: A setting is wrong or cannot be met.
         """
         from controller_runtime.apiserver.shell import webhook_calls
 
@@ -177,7 +177,7 @@ def serve(
         settings: The fields of `ServerSettings`.
 
     Raises:
-        UsageError: What is asked for cannot be had, or the extra `server` is not installed.
+        UsageError: A setting is wrong or cannot be met, or the extra `server` is not installed.
     """
     configure(level=logging.WARNING)
     host, chosen = SystemHost(), ServerSettings(**settings)

@@ -26,6 +26,7 @@ from controller_runtime.apiserver.rules.definitions.conversion import conversion
 from controller_runtime.apiserver.rules.definitions.definition import with_condition
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.status import StatusError
+from controller_runtime.apiserver.storage.settling import Settling
 from controller_runtime.apiserver.storage.storage import Cursor, Storage
 from controller_runtime.apiserver.storage.stored import Stored
 from controller_runtime.apiserver.webhooks.caller import Caller, Nowhere
@@ -105,17 +106,14 @@ class Definitions:
         self._objects = Objects(host, storage)
         self._deletion = Deletion(host, storage)
         self._built_in = self.kinds = built_in
-        # Guards the two flags: `_due` if definitions may have changed, `_busy` while a thread acts on them. That thread
-        # also acts on the changes that others report meanwhile, so they need not wait.
-        self._lock = host.lock("apiserver/definitions")
-        self._due = self._busy = False
-        # The three fields below are used by the thread that acts, and so need no lock: cursors by collection, which
-        # call `settle` at a change; the decoded definitions; and by name the relevant parts of each, with its kinds.
+        self._settling = Settling(host, "apiserver/definitions", self._act)
+        # The three fields below are used by the thread that settles, and so need no lock: cursors by collection, which
+        # settle at a change; the decoded definitions; and by name the relevant parts of each, with its kinds.
         self._cursors: dict[str, Cursor] = {}
         self._decoded: dict[Stored, Object] = {}
         self._made: dict[str, tuple[Object, tuple[Kind, ...]]] = {}
         self._check()
-        self.settle()
+        self._settling.settle()
 
     def _check(self) -> None:
         """Raise a UsageError for a definition that this server cannot have stored, such as one edited by hand."""
@@ -128,28 +126,14 @@ class Definitions:
                     "restore a backup of the data directory, or use another one"
                 ) from error
 
-    def settle(self) -> None:
-        """Act on the definitions as they are. If another thread is at it already, leave the work to that one."""
-        with self._lock:
-            self._due = True
-        while self._claim_work():
-            try:
-                self._act()
-            except StatusError as error:  # such as a full disk; the next change tries again
-                log.warning("could not apply custom resource definition", error=error.message)
-            finally:
-                with self._lock:
-                    self._busy = False
-
-    def _claim_work(self) -> bool:
-        """Return True if there is something to do and no other thread does it; the caller then has to."""
-        with self._lock:
-            if self._busy or not self._due:
-                return False
-            self._busy, self._due = True, False
-            return True
-
     def _act(self) -> None:
+        """Act on the definitions as they are."""
+        try:
+            self._apply()
+        except StatusError as error:  # such as a full disk; the next change tries again
+            log.warning("could not apply custom resource definition", error=error.message)
+
+    def _apply(self) -> None:
         if not self._follow(DEFINITION.resource):
             return
         stored = self._read()
@@ -169,13 +153,13 @@ class Definitions:
         return list(self._decoded.values())
 
     def _follow(self, collection: str) -> bool:
-        """Have the next change of a collection call `settle`; return False if the storage is closed.
+        """Have the next change of a collection settle; return False if the storage is closed.
 
         A new cursor that has read everything is notified of the next commit, whatever the old one had left.
         """
         if (before := self._cursors.pop(collection, None)) is not None:
             before.close()
-        cursor = self._storage.follow(collection, self._storage.version, self.settle)
+        cursor = self._storage.follow(collection, self._storage.version, self._settling.settle)
         while (batch := cursor.take(_BATCH)) is not None and batch.changes:
             pass
         self._cursors[collection] = cursor

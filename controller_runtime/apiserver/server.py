@@ -67,7 +67,7 @@ class APIServer:
         signing_key: The private key for tokens of service accounts, in PEM form; None for a new one, so that tokens
             end with the server.
         emulated: The release of Kubernetes as which the server answers, such as `1.33`; None for the newest that it
-            knows. What came later is refused or unknown, as by a server of that release in its default configuration.
+            knows. Later features are refused or unknown, as by a server of that release in its default configuration.
         enable_admission_plugins: The names of steps of admission to switch on that are off by default.
         disable_admission_plugins: The names of steps of admission to switch off.
         feature_gates: The features to switch on or off by name, such as `{"ShardedListAndWatch": True}`.

@@ -68,7 +68,7 @@ class StatusError(Exception):
         details: None leaves them out of the answer. An empty mapping is part of it, as `{}`.
         retry_after: Whole seconds until the client may try again; None if it should not.
         continue_: A token with which a client can continue a list whose version has expired.
-        warnings: What was noticed about the request before it was refused; set by the code that reads its body.
+        warnings: The warnings about the request from before it was refused; set by the code that reads its body.
     """
 
     def __init__(

@@ -96,7 +96,7 @@ class Verbs:
 
         Args:
             user: The user, who may make the request.
-            route: What the path names.
+            route: The collection, object or subresource in the path.
             request: The request.
             on_ready: See `APIServer.handle`.
 

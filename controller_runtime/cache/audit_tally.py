@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the audit of one cache has found."""
+"""The findings of the audit of one cache."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class DividedStore(Store):
     Args:
         host: As for `Store`.
         label: As for `Store`.
-        portion: What it keeps.
+        portion: The share that it keeps.
 
     Threads: as for `Store`; `drop_others` counts as a write.
     """

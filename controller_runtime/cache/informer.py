@@ -70,7 +70,7 @@ class Informer:
         store: The local copy.
         reflector: Fills the store; public for its state and counters.
         portion: The share of the objects that the store keeps; None for all.
-        audit: What a `CacheAudit` has found; the thread of that audit alone writes to it.
+        audit: The findings of a `CacheAudit`; the thread of that audit alone writes to it.
 
     Threads: any, for every method; `run` once, on a thread of its own.
     """
@@ -198,7 +198,7 @@ class Informer:
         self.reflector.run(stop)
 
     def leave_share(self) -> None:
-        """Have nobody wait for this informer to fill its share: nobody uses it any more."""
+        """End the waits for this informer to fill its share, because it is no longer used."""
         if self.portion is not None:
             self.portion.share.drop(self.portion)
 

@@ -130,7 +130,7 @@ class Informers:
     ) -> Informer:
         """Return the informer of a collection and linger, the same one to each caller.
 
-        What the collection does not say follows from the scopes of its kind and of all kinds.
+        The fields that the collection leaves open follow from the scopes of its kind and of all kinds.
 
         A new informer runs at once if `start` was called, else from that call on. A caller that no longer needs
         the informer may `release` it, once for each call of `of`.

@@ -97,7 +97,7 @@ class Lister(Generic[T]):
     def staleness(self) -> float:
         """Return the seconds since the server last told of a change, or by a bookmark that there was none.
 
-        What the cache shows was true at the server at most so long ago, and the time that a message takes.
+        The cache shows a state that was true at the server at most so long ago, plus the time that a message takes.
         """
         return self._store.staleness()
 

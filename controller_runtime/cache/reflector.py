@@ -97,7 +97,7 @@ class Reflector:
         self._open: WatchStream | None = None
 
     def relist(self, why: str = "") -> None:
-        """List anew in place of the watch that is open or comes next; without a reason, what the portion lacks."""
+        """List again in place of the watch that is open or comes next; without a reason, what the portion lacks."""
         self._relist_because = why or self._relist_because
         if (stream := self._open) is not None:
             stream.close()

@@ -19,7 +19,7 @@ V = TypeVar("V")
 
 
 class AsyncCalls:
-    """What the methods of an asynchronous client are made of, and `wait`.
+    """The base of an asynchronous client: its threads, and `wait`.
 
     Args:
         client: Sends the requests.

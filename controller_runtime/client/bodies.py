@@ -23,7 +23,7 @@ Body = Mapping[str, Any] | HasMetadata
 """An object to write: a dict, an official model, or a `msgspec.Struct` with the API's names of fields."""
 
 Target = Kind[Any] | CustomResource
-"""What a write is about: a resource, a declared class, or an object of such a class."""
+"""The object of a write: a resource, a declared class, or an object of such a class."""
 
 
 def target(kind: Target, obj: Body | None) -> tuple[Resource[Any], Body]:

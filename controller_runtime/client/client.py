@@ -47,7 +47,7 @@ class Client(ClientWaits):
 
         Args:
             field_manager: The owner of the fields that are written; by default the user agent up to its slash.
-            field_validation: What the server does about unknown fields; by default its own choice.
+            field_validation: The server's treatment of unknown fields; by default its own choice.
             dry_run: Have the server check and answer the write without doing it.
         """
         other = copy.copy(self)

@@ -54,7 +54,7 @@ class StorageMigration:
     """Rewrites the objects of one definition, and prunes `status.storedVersions` when all are done.
 
     An object is rewritten by a patch that changes nothing but names the version that was read: the server stores it
-    anew. A conflict means that another writer has done so already. Passing errors are tried again for two minutes. The
+    again. A conflict means that another writer has done so already. Passing errors are tried again for two minutes. The
     progress is noted in an annotation of the definition, from which a later migration goes on.
 
     Args:
@@ -141,7 +141,7 @@ class StorageMigration:
         return self._retried(lambda: self.client.list(plan.resource.only_metadata()), stop)
 
     def _rewrite(self, plan: StoragePlan, one: PartialObjectMetadata, key: ObjectKey, stop: Stop) -> str:
-        """Have the server store one object anew, and return why it does not; empty if it did."""
+        """Have the server store one object again, and return why it does not; empty if it did."""
         patch = {"metadata": {"uid": one.metadata.uid, "resourceVersion": one.metadata.resource_version}}
         try:
             self._retried(lambda: self.client.patch(plan.resource, key, patch), stop)

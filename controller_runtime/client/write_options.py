@@ -14,7 +14,7 @@ Query = tuple[tuple[str, str], ...]
 
 
 class FieldValidation(enum.Enum):
-    """What the server does about fields that its schema does not have, or that occur twice."""
+    """The server's treatment of fields that its schema does not have, or that occur twice."""
 
     STRICT = "Strict"
     """Refuses the write."""

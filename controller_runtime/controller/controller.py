@@ -201,8 +201,8 @@ class Controller(Description):
     ) -> None:
         """Attach the sources, wait until their initial lists are in the queue, and start the workers.
 
-        What `attach` has done is not done again. If `stop` is set while this waits, the workers are started all the
-        same and end at once.
+        A controller that `attach` has attached is not attached again. If `stop` is set while this waits, the workers
+        are started all the same and end at once.
 
         Args:
             host: Its clock, locks and threads.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 from collections import deque
 from typing import TypeAlias
 
@@ -92,28 +93,39 @@ class ReconcileCounters:
 # One reconcile that has ended: its request, when it ended (monotonic seconds) and why it was requested. A plain tuple,
 # because each reconcile makes one, and few are ever read.
 Ended: TypeAlias = tuple[Request, float, Causes]
+_Note: TypeAlias = tuple[Ended, Outcome, float, bool]
+
+# Notes that are counted at a time: few enough to be counted in 0.1 ms, and enough that workers seldom meet at the lock.
+_BATCH = 64
 
 
 class ReconcileTally:
-    """Counts the reconciles of one controller, and remembers the last ones. Threads: any."""
+    """Counts the reconciles of one controller, and remembers the last ones.
+
+    The workers take no lock for it, because each of them would take it twice for every reconcile: a thread that waits
+    for a lock gives up the interpreter and is woken with it, and four workers would wake each other all the time. They
+    leave notes, and every `_BATCH` of them, or those that are there when someone reads, are counted under the lock.
+
+    Threads: any.
+    """
 
     def __init__(self, host: Host, name: str) -> None:
+        # Each of these three is changed by single operations that no other thread sees half done.
+        self._numbers = itertools.count(1)
+        self._active: dict[Request, None] = {}  # the requests being reconciled
+        self._notes: deque[_Note] = deque()  # reconciles that have ended and are not counted yet, the oldest first
         # Guards everything below.
         self._lock = host.lock(f"{name} counters")
         self._outcomes = dict.fromkeys(Outcome, 0)
         self._durations = Histogram(_BOUNDS)
         self._timeouts = 0
         self._cancellations_ignored = 0
-        self._active = 0
-        self._begun = 0
         self._ended: deque[tuple[Ended, Outcome, float]] = deque(maxlen=KEPT)
 
-    def begin(self) -> int:
+    def begin(self, request: Request) -> int:
         """Count a reconcile that begins, and return its number: 1 for the first of the controller."""
-        with self._lock:
-            self._active += 1
-            self._begun += 1
-            return self._begun
+        self._active[request] = None
+        return next(self._numbers)
 
     def end(self, outcome: Outcome, took: float, ended: Ended, *, is_late: bool = False) -> None:
         """Count a reconcile that ends, and remember it.
@@ -121,19 +133,22 @@ class ReconcileTally:
         Args:
             outcome: How the reconcile ended.
             took: Seconds that it took.
-            ended: What it was.
+            ended: The reconcile that has ended.
             is_late: Whether `took` is at least the controller's timeout.
         """
-        with self._lock:
-            self._active -= 1
-            self._timeouts += is_late
-            self._outcomes[outcome] += 1
-            self._durations.observe(took)
-            self._ended.append((ended, outcome, took))
+        # Without the lock: a deque is appended to, and its length read, as a whole. Two threads may count at once, or
+        # a note may wait for the next batch; readers count what is left.
+        notes = self._notes
+        notes.append((ended, outcome, took, is_late))
+        self._active.pop(ended[0], None)
+        if len(notes) >= _BATCH:
+            with self._lock:
+                self._count()
 
     def last(self) -> list[tuple[Ended, Outcome, float]]:
         """Return the last reconciles, the oldest first."""
         with self._lock:
+            self._count()
             return [*self._ended]
 
     def ignore_cancellation(self) -> None:
@@ -144,10 +159,19 @@ class ReconcileTally:
     def snapshot(self) -> ReconcileCounters:
         """Return all metrics as a value that later counting does not change."""
         with self._lock:
+            self._count()
             return ReconcileCounters(
                 outcomes=self._outcomes.copy(),
                 durations=self._durations.copy(),
                 timeouts=self._timeouts,
                 cancellations_ignored=self._cancellations_ignored,
-                active_workers=self._active,
+                active_workers=len(self._active),
             )
+
+    def _count(self) -> None:
+        for _ in range(len(self._notes)):  # only holders of the lock remove notes, so there are as many at least
+            ended, outcome, took, is_late = self._notes.popleft()
+            self._timeouts += is_late
+            self._outcomes[outcome] += 1
+            self._durations.observe(took)
+            self._ended.append((ended, outcome, took))

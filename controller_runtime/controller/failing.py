@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a source shows of its failures, and how it logs them: enough to find the cause, however many objects fail."""
+"""The failures of a source, shown and logged: enough to find the cause, however many objects fail."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class FailureLog:
 
     Args:
         controller: The controller's name.
-        what: What fails, such as "change cannot be mapped", for the log.
+        what: The failure, such as "change cannot be mapped", for the log.
 
     Threads: any. Two that fail at the same instant may both log the same traceback.
     """
@@ -78,7 +78,7 @@ class FailureLog:
             error: The error.
             failing: How many things fail, this one included.
             failures: How often this one has failed.
-            **fields: What has failed.
+            **fields: The failed object or change, for the log.
 
         Returns:
             Whether people have been told of this failure, so that its end should be told as well.

@@ -21,7 +21,7 @@ from controller_runtime.cache.store import Delta
 
 @attrs.frozen(eq=False)
 class KeptChange:
-    """What is still to be mapped of the changes of one object.
+    """The changes of one object that are still to be mapped.
 
     Attributes:
         mapped: The state of the object that was mapped last; None if there was none, as for a new object.

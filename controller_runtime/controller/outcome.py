@@ -59,26 +59,24 @@ def settle(
         timeout: Seconds that the reconcile was allowed to take; None is any time.
         unreadable: Decides which unreadable objects end the retries; None: none of them does.
     """
+    if isinstance(end, Result) and not is_late(took, timeout):
+        if unreadable is not None:
+            unreadable.clear(request)
+        queue.forget(request)
+        if end.requeue_after is None:
+            log.debug("reconciled", causes=causes, took=took)
+            return Outcome.SUCCESS
+        delay = end.delay(chance)
+        queue.add_after(request, delay, cause="requeue_after")
+        log.debug("reconciled", causes=causes, took=took, requeue_after=delay)
+        return Outcome.REQUEUE_AFTER
     if unreadable is not None and _waits_for_a_change(unreadable, request, end, causes, took):
         queue.forget(request)
         return Outcome.TERMINAL_ERROR
-    match end:
-        case Result() if is_late(took, timeout):
-            # From the timeout on its requests were refused, so its result cannot be trusted: it must run again.
-            late = ReconcileTimeout(f"the reconcile took {took:.3g} s and may take {timeout:g} s")
-            return _settle_failure(queue, request, late, causes, took)
-        case Result(requeue_after=None):
-            queue.forget(request)
-            log.debug("reconciled", causes=causes, took=took)
-            return Outcome.SUCCESS
-        case Result():
-            delay = end.delay(chance)
-            queue.forget(request)
-            queue.add_after(request, delay, cause="requeue_after")
-            log.debug("reconciled", causes=causes, took=took, requeue_after=delay)
-            return Outcome.REQUEUE_AFTER
-        case _:
-            return _settle_failure(queue, request, end, causes, took)
+    if isinstance(end, Result):
+        # From the timeout on its requests were refused, so its result cannot be trusted: it must run again.
+        end = ReconcileTimeout(f"the reconcile took {took:.3g} s and may take {timeout:g} s")
+    return _settle_failure(queue, request, end, causes, took)
 
 
 def is_late(took: float, timeout: float | None) -> bool:

@@ -59,7 +59,7 @@ class Settlement:
         """Count a reconcile that begins, and return the context in which it runs and is settled."""
         if self._stories.is_recording:
             begin_steps()
-        number = self.tally.begin()
+        number = self.tally.begin(request)
         if self._tracing is None:
             return bound(controller=self._name, request=request, reconcile=number)
         return self._tracing.reconcile(self._name, request, number, self._queue.causes(request))

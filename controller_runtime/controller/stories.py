@@ -39,7 +39,7 @@ class Story:
         took: Seconds.
         outcome: How it ended.
         causes: Why it was requested.
-        steps: What it read and wrote, in order: reads of caches, and requests of the manager's client.
+        steps: Its reads and writes, in order: reads of caches, and requests of the manager's client.
         left_out: How many steps there were more.
         requeue_after: The seconds that its result asks for; None if it asks for none.
         error: The error in one line; empty if there was none.
@@ -100,7 +100,7 @@ class Stories:
             took: Seconds.
             outcome: How it ended.
             end: The value that the reconciler returned, or the error that it raised.
-            steps: What it read and wrote; None if that was not recorded.
+            steps: Its reads and writes; None if they were not recorded.
         """
         request, at, causes = ended
         after, error = None, ""

@@ -121,7 +121,7 @@ class Tracing:
         Args:
             controller: The controller's name.
             request: The key.
-            outcome: What the reconcile counts as.
+            outcome: The outcome as which the reconcile is counted.
             end: The value that the reconciler returned, or the error that it raised.
         """
         span = get_current_span()

@@ -36,7 +36,7 @@ class UnreadableRequest:
 
 @attrs.frozen
 class Trouble:
-    """What tells of single objects that one controller cannot deal with, while it goes on with all others.
+    """The records of single objects that one controller cannot deal with, while it goes on with all others.
 
     Attributes:
         sources: The sources whose user code may fail; sources that are added later are in it as well.

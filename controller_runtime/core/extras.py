@@ -27,7 +27,7 @@ def needed_by(what: str, *, extra: str = "") -> Iterator[None]:
     """Turn the failed import of a package that an extra installs into one line that names the extra.
 
     Args:
-        what: What needs the imports of the `with` block, as the beginning of the message: "the live view".
+        what: The feature that needs the imports of the `with` block, as the beginning of the message: "the live view".
         extra: The extra to name, for a package that several have; by default the first of them.
 
     Raises:

@@ -21,7 +21,7 @@ _IMPLICIT = ("apiVersion", "kind", "metadata")
 
 @attrs.frozen
 class StoragePlan:
-    """What is to be done with the objects of one definition.
+    """The work to be done on the objects of one definition.
 
     Attributes:
         name: The name of the definition.
@@ -128,8 +128,8 @@ def note_of(plan: StoragePlan, after: Place) -> str:
 def resumed_after(plan: StoragePlan, definition: Mapping[str, Any]) -> Place | None:
     """Return the last object that an unfinished migration has done; None if there is none that this one continues.
 
-    A note of another generation says nothing: the storage version may have been another one in between. What is written
-    after the note is stored in the storage version anyway.
+    A note of another generation says nothing: the storage version may have been another one in between. Objects
+    written after the note are stored in the storage version anyway.
     """
     annotations = definition["metadata"].get("annotations") or {}
     try:

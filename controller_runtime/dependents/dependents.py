@@ -148,7 +148,7 @@ class Dependents(Generic[P]):
 
         Args:
             primary: The one that was passed to `apply`.
-            applied: What `apply` returned.
+            applied: The value that `apply` returned.
             status: More fields of the status by their names on the wire. A list replaces the present one.
 
         Raises:

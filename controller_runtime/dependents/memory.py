@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was applied for each primary object, kept in memory: by it an idle reconcile sends no request.
+"""The objects applied for each primary, kept in memory so that an idle reconcile sends no request.
 
 Server-side apply of an unchanged object changes nothing, but it is a request. Whether one is needed cannot be told by
 comparing the desired object with the present one, because the server fills in defaults and normalizes values. So the
@@ -65,7 +65,7 @@ class Refusal:
 
 @attrs.define(eq=False)
 class PrimaryMemory:
-    """What is remembered of one primary object.
+    """The facts remembered of one primary object.
 
     Attributes:
         uid: The uid of the primary.
@@ -97,7 +97,7 @@ class PrimaryMemory:
 
 
 class Memory:
-    """What is remembered of all primary objects of one `Dependents`.
+    """The facts remembered of all primary objects of one `Dependents`.
 
     Args:
         host: For the lock.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a primary object owns: the declaration, and the objects that it wants for one primary."""
+"""The objects that a primary owns: their declaration, and those that one primary should have."""
 
 from __future__ import annotations
 

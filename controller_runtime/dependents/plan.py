@@ -71,7 +71,7 @@ class DependentState:
 
 @attrs.frozen
 class Seen:
-    """What is known of one object.
+    """The known state of one object.
 
     Attributes:
         current: Its newest state: that of the cache, or our last write if the cache has yet to show it; None if absent.
@@ -142,7 +142,7 @@ def decide(wanted: Sequence[Wanted], seen: Mapping[Id, Seen], *, uid: str, field
 
     Args:
         wanted: The objects that the primary should have, in the order of their declarations.
-        seen: What is known of each.
+        seen: The known state of each.
         uid: The primary's uid.
         field_manager: The owner of the applied fields.
         now: Monotonic seconds.

@@ -65,7 +65,7 @@ class Pruner:
             owner: The metadata of the primary from which the states were computed.
             stores: The caches of the owned kinds, in the order in which they are applied.
             states: The states of the objects that are desired.
-            memory: What is remembered of the primary.
+            memory: The facts remembered of the primary.
 
         Raises:
             Conflict: An object has changed since the server was asked for it.

@@ -43,7 +43,7 @@ def refused(write: Apply, seen: Seen, error: APIError, now: float) -> Refusal:
 
     Args:
         write: The apply that was refused.
-        seen: What was known of the object.
+        seen: The state of the object as it was known.
         error: The server's answer.
         now: Monotonic seconds.
     """

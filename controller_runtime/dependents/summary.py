@@ -30,7 +30,7 @@ class Applied:
 
     Attributes:
         states: The state of each object that it should have, in the order in which they are applied.
-        result: What a reconcile that does nothing else returns. It looks again at objects that are refused or not
+        result: The result of a reconcile that does nothing else. It looks again at objects that are refused or not
             owned.
         is_deleted: The primary is being deleted, so nothing was applied.
     """

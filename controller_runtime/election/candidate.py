@@ -62,7 +62,7 @@ class LeaseCandidate:
         candidacy: The binary and emulation versions and the strategy that the candidate declares.
 
     Attributes:
-        name: What threads and logs call it.
+        name: The name of its thread, also in logs.
         last_error: Why the last renewal failed; empty once one has succeeded.
 
     Threads: `run` on one, the rest from any.

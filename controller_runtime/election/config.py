@@ -43,7 +43,7 @@ def _version(candidacy: object, field: attrs.Attribute[str], value: str) -> None
 
 @attrs.frozen(kw_only=True)
 class Candidacy:
-    """What a replica declares about itself when it runs in a coordinated election.
+    """The declaration of a replica that runs in a coordinated election.
 
     Attributes:
         binary_version: The version of the program; by default this package's. Missing numbers of the three are zero.
@@ -92,7 +92,7 @@ class LeaderElectionConfig:
             they do not look together. (In client-go they look less often, so another leads later.)
         release_on_stop: Give the lease back after a regular stop, so that the next leader need not wait.
         labels: Labels to put on the Lease, in addition to those it has.
-        coordinated: What to declare as a candidate; the replica then leads when the controller
+        coordinated: The declaration as a candidate; the replica then leads when the controller
             `lease-candidate-election` elects it. None: it takes the lease by itself. Equal in all replicas.
 
     Raises:

@@ -61,7 +61,7 @@ class LeaseLock:
         """Create the lease.
 
         Args:
-            record: What it will say.
+            record: The record to write.
             deadline: As for `read`.
 
         Raises:
@@ -73,7 +73,7 @@ class LeaseLock:
         """Update the lease that was last read or written.
 
         Args:
-            record: What it will say.
+            record: The record to write.
             deadline: As for `read`.
 
         Raises:

@@ -208,7 +208,7 @@ def _of_trouble(controllers: Iterable[tuple[str, Trouble]]) -> Iterator[Metric]:
 
 def _of_recorders(recorders: Iterable[EventRecorder]) -> Iterator[Metric]:
     fates = [((r.component, fate.name.lower()), n) for r in recorders for fate, n in r.counts().items()]
-    text = "What has become of what recorders were told, and of what they wrote."
+    text = "Events that recorders were told, and those that they wrote, by fate."
     yield counter("controller_runtime_events_total", text, ("component", "fate"), fates)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program says about its own rights, and the place where a manager's requests can be observed.
+"""The facts about a program that decide its rights, and the place where a manager's requests can be observed.
 
 A manager writes no roles. These are the facts from which `controller_runtime.rights` makes them.
 """

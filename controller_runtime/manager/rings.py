@@ -47,7 +47,7 @@ class ManagedRings:
 
         Args:
             name: The ring's name, the same in all replicas.
-            by: What decides which requests stay together.
+            by: The property of requests that decides which of them stay together.
             namespace: Where the ring's ConfigMap and its members' leases are.
             **options: As for `RingConfig`.
 

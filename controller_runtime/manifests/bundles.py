@@ -38,12 +38,12 @@ Files = Mapping[str, str]
 
 @attrs.frozen
 class Bundle:
-    """What the manifests are made of.
+    """The sources from which the manifests are made.
 
     Attributes:
-        facts: What the code says.
-        settings: What the caller chose.
-        rights: What the program may do; None leaves its roles out.
+        facts: The facts that follow from the code.
+        settings: The caller's choices.
+        rights: The rights of the program; None leaves its roles out.
         has_monitor: Whether there is a ServiceMonitor, whose kind a cluster may not have.
     """
 

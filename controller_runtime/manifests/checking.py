@@ -47,7 +47,7 @@ def check_objects(bundle: Bundle, paths: Sequence[Path]) -> list[str]:
     must be equal, except for their labels and annotations; other objects may have more fields than the code says.
 
     Args:
-        bundle: What the code says.
+        bundle: The facts that follow from the code, with the settings.
         paths: Files of YAML documents, and folders of such files at any depth.
 
     Raises:

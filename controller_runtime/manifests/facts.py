@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program's code says about itself: its definitions and what it watches, from a manager that sends nothing."""
+"""The facts that follow from a program's code: its definitions and watches, taken from a manager that sends nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Watched:
 
 @attrs.frozen
 class Facts:
-    """What the code of a program says.
+    """The facts that follow from the code of a program.
 
     Attributes:
         definitions: The definitions that the program asks to install, by name.

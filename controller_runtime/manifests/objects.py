@@ -15,7 +15,7 @@ from controller_runtime.ring.rights import ring_rules, role_name
 Object = dict[str, Any]
 
 METRICS_SUFFIX = "-metrics"
-"""What the name of the metrics service adds to the name."""
+"""The end of the metrics service's name, after the name of the program."""
 
 RBAC = "rbac.authorization.k8s.io"
 _OWN_NAMESPACES = ("default",)

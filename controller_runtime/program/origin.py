@@ -35,7 +35,7 @@ class ProgramFailed(ControllerRuntimeError):
     """The program's own code raised when it was imported or set up.
 
     Args:
-        what: What failed.
+        what: The step that failed.
         error: The error.
 
     Attributes:

@@ -73,7 +73,7 @@ class RingPlan:
     Attributes:
         name: Its name.
         namespace: Where its objects are.
-        by: What the replicas share out.
+        by: The property of requests by which the replicas divide them.
     """
 
     name: str

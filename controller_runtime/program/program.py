@@ -134,7 +134,7 @@ class _Run:
 
 @attrs.define
 class _Process:
-    """What stays while one manager after another runs.
+    """The parts of a process that stay while one manager after another runs.
 
     Threads: the main thread only, and `take` that of the view.
     """

@@ -42,7 +42,7 @@ def drawn(
     Args:
         title: Its heading.
         lanes: Each with its name, whether its values are numbers, and the seconds at which it got each value.
-        marks: What happened, and when.
+        marks: The seconds and the text of each event.
         end: The seconds at which the picture ends.
         note: A line below it.
     """

@@ -30,7 +30,7 @@ def choose_view(asked: bool | None, *, text_log: bool, terminal: bool, rich: boo
     """Decide whether the live view is shown, and return with it why it is not though it was asked for.
 
     Args:
-        asked: What the user asked for; None if nothing was said.
+        asked: The user's choice; None if there was none.
         text_log: The log is in text and at its usual level, so that the user seems to want no lines in particular.
         terminal: Standard error is a terminal.
         rich: The package that draws the view is installed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a request asks of an API server, read from its method, path, query and body. Pure functions.
+"""The access that a request needs, read from its method, path, query and body. Pure functions.
 
 The path is read as an API server reads it; a test compares this with the embedded server's own authorization.
 """
@@ -30,7 +30,7 @@ _ABOUT_ONESELF = {
 
 
 class Asked(NamedTuple):
-    """What one request needs a right for.
+    """The access for which one request needs a right.
 
     Attributes:
         verb: The verb, such as `list`.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What roles lack of the accesses that were asked for, and what they grant beyond them."""
+"""The accesses that were asked for and that roles lack, and those that they grant beyond them."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def text_of(
     """Return the text of a file of rights.
 
     Args:
-        accesses: What its roles grant.
+        accesses: The accesses that its roles grant.
         before: The text that it has; empty for a new file.
         name: The name of its roles, unless it has one already.
         path: The file's name in errors.

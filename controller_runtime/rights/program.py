@@ -27,7 +27,7 @@ from controller_runtime.rights.asked import Asked, Blocked
 from controller_runtime.ring.records import RING_LABEL
 from controller_runtime.ring.rights import ring_rules
 
-# What the library asks by itself, all of it, since a short test shows only a part: leases are renewed, events repeated.
+# The library's own requests, all of them, since a short test shows only a part: leases are renewed, events repeated.
 _OF_LEASES = ("get", "create", "update")
 _OF_CANDIDATES = ("list", "watch", "create", "patch", "delete")
 _OF_EVENTS = ("create", "patch")
@@ -38,7 +38,7 @@ _WITHOUT_NAMES = ("create", "list", "watch", "deletecollection")
 
 @attrs.frozen(kw_only=True)
 class Program:
-    """What a manager knows of its own names and namespaces.
+    """The names and namespaces of a manager, by which its rights are narrowed.
 
     Attributes:
         namespace: The namespace to which the manager is limited; empty for none.

@@ -30,7 +30,7 @@ def assigned(members: Mapping[str, int], previous: Sequence[str]) -> tuple[str, 
     quotas = quotas_of(members, {member: len(slots) for member, slots in held.items()})
     owners = [NOBODY] * SLOTS
     for member, slots in held.items():
-        # Those above its quota that it gives up are the ones that belong to it least, whoever decides.
+        # Of those above its quota it gives up the ones that belong to it least, so each member computes the same.
         for slot in sorted(slots, key=lambda slot: _score(member, slot), reverse=True)[: quotas[member]]:
             owners[slot] = member
     room = {member: quotas[member] - min(quotas[member], len(held[member])) for member in members}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What decides to which slot a request belongs."""
+"""The property of a request that decides to which slot it belongs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import enum
 
 
 class RingBy(enum.Enum):
-    """What decides to which slot a request belongs."""
+    """The property of a request that decides to which slot it belongs."""
 
     NAMESPACE = "namespace"
     """The namespace of the request: all objects of one namespace have one owner. For tenants, and for work whose

@@ -15,7 +15,7 @@ WEIGHTS = 1000
 
 
 class RingOptions(TypedDict, total=False):
-    """What may be given for a ring besides its name and namespace; see `RingConfig`."""
+    """The options of a ring besides its name and namespace; see `RingConfig`."""
 
     identity: str | None
     weight: int

@@ -12,7 +12,7 @@ from controller_runtime.ring.records import Assignment, Claim
 from controller_runtime.ring.slots import SLOTS, set_of, slots_in
 
 LONG_DEAD = 10
-"""Durations of a lease after which a silent member's lease is deleted. A member that wakes up later begins anew; until
+"""Durations of a lease after which a silent member's lease is deleted. A member that wakes up later begins again; until
 then its lease tells people that it existed."""
 
 
@@ -22,7 +22,7 @@ class Sighting:
 
     Attributes:
         member: The member's identity.
-        claim: What it claims.
+        claim: Its claim.
         version: The lease's resourceVersion.
         duration: Seconds for which others respect the claim after they saw the lease change.
         seen_at: Monotonic seconds of our own clock at which a look first found this version.
@@ -50,11 +50,11 @@ class Sighting:
 
 @attrs.frozen
 class Membership:
-    """What a member knows of itself.
+    """The state of a member, as it knows it.
 
     Attributes:
         identity: Its identity.
-        claim: What its lease says, as far as it knows; `slots` are those that it owns or still has work in hand for.
+        claim: The claim in its lease, as far as it knows; `slots` are those that it owns or still has work in hand for.
         ready_at: Monotonic seconds from which it may own slots: one duration of a lease after its lease was first
             written. A member that only an earlier state of the server knew, before a backup was restored, has stopped
             by then.
@@ -75,10 +75,10 @@ class Membership:
 
 @attrs.frozen
 class Step:
-    """What a member does next: first it stops taking work for `drain`, then it writes `claim`, then it owns `take`.
+    """The next step of a member: it stops taking work for `drain`, then it writes `claim`, then it owns `take`.
 
     Attributes:
-        claim: What its lease shall say.
+        claim: The claim to write into its lease.
         drain: The slots for which it takes no more work from now on.
         resume: The slots that it was draining and that are its own again.
         take: The slots that it owns once the claim is written.

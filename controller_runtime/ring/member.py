@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One member of a ring: it renews its lease with its claim, hands slots over, takes others, and may publish.
 
-A turn reads the assignment, then all members' leases, decides by the pure functions of `decision`, and writes. What a
-member owns is in `ownership.Ownership`, a deadline that ends by itself if the turns stop or fail.
+A turn reads the assignment, then all members' leases, decides by the pure functions of `decision`, and writes. The
+slots that a member owns are in `ownership.Ownership`, with a deadline that passes by itself if the turns stop or fail.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class RingMember:
         host: Its clock, threads and randomness.
         client: Reaches the API server; must not be limited by `ownership`.
         config: The ring.
-        ownership: What the member owns, for those that do the work.
+        ownership: The slots that the member owns, for the code that does the work.
         on_take: Called with slots that the member owns from now on: all their objects want a reconcile.
         prepare: Called with the slots that the member has or will have; returns those of them whose objects are in its
             caches. A slot is owned only after that.
@@ -86,7 +86,7 @@ class RingMember:
         identity: The identity under which it takes part, the name of its lease.
         last_error: Why the last turn failed; empty if it succeeded.
         epoch: The epoch of the assignment that it follows.
-        status: What it has seen and done.
+        status: Its observations and counts.
         tokens: The fencing tokens of its slots.
 
     Threads: `run` on one, which also makes the callbacks; `wake` and the attributes from any.

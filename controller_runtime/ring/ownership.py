@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this process owns of a ring: which work may begin, what is in hand, and the limit of its requests."""
+"""The slots of a ring that this process owns: which work may begin, what is in hand, and the limit of its requests."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class Ownership:
             term.end(why)
 
     def drained(self, slots: int) -> int:
-        """Return those of some slots that have no work in hand, and no write of which nobody knows whether it landed.
+        """Return those of some slots that have no work in hand, and no write of which it is unknown whether it landed.
 
         Such a write is waited for until the deadline that the membership had when its answer was lost.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the members of a ring tell each other: the claim in each member's lease, and the published assignment."""
+"""The records that members of a ring exchange: the claim in each member's lease, and the published assignment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLAIM = "controller-runtime/ring-claim"
 
 @attrs.frozen
 class Claim:
-    """What a member says in its lease.
+    """The claim of a member in its lease.
 
     Attributes:
         epoch: The newest assignment that it follows: by an older one it takes no slot any more.
@@ -73,8 +73,8 @@ class Assignment:
         epoch: Its number; each assignment of one ring has a greater one than the assignment before.
         owners: The owner of each slot, `NOBODY` for none.
         since: The epoch at which each slot was given to its owner.
-        uid: The uid of the object that it was read from: another uid is another ring, whose epochs begin anew.
-        incarnation: A number that grows when epochs begin anew, or may have gone back with the server; 0 if unknown.
+        uid: The uid of the object that it was read from: another uid is another ring, whose epochs begin again.
+        incarnation: A number that grows when epochs begin again, or may have gone back with the server; 0 if unknown.
     """
 
     epoch: int

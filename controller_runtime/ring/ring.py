@@ -51,7 +51,7 @@ class Ring:
         client: Reaches the API server; not limited by any leadership.
         informers: The manager's caches.
         config: The ring.
-        by: What decides to which slot a request belongs.
+        by: The property of a request that decides to which slot it belongs.
         problem: Returns in one line why this replica does not do its work; see `RingMember`.
 
     Attributes:
@@ -59,7 +59,7 @@ class Ring:
         config: As given.
         problem: As given.
         member: Takes part in the ring for this replica.
-        ownership: What this replica owns.
+        ownership: The slots that this replica owns.
 
     Threads: any; `run` one of its own.
     """

@@ -24,7 +24,7 @@ class Slots(Protocol):
 
     @property
     def ownership(self) -> Ownership:
-        """What this replica owns."""
+        """The slots that this replica owns."""
 
     def slot_of(self, request: Request, kind: RingKind | None = None) -> int | None:
         """Return the slot of a request; None if it is unknown."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a member of a ring has seen and done, for metrics and for people."""
+"""The observations and counts of a member of a ring, for metrics and for people."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TAKEN, GIVEN, LOST = "taken", "given", "lost"
 
 @attrs.frozen
 class RingCounts:
-    """What a member has seen at its last turn, and done until now.
+    """The observations of a member at its last turn, and its counts until now.
 
     Attributes:
         members: The number of slots that each member claims which counts as alive, this one included.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cluster has beside its API server: garbage collection, and controllers of workloads with nodes."""
+"""The parts of a cluster beside its API server: garbage collection, and controllers of workloads with nodes."""
 
 from __future__ import annotations
 

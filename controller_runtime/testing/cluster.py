@@ -263,7 +263,7 @@ class EmbeddedCluster(CheckedCluster):
 
     @property
     def failing(self) -> list[str]:
-        """What fails in the present manager: objects that wait to be tried again, and changes that cannot be mapped."""
+        """The present manager's failures: objects that wait to be tried again, and changes that cannot be mapped."""
         return [f"{each.name}: {what}" for each in self._manager.controllers for what in failing_of(each)]
 
     def _note_part(self, name: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a controller fails, when nothing else happens any more."""
+"""The failures of a controller that are left when nothing else happens any more."""
 
 from __future__ import annotations
 

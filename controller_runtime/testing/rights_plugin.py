@@ -28,7 +28,7 @@ _SUFFIXES = (".yaml", ".yml")
 
 @attrs.define
 class Record:
-    """What the managers of a run asked for, and how much of the run there was.
+    """The accesses for which the managers of a run asked, and how much of the run there was.
 
     Attributes:
         asked: For each program the accesses, each with the first test that needed it. The program of tests without the
@@ -63,7 +63,7 @@ class Verdict:
     """The end of a run with one of the options.
 
     Attributes:
-        lines: What to show.
+        lines: The lines to show.
         is_failure: Whether the run fails.
     """
 
@@ -110,7 +110,7 @@ def checked(record: Record, target: Path, *, partial: str) -> Verdict:
     """Compare the record with the files of rights.
 
     Args:
-        record: What was asked.
+        record: The accesses for which the managers asked.
         target: The file or folder.
         partial: Why rights that nothing used are not judged; empty if they are.
 

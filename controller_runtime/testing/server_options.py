@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cluster is told about a new server."""
+"""The options of a cluster's new server."""
 
 from __future__ import annotations
 

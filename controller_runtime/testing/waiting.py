@@ -25,7 +25,7 @@ def eventually(
     Args:
         manager: Watches the collection; it must be running.
         resource: The collection whose changes can make the value true.
-        check: Reads the state from a lister or with the client. What it raises is raised.
+        check: Reads the state from a lister or with the client. The wait ends with its errors.
         namespace: The namespace to watch; empty for all.
         timeout: Seconds until the wait fails.
 

@@ -25,7 +25,7 @@ class User:
         name: The name, such as `system:serviceaccount:default:builder`.
         uid: Its uid; empty if it has none.
         groups: Its groups.
-        extra: What else the authenticator says.
+        extra: Further facts from the authenticator.
     """
 
     name: str = ""
@@ -52,7 +52,7 @@ class Admission(Generic[T]):
     Attributes:
         operation: `CREATE`, `UPDATE` or `DELETE`.
         key: Name and namespace. The name is empty if the server is still to generate it.
-        user: Who asks.
+        user: The user who asks.
         dry_run: Whether nothing will be stored. A function with effects beyond its answer must not have them then.
         subresource: The subresource that is written, such as `scale`; empty for the object itself.
         options: The options of the request, such as CreateOptions.
@@ -83,7 +83,7 @@ class Refused:
 
     Attributes:
         path: The field, such as `spec.schedule` or `spec.doors[0].width`; empty for the whole object.
-        text: What is wrong with it, and what would be right.
+        text: The fault, and the right form.
         value: The wrong value, for the message; None leaves it out.
         reason: The kind of the refusal as the API has it, such as `FieldValueRequired`.
     """
@@ -95,4 +95,4 @@ class Refused:
 
 
 Findings = Iterable[Refused | str] | Refused | None
-"""What a check returns: reasons to refuse the write, and texts to warn the user of; nothing allows it silently."""
+"""The result of a check: reasons to refuse the write, and texts to warn the user of; nothing allows it silently."""

@@ -45,7 +45,7 @@ def admit(hook: Hook[Any], body: bytes) -> bytes:
 
     Raises:
         NotAReview: The body is no AdmissionReview v1, or is of another kind than the webhook's.
-        Exception: Whatever the function raises.
+        Exception: The function raises.
     """
     asked = admission_of(body)
     _refuse_others(hook, asked)

@@ -39,7 +39,7 @@ class Life:
 
 @attrs.frozen(kw_only=True)
 class State:
-    """What the Secret has.
+    """The content of the Secret.
 
     Attributes:
         signer: The authority that signs.
@@ -72,7 +72,7 @@ class Plan:
     """The next step.
 
     Attributes:
-        step: What to do now.
+        step: The action to take now.
         why: The reason, for the log.
         until: For `WAIT`, when the next step is due at the latest.
     """
@@ -86,7 +86,7 @@ def plan(state: State | None, now: datetime, names: Sequence[str], trusted_for: 
     """Decide the next step.
 
     Args:
-        state: What the Secret has; None if it is missing or cannot be used.
+        state: The content of the Secret; None if it is missing or cannot be used.
         now: The wall clock's time.
         names: The names that the leaf must have.
         trusted_for: Seconds for which all configurations have had the bundle; None if they do not have it.

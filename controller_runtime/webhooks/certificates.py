@@ -42,7 +42,7 @@ SECRETS: Resource[dict[str, Any]] = Resource("", "v1", "Secret", "secrets")
 """Secrets; their objects are read as dicts."""
 
 SUFFIX = "-certificates"
-"""What the name of the Secret adds to that of the service."""
+"""The end of the Secret's name, after that of the service."""
 
 LOOK = 20.0
 """Seconds between two looks at the Secret and the configurations, which other hands may change."""

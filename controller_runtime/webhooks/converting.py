@@ -71,7 +71,7 @@ class KindConversion:
 
         Raises:
             Unconverted: One of the versions is unknown, or the object cannot be read.
-            Exception: Whatever a function of the conversion raises.
+            Exception: A function of the conversion raises.
         """
         steps = self.paths.get((version, wanted))
         if steps is None:

@@ -33,7 +33,7 @@ class WebhookCounters:
 
 @attrs.define
 class _Counts:
-    """What is counted at one path. Guarded by the tally's lock."""
+    """The counts of one path. Guarded by the tally's lock."""
 
     answers: dict[int, int] = attrs.Factory(lambda: dict.fromkeys(_USUAL, 0))
     durations: Histogram = attrs.Factory(lambda: Histogram(_BOUNDS))

@@ -47,7 +47,7 @@ class AdmissionAsked(msgspec.Struct, gc=False, rename="camel"):
         uid: Repeated in the answer.
         kind: The kind of the objects.
         operation: `CREATE`, `UPDATE`, `DELETE` or `CONNECT`.
-        user_info: Who asks, as JSON; see `user_of`.
+        user_info: The user who asks, as JSON; see `user_of`.
         sub_resource: The subresource.
         name: The object's name.
         namespace: Its namespace.

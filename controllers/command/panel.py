@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `controllers run` adds to the view: nodes by readiness, zone and TTL, their leases, pods, and leaders."""
+"""The tables that `controllers run` adds to the view: nodes by readiness, zone and TTL, leases, pods, and leaders."""
 
 from __future__ import annotations
 

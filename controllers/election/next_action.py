@@ -70,7 +70,7 @@ class Lease:
 
 
 class ElectionAction(enum.Enum):
-    """What the controller does about a lease."""
+    """The controller's next action for a lease."""
 
     NOTHING = "nothing"
     """Nothing needs to be done."""

@@ -14,20 +14,13 @@ from typing import Any
 import msgspec
 
 from controller_runtime.api.objects import ObjectKey, timestamp
-from controller_runtime.api.resources import NODES, PODS
-from controller_runtime.cache.store import Delta
+from controller_runtime.api.resources import PODS
 from controller_runtime.client.patches import PatchType
-from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.controller.workers import Workers
+from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.core.errors import Conflict, NotFound
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
-from controller_runtime.queue.workqueue import WorkQueue
-from controllers.hollow.addresses import PodAddresses
-from controllers.shared.pods_by_node import pods_by_node
+from controllers.hollow.kubelet_pods import WORKERS, KubeletPods
 
-WORKERS = 4
-"""Number of pods that are reconciled at the same time."""
 CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 """Conditions of a pod that runs, all of them True, in a kubelet's order."""
 
@@ -92,21 +85,15 @@ class HollowPod(msgspec.Struct, gc=False):
         return [kind for kind in CONDITIONS if found.get(kind) != "True"]
 
     @property
-    def has_ended(self) -> bool:
-        """True if no container will run any more."""
-        return self.status.phase in ("Succeeded", "Failed")
-
-    @property
     def ends_by_itself(self) -> bool:
         """True for a pod of a Job: the work of its containers has an end, which that of other pods has not."""
         return any(one.kind == "Job" and one.controller for one in self.metadata.owner_references or ())
 
 
-class HollowPods(Reconciler):
+class HollowPods(KubeletPods[HollowPod]):
     """Posts that a pod runs, or removes it if it is marked for deletion, as long as the kubelet of its node runs.
 
-    A pod that has ended (`Succeeded`, `Failed`) stays as it is. This is a runnable and not a controller, because
-    kubelets do not wait for leadership.
+    A pod that has ended (`Succeeded`, `Failed`) stays as it is. This is a runnable; see `KubeletPods`.
 
     Args:
         manager: Its client and its caches of pods and nodes are used.
@@ -116,54 +103,8 @@ class HollowPods(Reconciler):
     Threads: `run` from one, once.
     """
 
-    name = "hollow-pods"
-
     def __init__(self, manager: Manager, is_running: Callable[[str], bool], *, workers: int = WORKERS) -> None:
-        self._host = manager.host
-        self._client = manager.client
-        self._is_running = is_running
-        self._workers = workers
-        self._pods_on = pods_by_node(manager)
-        self._informers = manager.informer(PODS), manager.informer(NODES)
-        self._pods = manager.lister(PODS, HollowPod)
-        self._addresses = PodAddresses(manager.host)
-        self._queue: WorkQueue[Request] = WorkQueue(manager.host, name=self.name)
-
-    def run(self, stop: Stop) -> None:
-        """Reconcile the pods of hollow nodes until asked to stop."""
-        pods, nodes = self._informers
-        known = self._pods.keys()
-        for key in known:  # before any pod gets an address
-            self._note_address(key)
-        subscriptions = [pods.add_handler(self._on_pod), nodes.add_handler(self._on_node)]
-        workers = Workers(self._host, self.name, self, self._queue, stop)
-        stop.on_set(self._queue.shut_down)
-        workers.start(self._workers)
-        workers.join_until(None)
-        for each in subscriptions:
-            each.remove()
-
-    def _on_pod(self, delta: Delta) -> None:
-        self._note_address(delta.key)
-        if delta.new is not None:
-            self._queue.add(delta.key)
-
-    def _note_address(self, key: ObjectKey) -> None:
-        """Take note of the address that a pod has, so that no other gets it; a pod that has ended has none."""
-        pod = self._pods.get(key)
-        if pod is None or pod.has_ended:
-            self._addresses.see(key, "")
-        elif pod.status.pod_ip:
-            self._addresses.see(key, pod.status.pod_ip)
-
-    def _on_node(self, delta: Delta) -> None:
-        """Add to the queue the pods of a node that changed.
-
-        A revived kubelet posts the status of its node, and this change brings its pods back into the queue.
-        """
-        if delta.new is not None and self._is_running(delta.key.name):
-            for pod in self._pods_on(delta.key.name):
-                self._queue.add(pod)
+        super().__init__(manager, is_running, HollowPod, workers=workers)
 
     def reconcile(self, request: Request) -> Result:
         """Post that the pod runs, or remove it if it is marked for deletion; nothing if its kubelet does not run."""

@@ -30,7 +30,7 @@ Taint = dict[str, Any]
 
 
 class Eviction(enum.Enum):
-    """What to do about a node's NoExecute taint."""
+    """The action for a node's NoExecute taint."""
 
     KEEP = enum.auto()
     """Leave it as it is: there is no Ready condition to judge by."""
@@ -85,7 +85,7 @@ def new_taints(node: MonitoredNodeView, no_execute: Eviction, now: str) -> list[
 
     Args:
         node: The node as it is.
-        no_execute: What to do about the NoExecute taints; ASK leaves them as they are, like KEEP.
+        no_execute: The action for the NoExecute taints; ASK leaves them as they are, like KEEP.
         now: The wall time as the API writes it, for taints that are added.
     """
     wanted = [(key, "NoSchedule") for key in wanted_no_schedule(node)]

@@ -2,7 +2,7 @@
 """The objects that a workload controls: found, adopted, released, created and deleted.
 
 An object is a child if its controlling owner is the workload. An orphan that the selector matches is adopted; a child
-that it matches no longer is released. Both are patches that name the uid of the object, so that neither befalls a
+that it matches no longer is released. Both are patches that name the uid of the object, so that neither changes a
 later object of the same name.
 """
 

@@ -112,7 +112,7 @@ class Claims:
             return
         ours = {stateful_set.metadata.uid, pod.metadata.uid}
         present = claim.metadata.owner_references or []
-        # A pod of an earlier time that had the same name is none of ours: its reference goes.
+        # References to earlier pods of the same name go: those pods no longer own the claim.
         others = [each for each in present if each.uid not in ours and (each.kind, each.name) != ("Pod", pod.name)]
         if {each.uid for each in present} == {*(each.uid for each in others), *(each["uid"] for each in owners)}:
             return

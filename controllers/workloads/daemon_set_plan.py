@@ -21,7 +21,7 @@ from controllers.workloads.scheduler_plan import Node, fits_selectors
 from controllers.workloads.status import Status, filled
 
 GENERATION, DEPRECATED_GENERATION = "pod-template-generation", "deprecated.daemonset.template.generation"
-# What every daemon pod tolerates, so that it stays on a node in trouble and comes to a cordoned one.
+# The taints that every daemon pod tolerates, so that it stays on a node in trouble and comes to a cordoned one.
 _TOLERATED = (
     ("not-ready", "NoExecute"),
     ("unreachable", "NoExecute"),

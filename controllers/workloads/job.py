@@ -84,7 +84,7 @@ class Jobs(Reconciler):
                 self.pods.patch(job, pod, {"metadata": {"finalizers": finalizers or None}})
 
     def _release_orphans(self, request: Request) -> None:
-        """Remove the finalizers of the pods of a Job that is gone: nobody counts them any more."""
+        """Remove the finalizers of the pods of a Job that is gone: they are no longer counted."""
         for pod in self.all_pods.list(request.namespace):
             owner = controller_of(pod)
             is_of_job = owner is not None and (owner.kind, owner.name) == (JOBS.kind, request.name)

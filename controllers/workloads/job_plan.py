@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Job needs next: pods to count, to create and to delete, and its status."""
+"""The plan for a Job: pods to count, to create and to delete, and its status."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def _ended_at(pod: Pod) -> datetime:
 def _with_suspension(
     job: Job, conditions: list[dict[str, Any]], start: str | None, now: datetime, events: list[tuple[str, str, str]]
 ) -> tuple[list[dict[str, Any]], str | None]:
-    """Return the conditions with Suspended, and the start: a Job that goes on starts anew."""
+    """Return the conditions with Suspended, and the start, which is new for a Job that is resumed."""
     present = next((each for each in conditions if each["type"] == SUSPENDED), None)
     if job.spec.suspend:
         if present is not None and present["status"] == "True":

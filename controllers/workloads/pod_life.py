@@ -65,7 +65,7 @@ class Script:
 
     Attributes:
         ready_after: Seconds from the start of the containers; infinite for never.
-        runs_for: Seconds; infinite for ever.
+        runs_for: Seconds; infinite if it never ends.
         exit_code: The code of the end.
     """
 

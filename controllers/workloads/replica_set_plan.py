@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a ReplicaSet needs: how many pods more or fewer, which ones go first, and its status."""
+"""The plan for a ReplicaSet: how many pods more or fewer, which ones go first, and its status."""
 
 from __future__ import annotations
 

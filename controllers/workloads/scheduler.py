@@ -54,7 +54,7 @@ class Scheduler(Reconciler):
                 self._bind(request, pod, choice.node)
             else:
                 self._refuse(request, pod, choice, len(nodes))
-        except (NotFound, Conflict):  # deleted, replaced or bound by somebody else; the cache will deliver it
+        except (NotFound, Conflict):  # deleted, replaced or bound by another client; the cache will deliver it
             pass
         return Result()
 

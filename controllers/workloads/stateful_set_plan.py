@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a StatefulSet needs next: the pods to create and to delete, in the order of their ordinals, and its status."""
+"""The plan for a StatefulSet: the pods to create and to delete, in the order of their ordinals, and its status."""
 
 from __future__ import annotations
 

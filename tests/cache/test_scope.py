@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What caches hold where their readers do not say it: field by field, the narrower scope first."""
+"""The content of caches whose readers do not say it: field by field, the narrower scope first."""
 
 from __future__ import annotations
 

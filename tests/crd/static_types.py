@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a type checker knows of declared classes. `tox -e types` checks this module; nothing runs it."""
+"""Declared classes as a type checker sees them. `tox -e types` checks this module; nothing runs it."""
 
 from __future__ import annotations
 

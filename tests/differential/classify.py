@@ -41,8 +41,8 @@ class Difference:
     Attributes:
         number: The class.
         where: The place in the answer, such as `spec.replicas` or `header warning`.
-        ours: What the embedded server says there.
-        real: What the real one says.
+        ours: The value of the embedded server.
+        real: The value of the real one.
         object: The uid of the object that it is about, as normalised; empty for the answer itself.
     """
 

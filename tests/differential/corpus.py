@@ -30,7 +30,7 @@ class Case:
     """A minimal request.
 
     Attributes:
-        name: What it shows.
+        name: The behaviour that it shows.
         before: The requests that make what has to be there.
         request: The request.
     """

@@ -29,7 +29,7 @@ _LONG = re.compile(r"\b\d{13,}\b")
 
 @attrs.define
 class Memory:
-    """What one server has answered in one sequence; it fills in the placeholders, and tells what is new.
+    """The answers of one server in one sequence; it fills in the placeholders, and tells what is new.
 
     Attributes:
         namespace: The namespace of the sequence.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run found, as text: rates for each kind, verb and profile, and the distinct differences."""
+"""The findings of a run, as text: rates for each kind, verb and profile, and the distinct differences."""
 
 from __future__ import annotations
 

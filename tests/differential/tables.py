@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a random request is drawn from, with weights: verbs of each profile, headers, parameters, metadata."""
+"""The choices for a random request, with weights: verbs of each profile, headers, parameters, metadata."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ TIMEOUT = 8.0
 
 @attrs.define
 class Witness:
-    """What the coroutines of all replicas of a run have noticed.
+    """The observations of the coroutines of all replicas of a run.
 
     Attributes:
         overlaps: Keys that were reconciled twice at a time by one replica.

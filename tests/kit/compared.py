@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sequences of requests with the answers of a real server, replayed on the embedded one and compared.
 
-What differs in each run is replaced in both: times, uids and versions. An exchange without an answer only prepares the
-next ones: what the two servers answer there differs for a reason that is known.
+Values that differ in each run are replaced in both: times, uids and versions. An exchange without an answer only
+prepares the next ones: what the two servers answer there differs for a reason that is known.
 """
 
 from __future__ import annotations

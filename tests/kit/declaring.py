@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What small operators need to show bugs that sequences of declared states find: reads, writes, bodies, a story."""
+"""The parts of small operators with bugs that sequences of states find: reads, writes, bodies, a story."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Bug(NamedTuple):
 
     Attributes:
         source: Its report.
-        shown: What a finding says of it.
+        shown: The text by which a finding shows it.
         buggy: The operator with it.
         mended: The operator without it.
         first: The spec that the story declares.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What small operators of a database need: an object that declares it, short reads and writes, bodies, and a story."""
+"""The parts of small operators of a database: its declaration, short reads and writes, bodies, and a story."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Body = dict[str, Any]
 Kind = Resource[Any]
 
 DATABASES: Kind = Resource("example.com", "v1", "Database", "databases")
-"""What users declare. Its spec may contain anything."""
+"""The objects that users declare. Their specs may contain anything."""
 
 FINALIZER = "example.com/cleanup"
 _ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -62,7 +62,8 @@ class Operator(Reconciler):
     """A reconciler of `DATABASES` with short words for reads and writes in the namespace `default`.
 
     Attributes:
-        kinds: What it caches beside the databases. A change of an object with the label `db` reconciles that database.
+        kinds: The kinds that it caches beside the databases. A change of an object with the label `db` reconciles that
+            database.
     """
 
     kinds: ClassVar[tuple[Kind, ...]] = ()
@@ -241,7 +242,7 @@ class Bug:
         pattern: The pattern that finds it.
         buggy: The operator with the bug.
         mended: The operator without it.
-        story: What users do.
+        story: The acts of users.
     """
 
     source: str

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run of requests with shard selectors, and its recording from a real server with `ShardedListAndWatch` on.
 
-What differs in each run is replaced: versions, tokens, and the hashes of uids. To record it anew, start a real server
-with `--feature-gates=ShardedListAndWatch=true` and run `python -m kit.shards KUBECONFIG` in the folder of the tests.
+Values that differ in each run are replaced: versions, tokens, and the hashes of uids. To record it again, start a
+real server with `--feature-gates=ShardedListAndWatch=true` and run `python -m kit.shards KUBECONFIG` in the folder of
+the tests.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class Block:
     Attributes:
         mark: The comment before it, such as `file: a.py`; empty if it has none.
         language: The language that it names.
-        text: What it shows.
+        text: Its lines.
     """
 
     mark: str

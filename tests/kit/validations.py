@@ -23,7 +23,7 @@ Object = dict[str, Any]
 
 
 class Told(NamedTuple):
-    """What a server answers: the status, the body and the texts of the warnings."""
+    """The answer of a server: the status, the body and the texts of the warnings."""
 
     code: int
     body: Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user does with workloads, step by step, as data: played against a real controller manager and against ours."""
+"""The acts of a user of workloads, step by step, as data: played against a real controller manager and against ours."""
 
 from __future__ import annotations
 

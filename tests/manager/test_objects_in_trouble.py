@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a manager shows and tells of single objects that its controllers cannot deal with."""
+"""The reports of a manager about single objects that its controllers cannot deal with."""
 
 from __future__ import annotations
 

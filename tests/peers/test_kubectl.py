@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kubectl prints on the embedded server is what it prints on a real one, but for the listed differences."""
+"""kubectl prints the same on the embedded server as on a real one, but for the listed differences."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_without_a_cluster():
 
 
 class Outcome(NamedTuple):
-    """What a run of pytest printed, and its status."""
+    """The output of a run of pytest, and its status."""
 
     status: int
     text: str

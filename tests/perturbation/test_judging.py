@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a perturbed run is blamed for, beside the calm one."""
+"""The complaints about a perturbed run, beside the calm one."""
 
 from __future__ import annotations
 

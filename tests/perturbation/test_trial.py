@@ -149,7 +149,7 @@ def test_a_reconcile_that_fails_in_the_end_is_told() -> None:
 
 
 class Spinning(Operator):
-    """Writes for ever once it has been restarted between two writes."""
+    """Writes endlessly once it has been restarted between two writes."""
 
     def run(self, database: Body) -> None:
         status = database.get("status") or {}

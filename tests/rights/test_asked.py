@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a request asks of a server, from its method, path, query and body."""
+"""The access that a request needs, from its method, path, query and body."""
 
 from __future__ import annotations
 

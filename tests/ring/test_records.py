@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What members tell each other: claims and assignments as text, read back as they were, or refused."""
+"""The records that members exchange: claims and assignments as text, read back as they were, or refused."""
 
 from __future__ import annotations
 

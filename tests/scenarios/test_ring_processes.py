@@ -90,7 +90,7 @@ class Stage:
         wait_for(lambda: {each[-1].who for each in self.tenures(begun).values()} == {*names})
 
     def tenures(self, since: float) -> dict[str, list[Tenure]]:
-        """Who wrote each object from when to when, by the server's record."""
+        """Return who wrote each object from when to when, by the server's record."""
         writes: dict[str, list[tuple[float, str]]] = defaultdict(list)
         for line in self.record.read_bytes().splitlines():
             found = json.loads(line) if b'"patch"' in line and line.endswith(b"}") else {}

@@ -205,7 +205,7 @@ def test_what_needs_a_real_machine_is_refused_by_its_name(
 
 
 def test_every_method_that_asyncio_leaves_to_real_loops_is_refused(sim: Simulation) -> None:
-    """Whatever a real loop adds to the abstract one, and this loop does not do, has an entry in `REFUSED`."""
+    """A method that a real loop adds to the abstract one, and this loop does not have, has an entry in `REFUSED`."""
     loop = sim.host("r0").new_event_loop()
     real = asyncio.SelectorEventLoop
     external = {
@@ -223,7 +223,7 @@ def test_every_method_that_asyncio_leaves_to_real_loops_is_refused(sim: Simulati
 
 
 def waiting(host: SimulatedHost, story: list[str]) -> Callable[[], Coroutine[Any, Any, None]]:
-    """Return a coroutine that waits in a child task for ever, and notes what ends it."""
+    """Return a coroutine that waits in a child task forever, and notes what ends it."""
 
     async def wait(name: str) -> None:
         try:

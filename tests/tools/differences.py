@@ -54,13 +54,13 @@ def page() -> str:
     for number, meaning in MEANINGS.items():
         found = [case for case in cases if case.name in reasons and reasons[case.name].number == number]
         if found:
-            lines += ["", f"## {meaning}", "", "| What | Request | Reason |", "| --- | --- | --- |"]
+            lines += ["", f"## {meaning}", "", "| Difference | Request | Reason |", "| --- | --- | --- |"]
             lines += [_row(case, reasons[case.name]) for case in found]
     lines += [
         "",
         "## In the recorded exchanges of tests/contract",
         "",
-        "| Exchange | What differs | Reason |",
+        "| Exchange | Difference | Reason |",
         "| --- | --- | --- |",
     ]
     lines += [f"| {name} | {one.part.value} | {one.reason} |" for name, one in DEVIATIONS.items()]

@@ -122,7 +122,7 @@ def asked(schema: Schema) -> dict[str, Schema]:
 
 
 class Answers(NamedTuple):
-    """What a server makes of a type at one place.
+    """The answers of a server about a type at one place.
 
     Attributes:
         absent: The value without any field; ABSENT if there is none then.

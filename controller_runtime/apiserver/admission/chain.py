@@ -54,7 +54,7 @@ class Chain:
 
     Args:
         storage: The objects.
-        around: What steps use besides the objects.
+        around: The parts of the server that steps use besides the objects.
         enabled: The names of steps to switch on that are off by default.
         disabled: The names of steps to switch off.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an object uses of a quota, by the names of a quota's resources, and which objects a quota's scopes select."""
+"""The usage of a quota by an object, by the names of the quota's resources, and the objects that its scopes select."""
 
 from __future__ import annotations
 

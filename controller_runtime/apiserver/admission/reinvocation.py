@@ -14,7 +14,7 @@ from controller_runtime.apiserver.rules.rules import Object
 
 @attrs.define
 class Reinvocations:
-    """What a step notes of its calls for one write; `Reinvocations.of` finds it.
+    """The notes of a step about its calls for one write; `Reinvocations.of` finds them.
 
     One that asks for it is called again in the second round if the object changed after it was called.
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ResourceQuota`: no object that exceeds the quotas of its namespace.
 
-What is used is counted from the objects themselves, so it is right at each write. `writes.quota_counts` shows it in
+The usage is counted from the objects themselves, so it is right at each write. `writes.quota_counts` shows it in
 the status of the quotas and keeps two writes from passing with the same remainder.
 """
 

@@ -22,7 +22,7 @@ from controller_runtime.core.host import Host
 
 
 class Operation(enum.StrEnum):
-    """What a write does to an object; a text, which is hashed at once, because each write is looked up by it."""
+    """The operation of a write; a text, which is hashed at once, because each write is looked up by it."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -41,7 +41,7 @@ def options_shown(operation: Operation, options: WriteOptions | DeleteOptions) -
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """Who asks for a write, and how.
+    """The user who asks for a write, and the options of the request.
 
     Attributes:
         user: The user of the request.
@@ -68,7 +68,7 @@ class Rounds:
     Attributes:
         is_second: Whether this is the second round.
         is_second_wanted: Whether there is to be a second one; set by a step in the first.
-        notes: What a step keeps from the first round for the second, by its name.
+        notes: By the name of a step, the value that it keeps from the first round for the second.
 
     Threads: one.
     """
@@ -82,10 +82,10 @@ class Attributes(NamedTuple):
     """A write, as the steps of admission see it.
 
     Attributes:
-        operation: What is done to the object.
+        operation: The operation on the object.
         kind: The kind of the object in the path.
         namespace: The namespace in the path; empty for a cluster-scoped kind.
-        asked: Who asks for the write, and how.
+        asked: The user who asks for the write, and the options.
         obj: The object: before its rules in `Step.admit`, as it is to be stored in `Step.validate`; empty in a
             deletion, which sends none.
         old: The stored object, in the form of `kind`; None if the object is new.
@@ -126,7 +126,7 @@ class Attributes(NamedTuple):
         return options_shown(self.operation, self.asked.options)
 
     def warn(self, text: str) -> None:
-        """Add a warning to the answer, be it a success or a refusal."""
+        """Add a warning to the answer, whether it is a success or a refusal."""
         self.asked.warnings.append(text)
 
     def refused(self, text: str) -> StatusError:
@@ -159,7 +159,7 @@ class Patched(Protocol):
 
 @attrs.frozen
 class Surroundings:
-    """What steps use besides the objects.
+    """The parts of the server that steps use besides the objects.
 
     Attributes:
         host: Provides time and identifiers.
@@ -187,7 +187,7 @@ class Step:
 
     Args:
         storage: The objects, which a step only reads.
-        around: What else it may use.
+        around: The other parts of the server that it may use.
 
     Attributes:
         name: The name by which a real server switches the step on and off.

@@ -14,7 +14,7 @@ from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.users import User
 
 _COLLECTIONS = tuple(kind.resource for kind in (CLUSTER_ROLE, ROLE, CLUSTER_ROLE_BINDING, ROLE_BINDING))
-# What a real server writes for them, because browsers may show a refusal.
+# A real server writes these escapes, because browsers may show a refusal.
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 

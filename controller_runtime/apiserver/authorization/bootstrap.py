@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
 from controller_runtime.apiserver.authorization.roles import aggregated_rules
 from controller_runtime.apiserver.kinds.registry import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
-from controller_runtime.apiserver.storage.recorded import Drafts, drafts_of, made_from, read_recorded
+from controller_runtime.apiserver.storage.recorded import Drafts, drafts_of, provide_drafts, read_recorded
 from controller_runtime.apiserver.storage.storage import Storage
-from controller_runtime.apiserver.storage.stored import Stored
 
 _FILE = "bootstrap-1.36.json.gz"
 _COLLECTIONS = tuple(kind.resource for kind in (CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING))
@@ -26,12 +25,7 @@ def provide_bootstrap(storage: Storage, origin: Mapping[str, Any]) -> None:
         origin: The metadata of the namespace `kube-system`, from which uids and creation times follow. So they stay
             the same when the server is started again with the same data, and differ between servers.
     """
-    for name in _COLLECTIONS:
-        storage.provide(name, functools.partial(_made, name, origin))
-
-
-def _made(collection: str, origin: Mapping[str, Any], version: int) -> Iterable[Stored]:
-    return made_from(_drafts()[collection], collection, origin, version)
+    provide_drafts(storage, _COLLECTIONS, _drafts, origin)
 
 
 @functools.cache

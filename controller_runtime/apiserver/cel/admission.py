@@ -152,7 +152,7 @@ def compiled(text: str, environment: Environment, wanted: Sequence[Type] = ()) -
 
     Args:
         text: The expression.
-        environment: What it may use.
+        environment: The variables and functions that it may use.
         wanted: The types of which its result must have one; empty allows any.
 
     Raises:

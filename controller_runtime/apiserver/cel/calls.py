@@ -41,7 +41,7 @@ _TAKES: dict[str, tuple[type, ...]] = {
     "_+_": (int, float, str, bytes, list, Duration, Timestamp), "_-_": (int, float, Duration, Timestamp),
     "_*_": (int, float), "_/_": (int, float), "_%_": (int,), "size": (str, bytes, list, dict),
 }  # fmt: skip
-"""What the first arguments of operators can be at all; the error of others names the operator."""
+"""The types that the first arguments of operators can have at all; the error of others names the operator."""
 _SILENT = frozenset({"contains", "endsWith", "startsWith", "matches"})
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an expression is compiled to: Python functions of a frame."""
+"""Compiled expressions: Python functions of a frame."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Frame:
     Attributes:
         bindings: The values of the variables.
         locals: The values of the variables of loops, by their slots.
-        cost: What the evaluation has cost.
-        limit: What it may cost.
+        cost: The cost of the evaluation so far.
+        limit: The most that it may cost.
 
     Threads: one.
     """
@@ -49,7 +49,7 @@ class Code(NamedTuple):
 
     Attributes:
         run: Returns its value; counts only costs that depend on values or on what is evaluated.
-        cost: The rest of its cost, which is the same for each evaluation; whoever runs the part counts it.
+        cost: The rest of its cost, which is the same for each evaluation; the code that runs the part counts it.
         literal: Whether its value never changes; it is then in `value`.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What calls cost at run time; the factors are cel-go's.
+"""The costs of calls at run time; the factors are cel-go's.
 
 A call costs 1. Those that read texts cost a tenth of a character, rounded up; a match of a regular expression costs a
 quarter of each character of the pattern for that.

@@ -29,7 +29,7 @@ class Cursor:
     """A place in the tokens of a text.
 
     Attributes:
-        issues: What is wrong with the text.
+        issues: The faults of the text.
         tokens: The tokens.
         place: The number of the next token.
         is_plain: Whether the language is that of cel-go without options: no macros, and no optional syntax.

@@ -30,7 +30,7 @@ class Operand(NamedTuple):
 
 
 class CallEstimate(NamedTuple):
-    """What a call costs beside its arguments, and the size of its result, if that is known."""
+    """The cost of a call without that of its arguments, and the size of its result, if that is known."""
 
     cost: Range
     size: Range | None = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with an expression, or went wrong with it; in the words of cel-go, which a real server passes on."""
+"""The faults of an expression, and errors of its evaluation; in the words of cel-go, which a real server passes on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Issue(NamedTuple):
     Attributes:
         line: The line, from 1.
         column: The column in characters, from 0.
-        message: What is wrong.
+        message: The fault.
     """
 
     line: int
@@ -28,7 +28,7 @@ class CompileError(ValueError):
     """An expression does not compile; the message has each issue with its line and a caret.
 
     Attributes:
-        issues: What is wrong, in the order of the text.
+        issues: The faults, in the order of the text.
     """
 
     def __init__(self, text: str, issues: Sequence[Issue]) -> None:

@@ -106,4 +106,4 @@ VALUES: dict[str, Callable[[str], object]] = {
     "false": lambda text: False,
     "null": lambda text: None,
 }
-"""What the value of a literal is made with, by its token."""
+"""By the token of a literal: the function that makes its value from its text."""

@@ -22,10 +22,10 @@ class Loop(NamedTuple):
     """The parts of a loop.
 
     Attributes:
-        over: What it iterates over.
+        over: The list or map over which it iterates.
         slot: Where its variable is.
         second: Where its second variable is; None if it has one only.
-        body: What is tested, or made of each element.
+        body: The test of each element, or the value made of it.
         keep: The filter; None for all elements.
         whole: Whether the body of a loop that makes a map is a map of entries, not the value of the same key.
     """

@@ -29,7 +29,7 @@ class MacroError(Exception):
 
     Attributes:
         offset: Where the argument is.
-        message: What is wrong, in the words of cel-go.
+        message: The fault, in the words of cel-go.
     """
 
     def __init__(self, offset: int, message: str) -> None:

@@ -21,15 +21,15 @@ from controller_runtime.apiserver.cel.types import Type
 from controller_runtime.apiserver.cel.values import Value
 
 PER_CALL_LIMIT = 1_000_000
-"""What one evaluation may cost; that of a real server."""
+"""The most that one evaluation may cost; that of a real server."""
 
 
 class Budget:
     """Counts what evaluations cost.
 
     Attributes:
-        limit: What one evaluation may cost.
-        spent: What all of them have cost.
+        limit: The most that one evaluation may cost.
+        spent: The cost of all of them.
 
     Threads: one at a time.
     """
@@ -93,7 +93,7 @@ def compile_expression(text: str, environment: Environment, result: Type | None 
 
     Args:
         text: The expression.
-        environment: What it may use.
+        environment: The variables and functions that it may use.
         result: The type that it must have; None allows any.
 
     Raises:

@@ -7,7 +7,7 @@ import math
 from typing import NamedTuple
 
 MOST = 2**64 - 1
-"""What no size and no cost exceeds."""
+"""The bound that no size and no cost exceeds."""
 
 
 class Range(NamedTuple):

@@ -30,7 +30,7 @@ class Entries(NamedTuple):
 
 
 class Local(NamedTuple):
-    """What is known of a variable of a loop."""
+    """The path and the size of a variable of a loop, as far as they are known."""
 
     path: Path
     size: Range | None

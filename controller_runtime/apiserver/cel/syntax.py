@@ -160,8 +160,8 @@ class Comprehension(Node):
 
     Attributes:
         form: How it runs; the parts below are what a loop of this form needs of the tree.
-        filter: What elements must meet to be transformed; None for all.
-        transform: What is tested, or made of each element.
+        filter: The condition that elements must meet to be transformed; None for all.
+        transform: The test of each element, or the value made of it.
     """
 
     __slots__ = (

@@ -10,7 +10,7 @@ import attrs
 
 
 class Kind(enum.Enum):
-    """What a type is made of."""
+    """The kind of a type: a basic type, a list, a map, an object, or one that stands for others."""
 
     BOOL = enum.auto()
     BYTES = enum.auto()
@@ -49,7 +49,7 @@ class Type:
     """The type of an expression; equal to another by kind, name and parameters.
 
     Attributes:
-        kind: What the type is made of.
+        kind: Its kind.
         name: The name by which it is printed.
         parameters: Of a list its element, of a map key and value, of an opaque type whatever it is made from.
         fields: The fields of an object by the names that expressions use; the estimate reads the sizes of their types.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is assignable to what, and which types the type parameters of overloads stand for.
+"""The types that are assignable to others, and the types for which the type parameters of overloads stand.
 
 `dyn` fits everything, in both directions; null fits what an object of protobuf could be. As in cel-go, a parameter that
 stood for `int` stands for `dyn` once it met `dyn`, and the result of the call is then `dyn`, too.
@@ -18,7 +18,7 @@ _COMPOSED = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
 
 
 class Substitutions:
-    """What type parameters stand for.
+    """The types for which type parameters stand.
 
     Threads: one at a time.
     """
@@ -126,4 +126,4 @@ def _renamed(of: Type, number: int) -> Type:
 
 
 FREE = DYN
-"""What a parameter stands for that nothing has bound."""
+"""The type of a parameter that nothing has bound."""

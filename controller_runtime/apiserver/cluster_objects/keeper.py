@@ -2,8 +2,8 @@
 """Keeps the objects of a cluster in place: it makes them in each new namespace, and again when they are deleted.
 
 On a cluster the server does it for its own service, and two controllers for the accounts and the authority. Here it
-is done on the thread of the write that made it necessary, before the write is answered: whatever reads the answer
-finds the objects.
+is done on the thread of the write that made it necessary, before the write is answered: a client that has the
+answer finds the objects.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from controller_runtime.apiserver.kinds.registry import CONFIG_MAP, ENDPOINTS, N
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.status import StatusError
 from controller_runtime.apiserver.storage.history import Compacted
+from controller_runtime.apiserver.storage.settling import Settling
 from controller_runtime.apiserver.storage.storage import Cursor, Ended, Storage
 from controller_runtime.apiserver.storage.stored import key_of
 from controller_runtime.apiserver.writes.content import Content
@@ -68,39 +69,19 @@ class Keeper:
         self._objects = Objects(host, storage)  # which calls no webhooks: this thread may be that of the event loop
         self._kinds = {kind.resource: kind for kind in kinds().stored}
         self._authority = authority
-        # Guards the four fields that follow: `_due` if something may have changed, `_busy` while a thread acts on it.
-        # That thread also acts on the changes that others report meanwhile, so they need not wait.
-        self._lock = host.lock("apiserver/cluster-objects")
-        self._due = self._busy = False
-        self._port, self._published = FIRST_PORT, False
-        # Used by the thread that acts.
-        self._cursors: dict[str, Cursor] = {}
-        self.settle()
+        self._port: int | None = None  # that at which the server listens, once it does; read and written as a whole
+        self._cursors: dict[str, Cursor] = {}  # used by the thread that settles
+        self._settling = Settling(host, "apiserver/cluster-objects", self._put_changed)
+        self._settling.settle()
 
     def publish(self, port: int) -> None:
         """Have the service of the server name the port at which it listens now."""
-        with self._lock:
-            self._port, self._published = port, True
+        self._port = port
         self._put(HOME)
 
-    def settle(self) -> None:
-        """Make what is missing, unless another thread does; then that one makes it."""
-        with self._lock:
-            self._due = True
-        while self._claim_work():
-            try:
-                for namespace in self._changed():
-                    self._put(namespace)
-            finally:
-                with self._lock:
-                    self._busy = False
-
-    def _claim_work(self) -> bool:
-        with self._lock:
-            if self._busy or not self._due:
-                return False
-            self._busy, self._due = True, False
-            return True
+    def _put_changed(self) -> None:
+        for namespace in self._changed():
+            self._put(namespace)
 
     def _changed(self) -> Iterator[str]:
         """Return the namespaces in which something may be missing."""
@@ -108,14 +89,13 @@ class Keeper:
         for collection, kept in _KEPT.items():
             if collection not in self._cursors:
                 version = self._storage.version
-                self._cursors[collection] = self._storage.follow(collection, version, self.settle)
+                self._cursors[collection] = self._storage.follow(collection, version, self._settling.settle)
                 due |= {item.key: None for item in self._storage.read(NAMESPACE.resource).items}
             try:
                 due |= dict.fromkeys(self._taken(self._cursors[collection], kept))
             except Compacted:  # changes were dropped before they were taken; the next round looks at all namespaces
                 self._cursors.pop(collection).close()
-                with self._lock:
-                    self._due = True
+                self._settling.settle()
         yield from due
 
     def _taken(self, cursor: Cursor, kept: str) -> Iterator[str]:
@@ -131,7 +111,8 @@ class Keeper:
         found = self._storage.get(NAMESPACE.resource, namespace)
         if found is None or "deletionTimestamp" in found.decode()["metadata"]:
             return
-        for wanted in wanted_in(namespace, self._authority, self._port):  # one number: a new one is put by `publish`
+        port = FIRST_PORT if self._port is None else self._port  # a later one is put by `publish`
+        for wanted in wanted_in(namespace, self._authority, port):
             if (kind := self._kinds.get(wanted.collection)) is not None:
                 try:
                     self._keep(kind, wanted)
@@ -145,7 +126,7 @@ class Keeper:
             self._objects.create(Route(kind, wanted.namespace), Content(body, "", {}, wanted.manager))
             return
         is_of_the_server = wanted.namespace == HOME and wanted.name == SERVED
-        if is_of_the_server and not self._published:  # it becomes true once, and `publish` puts again after that
+        if is_of_the_server and self._port is None:  # it is set once, and `publish` puts again after that
             return  # the port of the server before is as good as any until this one listens
         if (made := corrected(wanted, found.decode())) is not None and "deletionTimestamp" not in made["metadata"]:
             route = Route(kind, wanted.namespace, wanted.name)

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-from controller_runtime.apiserver.storage.recorded import Drafts, drafts_of, made_from, read_recorded
+from controller_runtime.apiserver.storage.recorded import Drafts, drafts_of, provide_drafts, read_recorded
 from controller_runtime.apiserver.storage.storage import Storage
-from controller_runtime.apiserver.storage.stored import Stored
 
 _FILE = "objects-1.36.json.gz"
 _COLLECTIONS = (
@@ -28,12 +27,7 @@ def provide_recorded(storage: Storage, origin: Mapping[str, Any]) -> None:
         storage: The storage.
         origin: The metadata of the namespace `kube-system`, from which uids and creation times follow.
     """
-    for name in _COLLECTIONS:
-        storage.provide(name, functools.partial(_made, name, origin))
-
-
-def _made(collection: str, origin: Mapping[str, Any], version: int) -> Iterable[Stored]:
-    return made_from(_drafts()[collection], collection, origin, version)
+    provide_drafts(storage, _COLLECTIONS, _drafts, origin)
 
 
 @functools.cache

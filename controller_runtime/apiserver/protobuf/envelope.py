@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands around messages: the envelope of an object, with its kind, and the frame of an event of a watch."""
+"""The wrappers of messages: the envelope of an object, with its kind, and the frame of an event of a watch."""
 
 from __future__ import annotations
 

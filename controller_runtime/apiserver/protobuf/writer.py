@@ -196,7 +196,7 @@ def _map_writer(number: int, schema: Schema) -> Write:
     else:
         value_of = _writer(2, schema)
     key_of = _message_writer(1, str.encode)
-    # What stands in place of null; bytes are left out as in Go, which tells null from empty ones.
+    # The value in place of null; bytes are left out as in Go, which tells null from empty ones.
     zero = [] if schema.items is not None else None if schema.format == "byte" else _zero(schema)
 
     def entry(item: tuple[str, Any]) -> bytes:

@@ -129,7 +129,7 @@ _VALUES = {
         "containerResource": {"averageUtilization": "currentAverageUtilization", "averageValue": "currentAverageValue"},
     },
 }
-# What version 1 always has of a present value; the average if a source is not here.
+# The field of a present value that version 1 always has, by source; the average if a source is not here.
 _ALWAYS = {"object": "currentValue", "external": "currentValue"}
 _ORDER = (
     *("target", "name", "metricName", "metricSelector", "targetAverageUtilization", "currentAverageUtilization"),

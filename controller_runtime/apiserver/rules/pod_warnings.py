@@ -44,7 +44,7 @@ def of_name(metadata: Object, use: str) -> list[str]:
 
     Args:
         metadata: The metadata, as sent: a generated name is not known yet, and counts with any suffix.
-        use: What the name is used for, in the words of the warning.
+        use: The use of the name, in the words of the warning.
     """
     name = metadata.get("name") or f"{metadata.get('generateName', '')[:58]}xxxxx"
     if not (problems := label_problems(name)):

@@ -25,7 +25,7 @@ class Rules:
     No field manager owns what `on_create` adds.
 
     Attributes:
-        tolerated: What the rules have against parts that an update does not change. Its client is warned of them.
+        tolerated: The faults of parts that an update does not change. Its client is warned of them.
     """
 
     tolerated: Sequence[str] = ()

@@ -91,7 +91,7 @@ def scale_applied(kind: Kind, config: Object) -> dict[str, Any]:
 def check_custom_scale(kind: Kind, old: Object, new: Object) -> None:
     """Refuse, as a real server does by a fault of its own, to apply a scale that changes a custom object.
 
-    A scale in the form of the parent cannot be converted there. What remains is to share or to give up the ownership.
+    A scale in the form of the parent cannot be converted there. The client can only share or give up the ownership.
 
     Raises:
         StatusError: 500, no manager owns the number of replicas, or the number changes.

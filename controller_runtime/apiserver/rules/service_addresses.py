@@ -38,12 +38,12 @@ class Refused(Exception):
 
 
 class Pool(NamedTuple):
-    """What can be given to a service now.
+    """The addresses and ports that can be given to a service now.
 
     Attributes:
         taken: The addresses and ports of other services.
         addresses: Addresses, the first ones first; those that are taken are passed over.
-        ports: Ports, likewise.
+        ports: Ports, in the same way.
     """
 
     taken: Set[str | int]
@@ -65,7 +65,7 @@ def allocated(spec: Object, before: Object, pool: Pool) -> Object:
     Args:
         spec: The new spec with its defaults.
         before: The stored one; empty for a new service.
-        pool: What is free.
+        pool: The free addresses and ports.
 
     Raises:
         Refused: An address or a port is taken or out of range, or may not change.

@@ -137,8 +137,8 @@ class _Fields:
         readers: The readers of scalar fields.
         parts: The shapes of lists, maps and objects.
         defaults: Values of fields that are missing or null, in stored form; None: the field is stored as null.
-        zeros: What is stored in place of an empty or zero value, by field; None if the field is left out, or stored as
-            null if that is its default. Such a value of other fields is kept.
+        zeros: The value to store in place of an empty or zero one, by field; None if the field is left out, or stored
+            as null if that is its default. Such a value of other fields is kept.
     """
 
     def __init__(self) -> None:

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.resources.abc import Traversable
 from typing import Any
 
 import msgspec
 
+from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Draft, Stored, key_of
 
 # Stand-ins for the values that differ from server to server; each is as long as what takes its place.
@@ -39,20 +41,25 @@ def drafts_of(recorded: Mapping[str, Iterable[Mapping[str, Any]]]) -> Drafts:
     return made
 
 
-def made_from(
-    drafts: Mapping[str, Draft], collection: str, origin: Mapping[str, Any], version: int
-) -> Iterable[Stored]:
-    """Return the objects of one collection.
+def provide_drafts(
+    storage: Storage, collections: Iterable[str], drafts: Callable[[], Drafts], origin: Mapping[str, Any]
+) -> None:
+    """Have some collections of a storage contain recorded objects, which are made at the first use of each.
 
     Args:
-        drafts: The objects by key.
-        collection: The name of their collection.
-        origin: The metadata of the namespace `kube-system`, from which uids and times follow. So they stay the same
-            when the server is started again with the same data, and differ between servers.
-        version: The version of all of them.
+        storage: The storage.
+        collections: The names of the collections.
+        drafts: Returns the objects, at the latest when a collection is used.
+        origin: The metadata of the namespace `kube-system`, from which uids and creation times follow. So they stay
+            the same when the server is started again with the same data, and differ between servers.
     """
+    for name in collections:
+        storage.provide(name, functools.partial(_made, drafts, name, origin))
+
+
+def _made(drafts: Callable[[], Drafts], collection: str, origin: Mapping[str, Any], version: int) -> Iterable[Stored]:
     created = origin["creationTimestamp"].encode()
-    for key, draft in drafts.items():
+    for key, draft in drafts()[collection].items():
         uid = _uid_from(f"{origin['uid']}/{collection}/{key}")
         head = draft.head.replace(_UID.encode(), uid.encode(), 1)
         tail = draft.tail.replace(NO_TIME.encode(), created)

@@ -33,7 +33,7 @@ def with_remnants(namespace: Object, left: Mapping[Kind, Sequence[Stored]], now:
 
     Args:
         namespace: The namespace, with its present conditions.
-        left: What is left in it after all has been deleted.
+        left: The objects that remain in it, such as those with finalizers, by kind.
         now: The time of a condition that changes.
     """
     troubles = _troubles(left)

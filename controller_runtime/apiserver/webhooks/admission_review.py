@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an admission webhook answers: an `AdmissionReview`, in one of two API versions."""
+"""The answer of an admission webhook: an `AdmissionReview`, in one of two API versions."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Undecodable(CallFailed):
 
 
 class Verdict(NamedTuple):
-    """What a webhook says.
+    """The verdict of a webhook on a write.
 
     Attributes:
         allowed: Whether it lets the write through.
         status: The status with which it refuses the write; empty if it gives none.
         warnings: Warnings for the client.
         patch: The operations of its patch; None if it sent no patch.
-        annotations: What it adds to the line of the audit log.
+        annotations: The keys and values that it adds to the line of the audit log.
     """
 
     allowed: bool

@@ -61,7 +61,7 @@ def exchange(caller: Caller, target: Target, review: bytes, seconds: float, *, t
     Args:
         caller: Makes the call.
         target: Where to.
-        review: What is sent, as JSON.
+        review: The review to send, as JSON.
         seconds: The time after which the call is given up.
         tells_time: Whether the webhook is told of that time, in the query.
 

@@ -22,9 +22,10 @@ _UNDER_WAY = float("inf")
 
 
 class Addresses:
-    """What services have is read from the storage, so an address is free again once its service is gone.
+    """Gives services addresses and ports that no other service has.
 
-    What was given since is remembered until a read shows it, or shows that nothing was stored.
+    The addresses of services are read from the storage, so one is free again once its service is gone. One that was
+    given since the last read is remembered until a read shows it, or shows that nothing was stored.
 
     Args:
         host: Provides the lock and randomness.

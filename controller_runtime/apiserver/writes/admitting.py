@@ -123,7 +123,7 @@ class Admitting:
         Args:
             route: The object.
             old: The object as it is stored.
-            asked: Who asks for the deletion, and how.
+            asked: The user who asks for the deletion, and the options.
 
         Raises:
             StatusError: A step refuses it.

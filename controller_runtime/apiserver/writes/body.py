@@ -247,7 +247,7 @@ def _shaped(
     unknown: list[Place] = []
     bare = {name: value for name, value in raw.items() if name not in ("kind", "apiVersion")}
     shape = _applied_shape_of(kind) if is_applied else _shape_of(kind)
-    # What is stored under another version's schema lacks this one's defaults, also where nothing changes.
+    # An object stored under another version's schema lacks this one's defaults, also where nothing changes.
     obj = shape(bare, old if kind.storage is None else None, None, unknown)
     # A real server also lists only the first hundred.
     return obj, [abbreviated(f'unknown field "{path_of(place)}"') for place in unknown[:MOST_TOLD]]

@@ -49,7 +49,7 @@ class Operation(msgspec.Struct, gc=False):
     """One operation of a patch.
 
     Attributes:
-        op: What it does; None if it does not say.
+        op: Its name, such as `add`; None if it has none.
         path: Where; None if it does not say.
         source: The place from which a `copy` or a `move` takes its value.
         value: The value of an `add`, a `replace` or a `test`.

@@ -213,7 +213,7 @@ class Objects:
             namespace: The namespace in the path; empty for a cluster-scoped kind.
             obj: The object.
             writer: The owner of its fields.
-            asked: Who asks for it, and how; None for the server itself.
+            asked: The user who asks for it, and the options; None for the server itself.
         """
         asked = asked or by_the_server()
         self._check_kind(kind, obj)

@@ -25,7 +25,7 @@ def check_uid(route: Route, asked: str, actual: str, *, dry_run: bool = False) -
     """Refuse a PUT whose object has another uid than the stored one.
 
     Args:
-        route: What the path names.
+        route: The object or subresource in the path.
         asked: The uid in the object that was sent; empty for any.
         actual: The uid of the stored object; empty if there is none.
         dry_run: Whether nothing is stored; then a real server names the place without its root.

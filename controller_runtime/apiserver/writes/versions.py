@@ -18,7 +18,7 @@ _UNMANAGED = "failed to create manager for existing fields: failed to convert {}
 
 
 def is_typed(kind: Kind, obj: Object) -> bool:
-    """Return whether a new object of a built-in kind has the types of its schema; otherwise nobody owns its fields."""
+    """Return whether a new object of a built-in kind has the types of its schema; if not, its fields have no owner."""
     return kind is not SERVICE_ACCOUNT or not any(faults(kind.schema, {**obj, "metadata": {}}))
 
 

@@ -58,7 +58,7 @@ class StatusTable:
 
 @attrs.frozen
 class Picture:
-    """What the page shows at one instant.
+    """The content of the page at one instant.
 
     Attributes:
         title: The heading.
@@ -73,7 +73,7 @@ class Picture:
 
 @attrs.frozen
 class Wish:
-    """What a reader of the page asks for.
+    """The choices of a reader of the page.
 
     Attributes:
         text: Rows have this text in one of their cells; empty for all rows.

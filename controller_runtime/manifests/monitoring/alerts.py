@@ -20,8 +20,8 @@ class Alert:
         expression: It holds for each series that this returns.
         lasts: How long it must hold, as Prometheus writes durations.
         severity: `critical` if work has stopped, `warning` if it will, `info` if single objects need a look.
-        summary: What has happened.
-        remedy: What to do.
+        summary: The trouble that it reports.
+        remedy: The action to take.
     """
 
     name: str

@@ -25,7 +25,7 @@ class Panel:
 
     Attributes:
         title: Its heading.
-        how: What is shown of the metric: its increase per second, its sum, its largest value, or a quantile.
+        how: The value that is shown of the metric: its increase per second, its sum, its largest value, or a quantile.
         metric: The metric; that of a histogram without its suffix.
         by: The labels by which there are lines.
         unit: The unit, as Grafana names it.

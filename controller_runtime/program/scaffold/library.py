@@ -21,7 +21,7 @@ NAME = "controller-runtime"
 
 @attrs.frozen
 class Library:
-    """What pip needs in order to install this library.
+    """The source from which pip installs this library.
 
     Attributes:
         source: A folder, a wheel, a URL, or a requirement by name such as `controller-runtime>=1.0`.

@@ -52,7 +52,12 @@ SYSTEMS = {
 @click.option("--seeds", type=click.IntRange(min=1), default=100, show_default=True, help="How many seeds to try.")
 @click.option("--first", type=click.IntRange(min=0), default=0, show_default=True, help="The first of them.")
 @click.option(
-    "--system", "name", type=click.Choice(list(SYSTEMS)), default="replicas", show_default=True, help="What to run."
+    "--system",
+    "name",
+    type=click.Choice(list(SYSTEMS)),
+    default="replicas",
+    show_default=True,
+    help="The system to run.",
 )
 @click.option(
     "--profile",

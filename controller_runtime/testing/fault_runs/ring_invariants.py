@@ -96,7 +96,7 @@ class RingInvariants:
     Args:
         sim: The simulation; `look` is to be called at each step.
         disk: The server's disk.
-        by: What the ring is by: the name, or the uid.
+        by: The property of requests by which the ring divides them: the name, or the uid.
         bounds: When slots must be held.
 
     Attributes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan does to a story, in the words of the story: its steps, the manager's writes, and what was not seen."""
+"""The effect of a plan on a story, in the story's words: its steps, the manager's writes, and what was not seen."""
 
 from __future__ import annotations
 

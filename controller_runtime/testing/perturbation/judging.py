@@ -36,7 +36,7 @@ def complaints(calm: Run, here: Run, ignored: frozenset[tuple[Name, str]]) -> li
 
 
 def _lost(calm: Run, here: Run) -> list[tuple[Name, str]]:
-    """Return the objects that were deleted more often than in the calm run, by whomever but the story.
+    """Return the objects that were deleted more often than in the calm run, by any writer but the story.
 
     An object that was not there when the world was last at rest does not count: it goes again when the program, or the
     cluster's garbage collection, learns better.

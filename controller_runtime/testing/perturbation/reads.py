@@ -14,7 +14,7 @@ from controller_runtime.manager.manager import Manager
 EVERYTHING = ""
 """The path of a view that may read any field, such as a dict."""
 
-# What a lister's selectors, owner look-ups and waits for a deletion read, whatever the view is.
+# The fields that a lister's selectors, owner look-ups and waits for a deletion read, whatever the view is.
 _ALWAYS = frozenset({"metadata.labels", "metadata.ownerReferences", "metadata.deletionTimestamp", "metadata.uid"})
 # They change with each write, or with many; changes are recorded without them, so their readers read everything.
 _UNRECORDED = ("metadata.resourceVersion", "metadata.managedFields", "metadata.generation")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one run of a test did: each write that landed, each state at rest, and the story that can be told again."""
+"""The record of one run of a test: each write that landed, each state at rest, and the story that can be told again."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Run:
         sent: The manager's writes, also those that changed nothing.
         landed: All changes, in order.
         watched: The resources that the manager watched.
-        story: What the test did, in order.
+        story: The acts of the test, in order.
         prelude: How much of the story the test told before it started the manager; None if it never did.
         rests: The state after each wait of the test, and after its end.
         reached: The newest version at each wait, counted from the server's start.

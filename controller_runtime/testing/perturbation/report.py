@@ -30,7 +30,7 @@ def report(session: Session, name: str, test: str, options: Options, found: Sequ
         name: The name of the run, which the file gets.
         test: The nodeid of the test, without the plan.
         options: The options of the runs.
-        found: What is wrong.
+        found: The faults that were found.
     """
     assert session.plan is not None, "a calm run has no plan"
     assert session.calm is not None, "neither has it a run to compare it with"

@@ -28,7 +28,7 @@ class Runner:
         options: The options.
 
     Attributes:
-        summary: What became of the test.
+        summary: The result of the test.
     """
 
     def __init__(self, item: pytest.Function, nextitem: pytest.Item | None, options: Options) -> None:

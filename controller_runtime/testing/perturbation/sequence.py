@@ -2,9 +2,9 @@
 """The pattern `sequence`: an object is declared in one state after another, and the end depends on the last one alone.
 
 A story declares one state of an object, or a few. A user of the same program will declare others: first one, then a
-neighbour of it, then the first again. Whatever was declared before, the world at rest must be what it would be if the
-last state had been the only one. A program that leaves something of an earlier state behind is not level-triggered:
-it adds and never removes, it writes once and never looks again, or it keeps what it should look up.
+neighbour of it, then the first again. The world at rest must be what it would be if the last state had been the
+only one, whatever was declared before. A program that leaves something of an earlier state behind is not
+level-triggered: it adds and never removes, it writes once and never looks again, or it keeps what it should look up.
 
 **Oracle.** After each declared state the world at rest is compared with that of a calm run on a fresh cluster that
 declares this state alone; after a deletion, with one that declares nothing. Uids, versions and times are left out, and
@@ -50,7 +50,7 @@ class Finding:
 
     Attributes:
         plan: The sequence.
-        complaints: What is wrong, and before that the states.
+        complaints: The states, then the faults.
     """
 
     plan: StateSequence
@@ -133,7 +133,7 @@ class Judge:
         if not calm.rests and state is not None:
             return []  # refused on a fresh cluster
         last = calm.rests[-1]
-        # What an earlier deletion left behind was judged then. It may be in the way of an object of the same name.
+        # Objects that an earlier deletion left behind were judged then. They may be in the way of others by their name.
         left = {name for each, of in zip(earlier, walk, strict=False) if of is None for name in each.state}
         found = list(rest.problems)
         found += [

@@ -21,7 +21,7 @@ from controller_runtime.testing.perturbation.world import Name
 from controller_runtime.testing.simulation import Simulation
 
 Story = Callable[[EmbeddedCluster, Simulation], None]
-"""What a user does to a cluster whose manager runs."""
+"""Acts as the user of a cluster whose manager runs."""
 
 
 _HOST = SystemHost()  # a budget is in real time
@@ -29,10 +29,10 @@ _HOST = SystemHost()  # a budget is in real time
 
 @attrs.frozen
 class Explored:
-    """What became of the sequences of one story.
+    """The results of the sequences of one story.
 
     Attributes:
-        findings: What is wrong, at most two for each object.
+        findings: The faults, at most two for each object.
         possible: How many sequences were to be drawn.
         run: How many different ones were run.
         left: How many the budget left out.
@@ -97,7 +97,7 @@ def try_sequences(setup: Setup, story: Story, *, sequences: int | None = None, s
 
     Args:
         setup: Sets the manager up, as for `EmbeddedCluster.run`.
-        story: What a user does then.
+        story: Acts as a user then.
         sequences: How many to draw for each object; None for the usual number.
         seed: Determines which.
     """

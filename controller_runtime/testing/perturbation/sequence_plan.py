@@ -32,7 +32,7 @@ class StateSequence:
 
     @property
     def remedy(self) -> str:
-        """What makes a program correct, in one line."""
+        """The change that makes a program correct, in one line."""
         return _REMEDY if len(self.patches) > 1 else _REMEDY_ALONE
 
     def __str__(self) -> str:

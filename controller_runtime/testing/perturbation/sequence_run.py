@@ -39,7 +39,7 @@ class Rest:
         declared: The number of the state in the sequence, from 0; -1 if nothing is declared.
         state: The objects.
         requests: How many requests the manager sent in the last minute.
-        problems: What must not be so at rest: controllers with errors, changes that do not end.
+        problems: The faults at rest that the states do not show: controllers with errors, changes that do not end.
     """
 
     declared: int

@@ -24,8 +24,8 @@ Content = dict[str, Any]
 """A declared state: the object without `apiVersion`, `kind`, `metadata` and `status`."""
 
 _NOT_DECLARED = ("apiVersion", "kind", "metadata", "status")
-# Kinds whose objects the parts of a cluster write, to say what is so: kubelets, the scheduler, leaders. Nobody declares
-# a state of them that a controller has to bring about, and a pod that is deleted waits for its kubelet.
+# Kinds whose objects the parts of a cluster write, to say what is so: kubelets, the scheduler, leaders. No user
+# declares a state of them that a controller has to bring about, and a pod that is deleted waits for its kubelet.
 _REPORTED = frozenset(
     {
         *("nodes", "pods", "events", "events.events.k8s.io", "endpoints", "namespaces"),

@@ -258,7 +258,7 @@ class Session(Retelling):
         self.fired = True
         self._cluster.restart()
 
-    # Who writes.
+    # The writer of each request.
 
     def _act(self, number: int, carry_out: Callable[[], HTTPResponse | Watch]) -> HTTPResponse | Watch:
         return self._act_as((MANAGER, number), carry_out)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of each perturbed test, and of all of them, in lines for a terminal."""
+"""The results of perturbed tests, each and together, in lines for a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import attrs
 
 @attrs.define
 class Summary:
-    """What became of one test.
+    """The results of one test.
 
     Attributes:
         nodeid: The test.

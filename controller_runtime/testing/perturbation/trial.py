@@ -23,7 +23,7 @@ from controller_runtime.testing.perturbation.world import Name, varying
 from controller_runtime.testing.simulation import Hang, Simulation
 
 Story = Callable[[EmbeddedCluster, Simulation], None]
-"""What users do to a cluster whose manager runs. Its asserts are judged too."""
+"""Acts as the users of a cluster whose manager runs. Its asserts are judged too."""
 
 Beside = Callable[[Host, APIServer], AbstractContextManager[Any]]
 """Parts of the cluster that run on the server's host beside the manager and outlive it; entered before it starts."""
@@ -39,7 +39,7 @@ class Finding:
 
     Attributes:
         plan: The plan.
-        complaints: What went wrong, the most telling first.
+        complaints: The faults, the most telling first.
     """
 
     plan: Plan
@@ -48,7 +48,7 @@ class Finding:
 
 @attrs.frozen
 class Outcome:
-    """What became of one program.
+    """The results of one program.
 
     Attributes:
         findings: The plans under which it went wrong.
@@ -79,7 +79,7 @@ def perturb(
 
     Args:
         setup: Sets the manager up, as for `EmbeddedCluster.run`.
-        story: What users do once it runs.
+        story: Acts as the users once it runs.
         patterns: The patterns to plan.
         beside: Other parts of the cluster.
         plans: The plans to run; None for all of `patterns`.

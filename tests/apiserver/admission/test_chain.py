@@ -64,7 +64,7 @@ def _mutated(ask: Asking) -> Any:
     return ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}})[1].get("data")
 
 
-# What a step does, and what is seen without it.
+# By step: a request, its answer with the step, and the answer without it.
 DOES: dict[str, tuple[Callable[[Asking], Any], Any, Any]] = {
     "NamespaceLifecycle": (lambda ask: ask("POST", PODS.replace("default", "nowhere"), pod("p"))[0], 404, 201),
     "LimitRanger": (_limited, 403, 201),

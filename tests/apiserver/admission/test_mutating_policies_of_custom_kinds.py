@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What policies make of custom objects is taken or refused as by a real server, whose answers are recorded."""
+"""Changes that policies make to custom objects are taken or refused as by a real server, whose answers are recorded."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever a webhook answers: the write ends as on a real server, with its code and its words."""
+"""Each answer of a webhook ends the write as on a real server, with its code and its words."""
 
 from __future__ import annotations
 

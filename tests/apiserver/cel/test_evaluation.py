@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What expressions come to, what they cost, and that no text and no value makes the engine fail in another way."""
+"""The values and costs of expressions, and that no text and no value makes the engine fail in another way."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from controller_runtime.apiserver.cel.values import Structure
 RECORDED: dict[str, str | bool] = json.loads(
     (Path(__file__).resolve().parents[2] / "data" / "cel_evaluations.json").read_text(encoding="utf-8")
 )
-"""What policies of a real server (1.36.2) came to for a ConfigMap: true, false, or an error."""
+"""The results of policies of a real server (1.36.2) for a ConfigMap: true, false, or an error."""
 OBJECT = {
     "apiVersion": "v1",
     "kind": "ConfigMap",

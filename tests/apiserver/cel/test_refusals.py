@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with an expression, in the words of a real server (1.36.2), which was asked each in a definition."""
+"""The faults of expressions, in the words of a real server (1.36.2), which was asked each in a definition."""
 
 from __future__ import annotations
 

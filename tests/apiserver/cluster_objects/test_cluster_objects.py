@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every cluster has: it is there from the beginning, in each new namespace, and again when it is deleted."""
+"""Every cluster has some objects: from the beginning, in each new namespace, and again when they are deleted."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a namespace that waits says, and storage that waits for those that use it."""
+"""The conditions of a namespace that waits, and storage that waits for those that use it."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ CASES = [*itertools.product(SERVERS, AUTHORITIES, USERS)][::2]
 
 @attrs.frozen
 class Understood:
-    """What a loader makes of a kubeconfig, with the content of its files."""
+    """A kubeconfig as a loader understands it, with the content of its files."""
 
     host: str
     verified: bool

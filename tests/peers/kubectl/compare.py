@@ -31,7 +31,7 @@ SERVER = ("--cluster-objects", "--disable-admission-plugins=ServiceAccount")
 LONGEST = 30
 """Seconds after which a command is ended."""
 
-# What differs from run to run, and what takes its place.
+# The values that differ from run to run, and their replacements.
 _VARYING = (
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME"),
     (r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "TIME"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""instaclustr/cassandra-operator#398: a pod is gone before its deletion was seen, and its claim stays for ever.
+"""instaclustr/cassandra-operator#398: a pod is gone before its deletion was seen, and its claim stays forever.
 
 The claim is deleted when the cache shows its pod as being deleted. That state lasts for a moment only.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Orange-OpenSource/casskop#321: a disruption budget is replaced by one of an earlier declaration.
 
-A budget is deleted and made anew when it differs from the declaration. After a restart the cache may show the
+A budget is deleted and made again when it differs from the declaration. After a restart the cache may show the
 declaration before the last, and the operator stands still while too many disruptions are forbidden.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orange-OpenSource/casskop#370: after a crash in a scale-down the claim stays, and the operator waits for ever.
+"""Orange-OpenSource/casskop#370: after a crash in a scale-down the claim stays, and the operator waits forever.
 
 The status says how far a scale-down has come, and is written after the set is made smaller. A restart in between
 finds a scale-down that has only begun, and no pod that it could begin with.

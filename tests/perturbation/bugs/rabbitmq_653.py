@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """rabbitmq/cluster-operator#653: a stateful set is replaced by one with the smaller claims of an earlier declaration.
 
-The storage of a set cannot be changed, so the set is deleted and made anew. After a restart the cache may show the
+The storage of a set cannot be changed, so the set is deleted and made again. After a restart the cache may show the
 declaration before the last, and the set is replaced twice.
 """
 

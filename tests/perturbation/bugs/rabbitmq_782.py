@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """rabbitmq/cluster-operator#782: after a crash between two steps of growing a volume, the claim never grows.
 
-To grow, the set is deleted, then the claims are changed, then the set is made anew. If the operator ends after the
+To grow, the set is deleted, then the claims are changed, then the set is made again. If the operator ends after the
 first step, it finds no set, makes one of the new size, and sees nothing left to do.
 """
 

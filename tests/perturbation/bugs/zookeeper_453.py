@@ -2,7 +2,7 @@
 """pravega/zookeeper-operator#453: what stays in the end depends on whether the first declaration was read.
 
 The report says that the state of a database at its creation is missed; the miniature follows the plan of Sieve that
-reproduces it. What is written once, at first sight, is not what is declared later.
+reproduces it. The value written once, at first sight, is not the one declared later.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.users import AUTHENTICATED, User, account_groups, account_name
 
 MOST_OF_POLICY = 10_000_000
-"""What the expressions of a policy may cost for one write; that of a real server."""
+"""The most that the expressions of a policy may cost for one write; that of a real server."""
 MOST_OF_CONDITIONS = 2_500_000
-"""What match conditions may cost for one write; that of a real server."""
+"""The most that match conditions may cost for one write; that of a real server."""
 
 _HIDDEN = ("uid", "object", "oldObject")
 _METADATA = frozenset({
@@ -73,7 +73,7 @@ class Evaluation:
 
     Args:
         bindings: The values of the variables, see `seen_by_expressions`.
-        most: What all expressions together may cost.
+        most: The most that all expressions together may cost.
         variables: The policy's own variables.
 
     Threads: one.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a policy decides about a write, with one set of parameters."""
+"""The judgement of a policy on a write, with one set of parameters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CODES = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
 
 
 class Denial(NamedTuple):
-    """What a policy has against a write.
+    """An objection of a policy to a write.
 
     Attributes:
         message: The text.
@@ -42,11 +42,11 @@ class Denial(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """What a policy decides about a write.
+    """The judgement of a policy on a write.
 
     Attributes:
-        denials: What it has against the write.
-        annotations: What it adds to the line of the audit log: keys and values.
+        denials: The objections to the write.
+        annotations: The keys and values to add to the line of the audit log.
     """
 
     denials: Sequence[Denial] = ()

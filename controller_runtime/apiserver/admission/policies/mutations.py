@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the mutations of a policy make: configurations to apply, and JSON patches."""
+"""The results of a policy's mutations: configurations to apply, and JSON patches."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Policy:
 
     Attributes:
         name: Its name.
-        spec: What is written in it.
+        spec: Its spec, as it is written.
         constraints: Which writes it judges.
         bindings: Its bindings, by name.
         variables: Its variables.

@@ -65,7 +65,7 @@ class Hook:
     def selects_namespace(self, labels: Mapping[str, str]) -> bool:
         """Return whether the labels of a namespace are selected; most writes follow one in the same namespace.
 
-        The answer is kept for the labels themselves, which nobody changes: those of another state are another mapping.
+        The answer is kept for the labels themselves, which never change: those of another state are another mapping.
         """
         for known, selected in self._last_namespace:  # one at most
             if known is labels:

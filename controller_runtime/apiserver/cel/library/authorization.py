@@ -33,7 +33,7 @@ _COST_OF_A_CHECK = 350_000  # so that one evaluation can make two
 
 
 class Question(NamedTuple):
-    """What a user wants to do.
+    """The action that a user wants to take.
 
     Attributes:
         account: Namespace and name of the service account that asks; empty for the user of the request.
@@ -66,7 +66,7 @@ class Answer(NamedTuple):
     Attributes:
         allowed: Whether it is allowed.
         reason: Why.
-        error: What went wrong; empty if nothing did.
+        error: The failure; empty if there was none.
     """
 
     allowed: bool

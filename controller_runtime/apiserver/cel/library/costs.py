@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What calls of Kubernetes' functions cost, at run time and in the static estimate.
+"""The costs of calls of Kubernetes' functions, at run time and in the static estimate.
 
 The estimate decides which rules a definition may have, so each number is that of a real server.
 """

@@ -114,3 +114,11 @@ def amount(value: int | str) -> int:
         return int(digits)
     except ValueError:
         return 0
+
+
+def take(target: dict[str, Any], source: Object, name: str) -> None:
+    """Give `target` a field as `source` has it, or remove it if `source` has none: then they do not differ in it."""
+    if name in source:
+        target[name] = source[name]
+    else:
+        target.pop(name, None)

@@ -34,7 +34,7 @@ _NOT_EPHEMERAL = (
 
 @attrs.frozen
 class Surroundings:
-    """What the rules of a container need to know of its pod.
+    """The facts about its pod that the rules of a container need.
 
     Attributes:
         volumes: The valid volumes by name.

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from controller_runtime.apiserver.rules.causes.basic import IMMUTABLE, unchanged
+from controller_runtime.apiserver.rules.causes.basic import IMMUTABLE, take, unchanged
 from controller_runtime.apiserver.rules.go_structs import shown
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.validation import invalid
@@ -67,27 +67,20 @@ def _with_directives(template: Object, new: Object) -> Mapping[str, Any]:
     """Return a template with those fields of `new` that only say where its pods may run."""
     pod, wanted = {**part(template, "spec")}, part(new, "spec")
     for name in _DIRECTIVES:
-        _take(pod, wanted, name)
+        take(pod, wanted, name)
     affinity = {**(pod.get("affinity") or {})}
-    _take(affinity, wanted.get("affinity") or {}, "nodeAffinity")
+    take(affinity, wanted.get("affinity") or {}, "nodeAffinity")
     if affinity or wanted.get("affinity") is not None:
         pod["affinity"] = affinity
     else:
         pod.pop("affinity", None)
     metadata = {**part(template, "metadata")}
     for name in ("annotations", "labels"):
-        _take(metadata, part(new, "metadata"), name)
+        take(metadata, part(new, "metadata"), name)
     made: dict[str, Any] = {**template, "spec": pod}
     if metadata or "metadata" in new:
         made["metadata"] = metadata
     return made
-
-
-def _take(target: dict[str, Any], source: Object, name: str) -> None:
-    if name in source:
-        target[name] = source[name]
-    else:
-        target.pop(name, None)
 
 
 def _with_resources(pod: Object, new: Object) -> Object:
@@ -104,5 +97,5 @@ def _with_own(container: Object, other: Object) -> Object:
     if container.get("name") != other.get("name"):
         return container
     made = {**container}
-    _take(made, other, "resources")
+    take(made, other, "resources")
     return made

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from controller_runtime.api.names import label_problems, subdomain_problems
+from controller_runtime.api.names import label_problems
 from controller_runtime.apiserver.rules.causes.basic import non_negative, one_of
 from controller_runtime.apiserver.rules.causes.job_policies import failure_policy, success_policy
 from controller_runtime.apiserver.rules.causes.pods import pod_template
+from controller_runtime.apiserver.rules.causes.prefixed import prefixed_path
 from controller_runtime.apiserver.rules.causes.selectors import compiled, label_selector, shown_labels
 from controller_runtime.apiserver.rules.go_structs import shown
 from controller_runtime.apiserver.rules.rules import Object, part
@@ -24,7 +24,7 @@ _NUMBERS = (
 _MANY = 100_000
 _MOST_FOR_MANY = 10_000
 _HIGH = f"when completions are above {_MANY} and used with backoff limit per index"
-_PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
+_LONGEST_MANAGER = 63  # in bytes
 _OWN_LABELS = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
 
 
@@ -70,17 +70,9 @@ def _restarts(spec: Object, field: str) -> Iterator[Cause]:
 
 
 def _manager(name: str, field: str) -> Iterator[Cause]:
-    domain, _, path = name.partition("/")
-    if not name:
-        yield required(field)
-    elif not domain or not path:
-        yield invalid(field, name, 'must be a domain-prefixed path (such as "acme.io/foo")')
-    else:
-        yield from (invalid(field, domain, text) for text in subdomain_problems(domain))
-        if not _PATH.fullmatch(path):
-            yield invalid(field, path, f"Invalid path (regex used for validation is '{_PATH.pattern}')")
-    if len(name.encode()) > 63:
-        yield too_long(field, 63)
+    yield from prefixed_path(name, field)
+    if len(name.encode()) > _LONGEST_MANAGER:
+        yield too_long(field, _LONGEST_MANAGER)
 
 
 def _indexed(spec: Object, place: str) -> Iterator[Cause]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from controller_runtime.api.names import subdomain_problems
 from controller_runtime.apiserver.cel import types
 from controller_runtime.apiserver.cel.admission import (
     CONFIGURATION,
@@ -16,9 +15,9 @@ from controller_runtime.apiserver.cel.admission import (
 )
 from controller_runtime.apiserver.cel.declarations import Environment
 from controller_runtime.apiserver.cel.types import Type
-from controller_runtime.apiserver.rules.causes.basic import each, given_one_of
+from controller_runtime.apiserver.rules.causes.basic import given_one_of
 from controller_runtime.apiserver.rules.causes.expressions import expression, match_conditions
-from controller_runtime.apiserver.rules.causes.policies import matches, param_kind, param_ref, variable
+from controller_runtime.apiserver.rules.causes.policies import bound, selection, variable
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.validation import invalid, not_supported, required
 from controller_runtime.apiserver.status import Cause
@@ -43,22 +42,18 @@ _PATCH_TYPES: Mapping[str, _PatchType] = {
 def policy(obj: Object) -> Iterator[Cause]:
     """Return the faults of a policy."""
     spec = part(obj, "spec")
-    yield from given_one_of(spec.get("failurePolicy"), ("Fail", "Ignore"), "spec.failurePolicy")
-    if (kind := spec.get("paramKind")) is not None:
-        yield from param_kind(kind)
-    if spec.get("matchConstraints") is None:
-        yield required("spec.matchConstraints")
-    else:
-        yield from matches(spec["matchConstraints"], "spec.matchConstraints", needs_rules=True)
-        yield from _operations(spec["matchConstraints"], "spec.matchConstraints")
-    environment = admission_environment(has_params=kind is not None)
+    yield from selection(spec)
+    if (constraints := spec.get("matchConstraints")) is not None:
+        yield from _operations(constraints, "spec.matchConstraints")
+    has_params = spec.get("paramKind") is not None
+    environment = admission_environment(has_params=has_params)
     yield from match_conditions(spec.get("matchConditions") or (), "spec.matchConditions", environment)
     known: dict[str, Type] = {}
     for index, one in enumerate(spec.get("variables") or ()):
         yield from variable(one, f"spec.variables[{index}]", environment, known)
     if not spec.get("mutations"):
         yield required("spec.mutations", "mutations must contain at least one item")
-    making = with_policy_variables(admission_environment(has_params=kind is not None, has_patches=True), known)
+    making = with_policy_variables(admission_environment(has_params=has_params, has_patches=True), known)
     for index, mutation in enumerate(spec.get("mutations") or ()):
         yield from _mutation(mutation, f"spec.mutations[{index}]", making)
     if not (again := spec.get("reinvocationPolicy")):
@@ -101,12 +96,6 @@ def _mutation(mutation: Object, place: str, environment: Environment) -> Iterato
 def binding(obj: Object) -> Iterator[Cause]:
     """Return the faults of a binding of a policy."""
     spec = part(obj, "spec")
-    if not (name := spec.get("policyName", "")):
-        yield required("spec.policyName")
-    else:
-        yield from each(subdomain_problems, name, "spec.policyName")
-    if (ref := spec.get("paramRef")) is not None:
-        yield from param_ref(ref)
-    if spec.get("matchResources") is not None:
-        yield from matches(spec["matchResources"], "spec.matchResources", needs_rules=False)
-        yield from _operations(spec["matchResources"], "spec.matchResources")
+    yield from bound(spec)
+    if (resources := spec.get("matchResources")) is not None:
+        yield from _operations(resources, "spec.matchResources")

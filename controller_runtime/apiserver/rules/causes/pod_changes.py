@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from controller_runtime.apiserver.rules.causes.basic import take
 from controller_runtime.apiserver.rules.causes.pods import MIRROR, pod_annotations, whole_pod
 from controller_runtime.apiserver.rules.causes.scheduling import tolerations
 from controller_runtime.apiserver.rules.go_structs import difference, shown
@@ -103,17 +104,10 @@ def _with_changeable(before: Object, after: Object) -> dict[str, Any]:
             pairs = zip(after[group], before[group], strict=True)
             made[group] = [{**new, "image": old.get("image", "")} for new, old in pairs]
     for name in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
-        _take(made, before, name)
+        take(made, before, name)
     if before.get("terminationGracePeriodSeconds", 0) < 0 and after.get("terminationGracePeriodSeconds") == 1:
-        _take(made, before, "terminationGracePeriodSeconds")
+        take(made, before, "terminationGracePeriodSeconds")
     return made
-
-
-def _take(target: dict[str, Any], source: Object, name: str) -> None:
-    if name in source:
-        target[name] = source[name]
-    else:
-        target.pop(name, None)
 
 
 def _gated(before: Object, made: dict[str, Any]) -> Iterator[Cause]:
@@ -125,13 +119,13 @@ def _gated(before: Object, made: dict[str, Any]) -> Iterator[Cause]:
     if not old.items() <= new.items():
         text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
         yield invalid("spec.nodeSelector", new, text)
-    _take(made, before, "nodeSelector")
+    take(made, before, "nodeSelector")
     was, now = ((one.get("affinity") or {}).get("nodeAffinity") for one in (before, made))
     if was == now:
         return
     yield from _narrowed(was or {}, now or {})
     affinity = {**(made.get("affinity") or {})}
-    _take(affinity, before.get("affinity") or {}, "nodeAffinity")
+    take(affinity, before.get("affinity") or {}, "nodeAffinity")
     if affinity or (before.get("affinity") is not None and "affinity" in made):
         made["affinity"] = affinity
     else:

@@ -50,15 +50,10 @@ _RESERVED = frozenset(
 def policy(obj: Object) -> Iterator[Cause]:
     """Return the faults of a policy."""
     spec = part(obj, "spec")
-    yield from given_one_of(spec.get("failurePolicy"), ("Fail", "Ignore"), "spec.failurePolicy")
-    if (kind := spec.get("paramKind")) is not None:
-        yield from param_kind(kind)
-    if spec.get("matchConstraints") is None:
-        yield required("spec.matchConstraints")
-    else:
-        yield from matches(spec["matchConstraints"], "spec.matchConstraints", needs_rules=True)
-    environment = admission_environment(has_params=kind is not None)
-    told = admission_environment(has_params=kind is not None, has_authorizer=False)
+    yield from selection(spec)
+    has_params = spec.get("paramKind") is not None
+    environment = admission_environment(has_params=has_params)
+    told = admission_environment(has_params=has_params, has_authorizer=False)
     known: dict[str, Type] = {}
     for index, one in enumerate(spec.get("variables") or ()):
         yield from variable(one, f"spec.variables[{index}]", environment, known)
@@ -81,7 +76,18 @@ def policy_change(old: Object, new: Object) -> Iterator[Cause]:
     return iter(()) if part(old, "spec") == part(new, "spec") else policy(new)
 
 
-def param_kind(kind: Object) -> Iterator[Cause]:
+def selection(spec: Object) -> Iterator[Cause]:
+    """Return the faults of the fields that select the writes and the parameters of a policy of either kind."""
+    yield from given_one_of(spec.get("failurePolicy"), ("Fail", "Ignore"), "spec.failurePolicy")
+    if (kind := spec.get("paramKind")) is not None:
+        yield from _param_kind(kind)
+    if spec.get("matchConstraints") is None:
+        yield required("spec.matchConstraints")
+    else:
+        yield from _matches(spec["matchConstraints"], "spec.matchConstraints", needs_rules=True)
+
+
+def _param_kind(kind: Object) -> Iterator[Cause]:
     """Return the faults of the kind of a policy's parameters."""
     place, version, name = "spec.paramKind", kind.get("apiVersion", ""), kind.get("kind", "")
     if not version:
@@ -94,7 +100,7 @@ def param_kind(kind: Object) -> Iterator[Cause]:
         yield invalid(f"{place}.kind", name, f"may have mixed case, but should otherwise match: {_NO_LABEL}")
 
 
-def matches(found: Object, place: str, *, needs_rules: bool) -> Iterator[Cause]:
+def _matches(found: Object, place: str, *, needs_rules: bool) -> Iterator[Cause]:
     """Return the faults of what says which writes are matched."""
     yield from given_one_of(found.get("matchPolicy"), ("Equivalent", "Exact"), f"{place}.matchPolicy")
     for field in ("namespaceSelector", "objectSelector"):
@@ -167,19 +173,23 @@ def _annotations(name: str, annotations: Sequence[Object], environment: Environm
 def binding(obj: Object) -> Iterator[Cause]:
     """Return the faults of a binding of a policy."""
     spec = part(obj, "spec")
-    name = spec.get("policyName", "")
-    if not name:
+    yield from bound(spec)
+    yield from _actions(spec.get("validationActions") or ())
+
+
+def bound(spec: Object) -> Iterator[Cause]:
+    """Return the faults of the fields of a binding that name a policy of either kind, its parameters and the writes."""
+    if not (name := spec.get("policyName", "")):
         yield required("spec.policyName")
     else:
         yield from each(subdomain_problems, name, "spec.policyName")
     if (ref := spec.get("paramRef")) is not None:
-        yield from param_ref(ref)
+        yield from _param_ref(ref)
     if spec.get("matchResources") is not None:
-        yield from matches(spec["matchResources"], "spec.matchResources", needs_rules=False)
-    yield from _actions(spec.get("validationActions") or ())
+        yield from _matches(spec["matchResources"], "spec.matchResources", needs_rules=False)
 
 
-def param_ref(ref: Object) -> Iterator[Cause]:
+def _param_ref(ref: Object) -> Iterator[Cause]:
     """Return the faults of a binding's reference to parameters."""
     place = "spec.paramRef"
     if ref.get("name") and ref.get("selector") is not None:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from controller_runtime.api.names import label_value_problems, qualified_name_problems, subdomain_problems
+from controller_runtime.api.names import label_value_problems, subdomain_problems
 from controller_runtime.api.selectors import LabelSelector
 from controller_runtime.apiserver.rules.causes.basic import each, qualified_name
 from controller_runtime.apiserver.rules.rules import Object
@@ -29,7 +29,7 @@ def label_selector(selector: Object | None, place: str) -> Iterator[Cause]:
         yield from _requirement(one, f"{place}.matchExpressions[{index}]")
 
 
-def _requirement(one: Object, place: str) -> Iterator[Cause]:
+def _requirement(one: Object, place: str, *, is_of_nodes: bool = False, checks_values: bool = True) -> Iterator[Cause]:
     operator, values = one.get("operator", ""), one.get("values") or ()
     if operator in ("In", "NotIn"):
         if not values:
@@ -37,15 +37,14 @@ def _requirement(one: Object, place: str) -> Iterator[Cause]:
     elif operator in ("Exists", "DoesNotExist"):
         if values:
             yield forbidden(f"{place}.values", _NO_VALUES)
+    elif is_of_nodes and operator in ("Gt", "Lt"):
+        if len(values) != 1:
+            yield required(f"{place}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
     else:
         yield invalid(f"{place}.operator", operator, _BAD_OPERATOR)
     yield from qualified_name(one.get("key", ""), f"{place}.key")
-    yield from _values(values, f"{place}.values")
-
-
-def _values(values: Sequence[str], place: str) -> Iterator[Cause]:
-    for index, value in enumerate(values):
-        yield from each(label_value_problems, value, f"{place}[{index}]")
+    for index, value in enumerate(values if checks_values else ()):
+        yield from each(label_value_problems, value, f"{place}.values[{index}]")
 
 
 def compiled(selector: Object | None) -> LabelSelector | None:
@@ -80,28 +79,10 @@ def node_selector(selector: Object, place: str) -> Iterator[Cause]:
 def node_selector_term(term: Object, place: str, *, checks_values: bool = True) -> Iterator[Cause]:
     """Return the faults of a term of a node selector; a preference may have any values."""
     for index, one in enumerate(term.get("matchExpressions") or ()):
-        yield from _node_requirement(one, f"{place}.matchExpressions[{index}]", checks_values)
+        expression = f"{place}.matchExpressions[{index}]"
+        yield from _requirement(one, expression, is_of_nodes=True, checks_values=checks_values)
     for index, one in enumerate(term.get("matchFields") or ()):
         yield from _field_requirement(one, f"{place}.matchFields[{index}]")
-
-
-def _node_requirement(one: Object, place: str, checks_values: bool) -> Iterator[Cause]:
-    operator, values = one.get("operator", ""), one.get("values") or ()
-    if operator in ("In", "NotIn"):
-        if not values:
-            yield required(f"{place}.values", _NEEDS_VALUES)
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            yield forbidden(f"{place}.values", _NO_VALUES)
-    elif operator in ("Gt", "Lt"):
-        if len(values) != 1:
-            yield required(f"{place}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
-    else:
-        yield invalid(f"{place}.operator", operator, _BAD_OPERATOR)
-    for text in qualified_name_problems(one.get("key", "")):
-        yield invalid(f"{place}.key", one.get("key", ""), text)
-    if checks_values:
-        yield from _values(values, f"{place}.values")
 
 
 def _field_requirement(one: Object, place: str) -> Iterator[Cause]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversion of custom objects by the webhook that their definition names.
 
-What was converted is remembered by its bytes, so that an object is sent once for each of its states, however often it
-is read. No lock is held during a call.
+Results are remembered by the bytes of the object that was converted, so that an object is sent once for each of its
+states, however often it is read. No lock is held during a call.
 """
 
 from __future__ import annotations

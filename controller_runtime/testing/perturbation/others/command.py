@@ -33,7 +33,7 @@ _SHOWN = 8
 
 @attrs.define
 class Tally:
-    """What became of the plans."""
+    """The numbers of plans by their results."""
 
     passed: int = 0
     failed: int = 0

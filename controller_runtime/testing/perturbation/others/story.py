@@ -45,7 +45,7 @@ class Act:
 
 @attrs.frozen
 class Story:
-    """What the user does.
+    """The acts of the user.
 
     Attributes:
         before: The acts before the operator starts, such as the definitions of its kinds.

@@ -52,7 +52,7 @@ class Settings:
 
     Attributes:
         command: The operator's command.
-        story: What the user does.
+        story: The acts of the user.
         folder: A folder for the kubeconfig and the log of the present run.
         certificates: The certificates of the server.
         quiet: Seconds without a change after which the world is at rest.
@@ -166,7 +166,7 @@ class Trial:
             act(self._user, what, self._pause.wait)
 
     def _landed(self, resource: str, change: Change) -> None:
-        """Note a change, on the thread that made it and before anybody can see it."""
+        """Note a change, on the thread that made it and before a client can see it."""
         with self._lock:
             self._states.note(resource, change)
             if resource.partition(".")[0] in UNREAD:

@@ -17,7 +17,7 @@ from controller_runtime.testing.simulation import Simulation
 
 _WARNING = re.compile(r'299 - ("(?:[^"\\]|\\.)*")')
 _TYPE_OF_SELF = re.compile(r"selfType\d+")  # another one for each definition
-# What a real server answers in the order in which Go happens to look at a map.
+# Cases that a real server answers in the order in which Go happens to look at a map.
 _IN_ANY_ORDER = ("formats", "order among the checks")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rules of a definition have against an object.
+"""The faults of an object by the rules of its definition.
 
 The cost of each evaluation is limited, and that of all for one object, so that a rule cannot stop the server. A rule
 that compares with the old value is left out for a new one.
@@ -21,7 +21,7 @@ from controller_runtime.apiserver.rules.validation import duplicate, forbidden, 
 from controller_runtime.apiserver.status import Cause
 
 _TOTAL = 10_000_000
-"""What all evaluations for one object may cost; that of a real server."""
+"""The most that all evaluations for one object may cost; that of a real server."""
 
 _LONGEST_MESSAGE = 5 * 1024
 """Bytes of a message that an expression makes."""
@@ -30,7 +30,7 @@ _OVER = "validation failed due to running out of cost budget, no further validat
 
 
 class _Ratchet(NamedTuple):
-    """What an update changes, for a part of the object.
+    """The change that an update makes to a part of the object.
 
     Attributes:
         current: The part with its old value; None if it has none.
@@ -68,7 +68,7 @@ class Judge:
     def __init__(self, warn: Callable[[str], None] = lambda _: None) -> None:
         self._warn = warn
         self.left = _TOTAL
-        """What evaluations may still cost; negative once no further ones are made."""
+        """The cost that further evaluations may have; negative once no further ones are made."""
 
     def new(self, node: RuleNode, value: Any, path: Path = ROOT) -> Iterator[Cause]:
         """Return the faults of a new value."""

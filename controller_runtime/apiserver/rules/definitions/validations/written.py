@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with the rules of a definition, found when it is written: types, costs, the use of old values.
+"""The faults of a definition's rules, found when it is written: types, costs, the use of old values.
 
 Texts and numbers are those of a real server, so that a definition that is accepted here is accepted there.
 """
@@ -26,10 +26,10 @@ from controller_runtime.apiserver.rules.validation import forbidden, invalid
 from controller_runtime.apiserver.status import Cause
 
 _MOST_COST = 10_000_000
-"""What a rule may cost by the static estimate, for all values that one object can have."""
+"""The most that a rule may cost by the static estimate, for all values that one object can have."""
 
 _MOST_TOTAL = 100_000_000
-"""What all rules of a version may cost."""
+"""The most that all rules of a version may cost."""
 
 _TOLD = 4  # rules that are named if all together cost too much
 _EMBEDDED = "x-kubernetes-embedded-resource"
