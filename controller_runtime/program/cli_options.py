@@ -171,7 +171,7 @@ ring_options = adding(
         type=click.Choice([by.value for by in RingBy]),
         default=RingBy.NAME.value,
         show_default=True,
-        help="The unit that the replicas share out: objects by name or uid, namespaces, or owners with what they control.",
+        help="The unit that the replicas share out: objects by name or uid, namespaces, or owners with their objects.",
     ),
 )
 """Adds the options of a ring."""

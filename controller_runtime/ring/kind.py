@@ -33,7 +33,7 @@ class RingKind:
         resource: The kind.
         informers: Its caches.
         division: Tells the slot of each object.
-        share: What the caches keep of the kind; None is everything.
+        share: The share that the caches keep of the kind; None is everything.
 
     Attributes:
         share: As given.
