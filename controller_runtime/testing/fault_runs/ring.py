@@ -7,6 +7,7 @@ undone, each slot has an owner in time, and no key is lost.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable
 
@@ -18,11 +19,12 @@ from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.ring import Ring
-from controller_runtime.testing.fault_runs.environment import Course, ServerProcess
+from controller_runtime.testing.fault_runs.environment import TURN, Course, ServerProcess
 from controller_runtime.testing.fault_runs.outcome import Outcome, observe
 from controller_runtime.testing.fault_runs.replica import Replica
 from controller_runtime.testing.fault_runs.restorable import RestorableDisk
-from controller_runtime.testing.fault_runs.ring_invariants import CALL, Bounds, RingInvariants, Standing
+from controller_runtime.testing.fault_runs.ring_invariants import CALL, RingInvariants, Standing, identity_of
+from controller_runtime.testing.fault_runs.ring_liveness import Bounds
 from controller_runtime.testing.fault_runs.ring_program import CONFIG, LISTED, SLOWEST, Wisher, program
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network, Way
@@ -44,6 +46,9 @@ FAULTS_UNTIL = 60.0
 """Virtual seconds during which faults begin: ten durations of a lease."""
 RECOVERY = 75.0
 """Virtual seconds after the faults until all must be done: the longest fault, a new membership, a silent watch."""
+CALM = 3.0
+"""Virtual seconds for which all must be done, after the last effect of a fault, until a run ends: three turns of each
+member."""
 DRIFTS = (5_000, 150_000)
 """Microseconds per second by which clocks are fast or slow at most, one of these; the second is beyond any clock."""
 LATENCIES = (0.001, 0.02, 0.2)
@@ -106,15 +111,17 @@ def with_disasters(chance: random.Random, faults: Script) -> Script:
 def bounds(by: RingBy, *, drift: int, latency: float) -> Bounds:
     """Return when each slot must have an owner, by the slowest clock.
 
-    After an event that is a lease and two retry periods; after a member may own slots, two retry periods; a hand-over
-    takes as long and the work in hand. By uid each takes the list of the slots, too. A member's turn has three requests
-    with an answer each, and a slot's way has two turns.
+    After a loss that is a lease and two retry periods; if the publisher is lost too, a lease and a retry period more,
+    after which another one publishes; after a member may own slots, two retry periods; a hand-over takes as long and
+    the work in hand. By uid each takes the list of the slots, too. A member's turn has three requests with an answer
+    each, and a slot's way has two turns.
     """
     turns, slowest = 12 * 1.5 * latency, 1 / (1 - drift / 1e6)
     two = 2 * CONFIG.retry_period
     filled = two + (LISTED if by is RingBy.UID else 0.0)
     return Bounds(
         owned=(CONFIG.lease_duration + filled) * slowest + turns,
+        elected=(CONFIG.lease_duration + CONFIG.retry_period) * slowest + turns / 2,
         given=filled * slowest + turns,
         handed_over=(SLOWEST + filled) * slowest + turns,
     )
@@ -127,7 +134,7 @@ class RingSystem:
         chance = sim.chance("ring")
         drift, latency = chance.choice(DRIFTS), chance.choice(LATENCIES)
         self._lost, self._by = chance.choice(LOST), chance.choice(list(RingBy))
-        self._sim, self._fired, self._noted = sim, fired, 0
+        self._sim, self._fired, self._noted, self._effects_until = sim, fired, 0, 0.0
         self._course = Course(sim, faults.timed, self._supervise, self._inject)
         self._disk = RestorableDisk()
         self._network = Network(sim, faults, fired, latency=latency, until=FAULTS_UNTIL)
@@ -156,8 +163,13 @@ class RingSystem:
         """Run with faults, then without; raise `Violated` if an invariant does not hold."""
         self._course.pass_until(FAULTS_UNTIL)
         self._user_stop.set()
-        self._course.pass_until(FAULTS_UNTIL + RECOVERY)
-        self.invariants.settled()
+        settled_since = math.inf
+        while self._sim.time < min(settled_since + CALM, FAULTS_UNTIL + RECOVERY):
+            self._course.pass_until(self._sim.time + TURN)
+            has_settled = self._sim.time >= self._effects_until and self.invariants.unsettled() is None
+            settled_since = min(settled_since, self._sim.time) if has_settled else math.inf
+        if (violated := self.invariants.unsettled()) is not None:
+            raise violated
 
     def _program(self, host: SimulatedHost) -> Manager:
         manager, self._rings[host.name] = program(self._network, host, self._by)
@@ -173,14 +185,17 @@ class RingSystem:
             host = replica.host
             runs = not host.crashed and not host.paused
             reaches = serves and not any(self._network.is_cut(host, way) for way in Way)
-            found.append(Standing(host, self._rings.get(host.name), runs and reaches))
+            found.append(Standing(host, self._rings.get(host.name), runs and reaches, identity_of(host)))
         return found
 
     def _look(self) -> None:
-        for fault in self._fired[self._noted :]:
+        while self._noted < len(self._fired):
+            fault = self._fired[self._noted]
+            self._noted += 1
             if fault.kind in CALLS:
                 self.invariants.disturbed(max(CALL, fault.seconds))
-        self._noted = len(self._fired)
+            if fault.kind is not FaultKind.JUMP:
+                self._effects_until = max(self._effects_until, self._sim.time + fault.seconds)
         self.invariants.look()
 
     def _supervise(self) -> None:

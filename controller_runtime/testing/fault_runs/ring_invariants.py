@@ -16,10 +16,11 @@ from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.division import slot_of_key
 from controller_runtime.ring.records import CLAIM, Claim
 from controller_runtime.ring.ring import Ring
-from controller_runtime.ring.slots import ALL, count, set_of, slot_of_uid, slots_in
+from controller_runtime.ring.slots import SLOTS, count, set_of, slot_of_uid, slots_in
 from controller_runtime.testing.fault_runs.disk import Write
 from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.fault_runs.restorable import RestorableDisk
+from controller_runtime.testing.fault_runs.ring_liveness import Bounds, Liveness
 from controller_runtime.testing.fault_runs.ring_program import CONFIG
 from controller_runtime.testing.fault_runs.work import DONE, WANTED
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
@@ -34,21 +35,6 @@ _MARGIN = 0.5
 
 
 @attrs.frozen
-class Bounds:
-    """When each slot must have an owner, in virtual seconds. A slot without one breaks all.
-
-    Attributes:
-        owned: From the last event on, after which the server and a member could talk.
-        given: From the last change of the members that may own slots: each is given its share as soon as it may.
-        handed_over: From the last instant at which the slot had an owner: two members may hand it over.
-    """
-
-    owned: float
-    given: float
-    handed_over: float
-
-
-@attrs.frozen
 class Standing:
     """A replica at one instant.
 
@@ -56,16 +42,13 @@ class Standing:
         host: Its host.
         ring: Its ring; None while no program runs.
         is_reachable: Whether it runs and can talk to a server that runs.
+        identity: The identity of its member.
     """
 
     host: SimulatedHost
     ring: Ring | None
     is_reachable: bool
-
-    @property
-    def identity(self) -> str:
-        """The identity of its member."""
-        return identity_of(self.host)
+    identity: str
 
     @property
     def has_joined(self) -> bool:
@@ -77,7 +60,7 @@ class Standing:
         """The slots for which it could act: dead and frozen processes cannot."""
         if self.ring is None or self.host.crashed or self.host.paused:
             return 0
-        return self.ring.ownership.owned | self.ring.ownership.in_hand
+        return self.ring.ownership.held
 
 
 def identity_of(host: SimulatedHost) -> str:
@@ -91,7 +74,7 @@ class RingInvariants:
     I1: no slot is held by two replicas. I2: a replica holds slots and sends a reconcile's requests only while its last
     claim, as the server has stored it, has them, and until its deadline by its own clock. I3: what lands names the
     version that it was decided on, so nothing that another owner did is undone; a slot with a request that was not
-    answered is given back only after the deadline. Liveness: see `Bounds`.
+    answered is given back only after the deadline. Liveness: see `ring_liveness`.
 
     Args:
         sim: The simulation; `look` is to be called at each step.
@@ -101,7 +84,7 @@ class RingInvariants:
 
     Attributes:
         standings: All replicas; to be set at each event.
-        slowest: Seconds by which the bounds were nearly reached, negative: how much time was left at least.
+        liveness: Judges the bounds.
     """
 
     def __init__(
@@ -112,10 +95,9 @@ class RingInvariants:
         *,
         bounds: Bounds,
     ) -> None:
-        self.slowest = -1000.0
+        self.liveness = Liveness(bounds)
         self.standings: list[Standing] = []
         self._sim, self._disk, self._by = sim, disk, by
-        self._bounds = bounds
         self._looked_at = -1.0
         self._checked = 0  # number of the disk's writes that have been checked
         self._sent: dict[tuple[str, str], float] = {}  # when a lease was sent, by identity and stamp
@@ -127,14 +109,10 @@ class RingInvariants:
         self._open: dict[tuple[str, str, bytes], float] = {}
         self._uids: defaultdict[str, set[str]] = defaultdict(set)
         self._violated: Violated | None = None
-        self._state: object = None
-        self._quiet_since = self._ready_since = 0.0
-        self._held = 0
-        self._lost = [(0.0, ALL)]  # slots without an owner, and since when
 
     def disturbed(self, seconds: float) -> None:
         """Note that something happens that may have effects for `seconds`."""
-        self._quiet_since = max(self._quiet_since, self._sim.time + seconds)
+        self.liveness.disturbed(self._sim.time + seconds)
 
     def look(self) -> None:
         """Raise `Violated` if an invariant does not hold.
@@ -158,7 +136,8 @@ class RingInvariants:
                 raise Violated("one owner at most", f"{names} own the slots {[*slots_in(both)][:8]}")
             taken |= held
             self._check_held(standing, held)
-        self._check_coverage(taken)
+        up = frozenset([each.identity for each in self.standings if each.is_reachable and each.has_joined])
+        self.liveness.look(self._sim.time, up, self._ready, taken)
 
     def _check_held(self, standing: Standing, held: int) -> None:
         slots, until = self._claims.get(standing.identity, (0, 0.0))
@@ -169,15 +148,18 @@ class RingInvariants:
         if term is not None and term.why_over.endswith(_BY_THE_SERVER) and not self._disk.lost:
             raise Violated("a membership does not end without need", f"{standing.host.name}: {term.why_over}")
 
-    def settled(self) -> None:
-        """Raise `Violated` unless all is done, and all slots are held in fair shares."""
+    def unsettled(self) -> Violated | None:
+        """Return what is not done yet; None if all is done, and all slots are held in fair shares."""
         loads = [count(standing.held) for standing in self.standings]
         if max(loads) - min(loads) > 1:
-            raise Violated("equal loads", f"the members own {loads} slots")
+            return Violated("equal loads", f"the members own {loads} slots")
+        if sum(loads) < SLOTS:
+            return Violated("each slot has an owner in time", f"the members own {loads} slots")
         for collection, stored in self._disk.load()[1]:
             numbers = annotations_of(json.loads(stored.raw)) if collection == "nodes" else {}
             if numbers.get(WANTED) != numbers.get(DONE):
-                raise Violated("no key is lost", f"{stored.key}: the numbers are {numbers}")
+                return Violated("no key is lost", f"{stored.key}: the numbers are {numbers}")
+        return None
 
     def begins(self, host: SimulatedHost, request: HTTPRequest) -> None:
         """Check a request that begins, and note when a lease is written."""
@@ -225,7 +207,7 @@ class RingInvariants:
         self._check_given(name, self._claims.get(name, (0, 0.0))[0] & ~claim.slots, claim)
         if claim.is_ready != (name in self._ready):
             self._ready ^= {name}
-            self._ready_since = self._sim.time
+            self.liveness.ready_changed(self._sim.time)
         self._claims[name] = claim.slots, sent_at + CONFIG.renew_deadline / (1 + host.drift / 1e6) + 0.001
 
     def _check_given(self, name: str, given: int, claim: Claim) -> None:
@@ -246,29 +228,3 @@ class RingInvariants:
         if (is_back and not self._disk.lost) or new[2] > new[1]:
             raise Violated("no write is undone", f"{name}: (uid, wanted, done) were {old} and are {new}")
         self._numbers[name] = new
-
-    def _check_coverage(self, held: int) -> None:
-        """Raise `Violated` if a slot has no owner though nothing has happened for long, and it has had none for long.
-
-        Members that join one after the other move slots twice, so a slot may be between two owners at any time.
-        """
-        state = [(each.host.name, each.is_reachable, each.has_joined) for each in self.standings]
-        if state != self._state or not any(reachable for _, reachable, _ in state):
-            self._state = state
-            self.disturbed(0.0)
-        if held != self._held or self._lost:
-            now = self._sim.time
-            self._lost = [(since, slots & ~held) for since, slots in self._lost if slots & ~held]
-            if gone := self._held & ~held:
-                self._lost.append((now, gone))
-            self._held = held
-            for since, slots in self._lost:
-                self._check_gap(now, now - since, slots)
-
-    def _check_gap(self, now: float, gap: float, slots: int) -> None:
-        bounds, quiet, given = self._bounds, now - self._quiet_since, now - self._ready_since
-        late = min(quiet - bounds.owned, given - bounds.given, gap - bounds.handed_over)
-        self.slowest = max(self.slowest, late)
-        if late > 0.0:
-            what = f"{count(slots)} slots have had none for {gap:.1f} s, {quiet:.1f} s after the last event"
-            raise Violated("each slot has an owner in time", what)
