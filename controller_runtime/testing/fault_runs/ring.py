@@ -23,9 +23,10 @@ from controller_runtime.testing.fault_runs.environment import TURN, Course, Serv
 from controller_runtime.testing.fault_runs.outcome import Outcome, observe
 from controller_runtime.testing.fault_runs.replica import Replica
 from controller_runtime.testing.fault_runs.restorable import RestorableDisk
-from controller_runtime.testing.fault_runs.ring_invariants import CALL, RingInvariants, Standing, identity_of
+from controller_runtime.testing.fault_runs.ring_effects import identity_of
+from controller_runtime.testing.fault_runs.ring_invariants import CALL, RingInvariants, Standing
 from controller_runtime.testing.fault_runs.ring_liveness import Bounds
-from controller_runtime.testing.fault_runs.ring_program import CONFIG, LISTED, SLOWEST, Wisher, program
+from controller_runtime.testing.fault_runs.ring_program import CONFIG, LISTED, SLOWEST, WISHES, Wisher, program
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network, Way
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
@@ -133,7 +134,7 @@ class RingSystem:
     def __init__(self, sim: Simulation, faults: SystemFaults, fired: list[SystemFault]) -> None:
         chance = sim.chance("ring")
         drift, latency = chance.choice(DRIFTS), chance.choice(LATENCIES)
-        self._lost, self._by = chance.choice(LOST), chance.choice(list(RingBy))
+        self._lost, self._by = chance.choice(LOST), chance.choice(list(WISHES))
         self._sim, self._fired, self._noted, self._effects_until = sim, fired, 0, 0.0
         self._course = Course(sim, faults.timed, self._supervise, self._inject)
         self._disk = RestorableDisk()
@@ -155,7 +156,8 @@ class RingSystem:
         self._network.on_answer.append(self.invariants.answered)
         sim.check(self._look)
         user = sim.host("user")
-        wisher = Wisher(user, Client(user, NetworkTransport(self._network, user), request_timeout=2.0))
+        client = Client(user, NetworkTransport(self._network, user), request_timeout=2.0)
+        wisher = Wisher(user, client, WISHES[self._by])
         self._user_stop = Stop(user)
         user.spawn("user", lambda: wisher.run(self._user_stop))
 
@@ -172,7 +174,7 @@ class RingSystem:
             raise violated
 
     def _program(self, host: SimulatedHost) -> Manager:
-        manager, self._rings[host.name] = program(self._network, host, self._by)
+        manager, self._rings[host.name] = program(self._network, host, self._by, self.invariants.effects)
         self.invariants.standings = self._stand()
         return manager
 

@@ -4,25 +4,23 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import annotations_of, meta
+from controller_runtime.api.objects import annotations_of
 from controller_runtime.ring.by import RingBy
-from controller_runtime.ring.division import slot_of_key
 from controller_runtime.ring.records import CLAIM, Claim
 from controller_runtime.ring.ring import Ring
-from controller_runtime.ring.slots import SLOTS, count, set_of, slot_of_uid, slots_in
+from controller_runtime.ring.slots import SLOTS, count, slots_in
 from controller_runtime.testing.fault_runs.disk import Write
 from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.fault_runs.restorable import RestorableDisk
+from controller_runtime.testing.fault_runs.ring_effects import RingEffects
 from controller_runtime.testing.fault_runs.ring_liveness import Bounds, Liveness
 from controller_runtime.testing.fault_runs.ring_program import CONFIG
-from controller_runtime.testing.fault_runs.work import DONE, WANTED
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 CALL = 8.0
@@ -30,8 +28,6 @@ CALL = 8.0
 
 _BY_THE_SERVER = ("as it was last written", "than the one that it follows")
 """The ends of the reasons for which only a restored server ends a membership."""
-_MARGIN = 0.5
-"""Seconds by which a deadline is earlier: that of the sender may be of a renewal whose answer is still coming."""
 
 
 @attrs.frozen
@@ -63,11 +59,6 @@ class Standing:
         return self.ring.ownership.held
 
 
-def identity_of(host: SimulatedHost) -> str:
-    """Return the identity of the member on a host."""
-    return host.name.replace("#", "-")
-
-
 class RingInvariants:
     """Checks a ring at each step of a simulation.
 
@@ -85,6 +76,7 @@ class RingInvariants:
     Attributes:
         standings: All replicas; to be set at each event.
         liveness: Judges the bounds.
+        effects: Judges what is done to the objects.
     """
 
     def __init__(
@@ -96,19 +88,15 @@ class RingInvariants:
         bounds: Bounds,
     ) -> None:
         self.liveness = Liveness(bounds)
+        self.effects = RingEffects(sim, disk, by, lambda identity: self._claims.get(identity, (0, 0.0)))
         self.standings: list[Standing] = []
-        self._sim, self._disk, self._by = sim, disk, by
+        self._sim, self._disk = sim, disk
         self._looked_at = -1.0
         self._checked = 0  # number of the disk's writes that have been checked
         self._sent: dict[tuple[str, str], float] = {}  # when a lease was sent, by identity and stamp
         # For each identity: the slots of the claim that the server has stored last, and when it ends in virtual time.
         self._claims: dict[str, tuple[int, float]] = {}
         self._ready: set[str] = set()
-        self._numbers: dict[str, tuple[str, int, int]] = {}  # (uid, wanted, done) by node
-        # Requests for slots that were not answered, by identity, node and body, with the sender's deadline.
-        self._open: dict[tuple[str, str, bytes], float] = {}
-        self._uids: defaultdict[str, set[str]] = defaultdict(set)
-        self._violated: Violated | None = None
 
     def disturbed(self, seconds: float) -> None:
         """Note that something happens that may have effects for `seconds`."""
@@ -120,8 +108,8 @@ class RingInvariants:
         The first step of each instant looks at what the last instant left behind: an overlap that lasts is seen, and
         most steps cost nothing.
         """
-        if self._violated is not None:
-            raise self._violated
+        if self.effects.violated is not None:
+            raise self.effects.violated
         if self._looked_at == self._sim.time:
             return
         self._looked_at = self._sim.time
@@ -155,76 +143,36 @@ class RingInvariants:
             return Violated("equal loads", f"the members own {loads} slots")
         if sum(loads) < SLOTS:
             return Violated("each slot has an owner in time", f"the members own {loads} slots")
-        for collection, stored in self._disk.load()[1]:
-            numbers = annotations_of(json.loads(stored.raw)) if collection == "nodes" else {}
-            if numbers.get(WANTED) != numbers.get(DONE):
-                return Violated("no key is lost", f"{stored.key}: the numbers are {numbers}")
-        return None
+        return self.effects.unsettled()
 
     def begins(self, host: SimulatedHost, request: HTTPRequest) -> None:
         """Check a request that begins, and note when a lease is written."""
         if request.method in ("POST", "PUT") and "/leases" in request.path:
             lease = json.loads(request.body)
             self._sent.setdefault((lease["metadata"]["name"], lease["spec"]["renewTime"]), self._sim.time)
-        elif request.method == "PATCH" and "/nodes/" in request.path and host.name.startswith("r"):
-            self._check_request(host, request)
+        elif host.name.startswith("r"):
+            self.effects.begins(host, request)
 
     def answered(self, host: SimulatedHost, request: HTTPRequest, response: HTTPResponse) -> None:
         """Note that the outcome of a request is known."""
-        if request.method == "PATCH" and host.name.startswith("r"):
-            self._open.pop((identity_of(host), request.path.rpartition("/")[2], request.body), None)
-
-    def _check_request(self, host: SimulatedHost, request: HTTPRequest) -> None:
-        name = request.path.rpartition("/")[2]
-        slots, until = self._claims.get(identity_of(host), (0, 0.0))
-        self._open[identity_of(host), name, request.body] = until
-        if self._violated is None and not (slots & self._slots_of(name) and self._sim.time <= until):
-            # Raised by the next look: raised here, it would reach the reconcile that sends the request.
-            what = f"{host.name} sends a write for {name}, whose slot it does not own"
-            self._violated = Violated("no request outside the interval", what)
-
-    def _slots_of(self, name: str) -> int:
-        """Return the slot of a node's name, or those of all uids that nodes of this name have had."""
-        if self._by is RingBy.UID:
-            return set_of(map(slot_of_uid, self._uids[name]))
-        return 1 << slot_of_key(self._by, "", name)
+        if host.name.startswith("r"):
+            self.effects.answered(host, request, response)
 
     def _check_write(self, write: Write) -> None:
-        if write.raw is None:
-            return
-        if write.collection.startswith("leases"):
+        self.effects.stored(write)
+        if write.collection.startswith("leases") and write.raw is not None:
             found = json.loads(write.raw)
             if CLAIM in annotations_of(found):
                 self._note_claim(found)
-        elif write.collection == "nodes":
-            self._check_node(write.key, json.loads(write.raw))
 
     def _note_claim(self, lease: Mapping[str, Any]) -> None:
         name, stamp = lease["metadata"]["name"], lease["spec"]["renewTime"]
         sent_at = self._sent.get((name, stamp), self._sim.time)
         claim = Claim.from_text(annotations_of(lease)[CLAIM])
         host = next(each.host for each in self.standings if each.host.name[:2] == name[:2])  # or its successor
-        self._check_given(name, self._claims.get(name, (0, 0.0))[0] & ~claim.slots, claim)
+        if claim.slots or claim.is_leaving:  # else it is a new membership, which gives all up
+            self.effects.gives_back(name, self._claims.get(name, (0, 0.0))[0] & ~claim.slots)
         if claim.is_ready != (name in self._ready):
             self._ready ^= {name}
             self.liveness.ready_changed(self._sim.time)
         self._claims[name] = claim.slots, sent_at + CONFIG.renew_deadline / (1 + host.drift / 1e6) + 0.001
-
-    def _check_given(self, name: str, given: int, claim: Claim) -> None:
-        """Raise `Violated` if a slot is given back while a request for it may land; a new membership gives all up."""
-        joins = not claim.slots and not claim.is_leaving
-        for (identity, node, _), until in self._open.items():
-            is_given = not self._slots_of(node) & ~given
-            if identity == name and is_given and not joins and self._sim.time < until - _MARGIN:
-                what = f"{name} gives the slot of {node} back {until - self._sim.time:.1f} s before its deadline"
-                raise Violated("no slot is given back while a request may land", what)
-
-    def _check_node(self, name: str, node: Mapping[str, Any]) -> None:
-        numbers = annotations_of(node)
-        self._uids[name].add(meta(node).uid)
-        new = meta(node).uid, int(numbers.get(WANTED, -1)), int(numbers.get(DONE, -1))
-        old = self._numbers.get(name, new)
-        is_back = old[0] == new[0] and (new[1] < old[1] or new[2] < old[2])
-        if (is_back and not self._disk.lost) or new[2] > new[1]:
-            raise Violated("no write is undone", f"{name}: (uid, wanted, done) were {old} and are {new}")
-        self._numbers[name] = new

@@ -100,5 +100,6 @@ class Liveness:
         late = min(late, now - self._ready_since - bounds.given, now - since - bounds.handed_over)
         self.slowest = max(self.slowest, late)
         if late > 0.0:
-            what = f"{count(slots)} slots have had none for {now - since:.1f} s, {now - counted:.1f} s after the last event"
+            gap, quiet = now - since, now - counted
+            what = f"{count(slots)} slots have had none for {gap:.1f} s, {quiet:.1f} s after the last event"
             raise Violated("each slot has an owner in time", what)
