@@ -93,16 +93,19 @@ def run(seed: int, *, profile: str = "broad", script: Iterable[SystemFault] | No
 
 
 def with_disasters(chance: random.Random, faults: Script) -> Script:
-    """Return faults in which each restored backup comes soon after slots have moved, while a member is cut off.
+    """Return faults in which each restored backup comes after slots have moved, while a member is cut off.
 
-    That is when it does the most harm: the backup shows owners that the slots do not have any more.
+    That is when it does the most harm: the backup shows owners that the slots do not have any more. In every other case
+    the member that is cut off has come so late that an old backup does not know it.
     """
     found = [fault for fault in faults if fault.kind is not FaultKind.RESTORE]
     for restore in (fault for fault in faults if fault.kind is FaultKind.RESTORE):
         moving, cut = chance.sample(MEMBERS, 2)
-        when = max(restore.when, 20.0)
+        when, before = max(restore.when, 20.0), chance.uniform(1.0, 8.0)
+        if chance.random() < 0.5:
+            moving, before = cut, 8.0 + before
         found += [
-            SystemFault(FaultKind.STOP, moving, round(when - chance.uniform(1.0, 8.0), 1), 0.5),
+            SystemFault(FaultKind.STOP, moving, round(when - before, 1), 0.5),
             SystemFault(FaultKind.CUT, cut, round(when - 0.1, 1), round(chance.uniform(2.0, 8.0), 1)),
             attrs.evolve(restore, when=when, seconds=round(chance.uniform(0.1, 1.0), 1)),
         ]

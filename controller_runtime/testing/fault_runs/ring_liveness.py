@@ -82,14 +82,11 @@ class Liveness:
         before, self._up = self._up, up
         able = before & ready
         is_publisher = bool(able) and before - up == {min(able)}
-        if is_publisher and self._lost and self._publisher_lost_at is None and now <= self._quiet_since + self._longest:
+        recovers = self._lost and now <= self._quiet_since + self._bounds.owned
+        if is_publisher and recovers and self._publisher_lost_at is None:
             self._publisher_lost_at = now
         elif before - up or not able & up:
             self.disturbed(now)
-
-    @property
-    def _longest(self) -> float:
-        return self._bounds.owned
 
     def _check(self, now: float, since: float, slots: int) -> None:
         bounds, lost_at = self._bounds, self._publisher_lost_at
