@@ -26,7 +26,7 @@ from controller_runtime.testing.fault_runs.restorable import RestorableDisk
 from controller_runtime.testing.fault_runs.ring_effects import identity_of
 from controller_runtime.testing.fault_runs.ring_invariants import CALL, RingInvariants, Standing
 from controller_runtime.testing.fault_runs.ring_liveness import Bounds
-from controller_runtime.testing.fault_runs.ring_program import CONFIG, LISTED, SLOWEST, WISHES, Wisher, program
+from controller_runtime.testing.fault_runs.ring_program import CONFIG, GIVEN_UP, LISTED, SLOWEST, WISHES, Wisher, program
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network, Way
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
@@ -57,6 +57,7 @@ LATENCIES = (0.001, 0.02, 0.2)
 LOST = (5, 12, 60)
 """Writes that a server loses when it is restored, one of these: the renewals of a second, or of twenty."""
 
+CUTS = (FaultKind.CUT, FaultKind.CUT_IN, FaultKind.CUT_OUT)
 _CUTS = {FaultKind.CUT: 2, FaultKind.CUT_IN: 2, FaultKind.CUT_OUT: 1}
 PROFILES = {
     "broad": Profile(
@@ -138,6 +139,8 @@ class RingSystem:
         chance = sim.chance("ring")
         drift, latency = chance.choice(DRIFTS), chance.choice(LATENCIES)
         self._lost, self._by = chance.choice(LOST), chance.choice(list(WISHES))
+        # Lists are in the way of slots in a ring by uid alone.
+        self._given_up = GIVEN_UP / (1 - drift / 1e6) if self._by is RingBy.UID else 0.0
         self._sim, self._fired, self._noted, self._effects_until = sim, fired, 0, 0.0
         self._course = Course(sim, faults.timed, self._supervise, self._inject)
         self._disk = RestorableDisk()
@@ -198,7 +201,9 @@ class RingSystem:
             fault = self._fired[self._noted]
             self._noted += 1
             if fault.kind in CALLS:
-                self.invariants.disturbed(max(CALL, fault.seconds))
+                self.invariants.disturbed(max(CALL, fault.seconds, self._given_up))
+            elif fault.kind in CUTS:
+                self.invariants.disturbed(fault.seconds + self._given_up)
             if fault.kind is not FaultKind.JUMP:
                 self._effects_until = max(self._effects_until, self._sim.time + fault.seconds)
         self.invariants.look()

@@ -44,8 +44,10 @@ CONFIG = RingConfig(name="ring", namespace="default", lease_duration=6.0, renew_
 SLOWEST = 3.0
 """Seconds after which a reconcile may send nothing any more."""
 
-LISTED = 45.0
-"""Seconds for a list of the nodes of slots that come, at most: a request that was lost is given up after thirty."""
+LISTED = 5.0
+"""Seconds for a list of the objects of slots that come: one that was refused is asked for again after four at most."""
+GIVEN_UP = 32.0
+"""Seconds after which a list whose request or answer was lost is given up and asked for again."""
 
 _PATIENCE = Patience(silence=8.0, initial_silence=4.0, overdue=200.0, watch=(4.0, 8.0), backoff=Backoff(cap=2.0))
 """Watches end after some seconds, so that one whose events were lost is not trusted for long."""
