@@ -26,7 +26,15 @@ from controller_runtime.testing.fault_runs.restorable import RestorableDisk
 from controller_runtime.testing.fault_runs.ring_effects import identity_of
 from controller_runtime.testing.fault_runs.ring_invariants import CALL, RingInvariants, Standing
 from controller_runtime.testing.fault_runs.ring_liveness import Bounds
-from controller_runtime.testing.fault_runs.ring_program import CONFIG, GIVEN_UP, LISTED, SLOWEST, WISHES, Wisher, program
+from controller_runtime.testing.fault_runs.ring_program import (
+    CONFIG,
+    GIVEN_UP,
+    LISTED,
+    SLOWEST,
+    WISHES,
+    Wisher,
+    program,
+)
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network, Way
 from controller_runtime.testing.simulation.network_transport import NetworkTransport

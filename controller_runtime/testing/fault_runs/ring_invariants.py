@@ -27,7 +27,7 @@ CALL = 8.0
 """Seconds for which a fault of one call has effects at most: a reconcile's timeout, a write of unknown outcome."""
 
 _BY_THE_SERVER = ("as it was last written", "than the one that it follows")
-"""The ends of the reasons for which only a restored server ends a membership."""
+"""The ends of the reasons for which only a restored server or a deletion by hand ends a membership."""
 
 
 @attrs.frozen
@@ -97,6 +97,7 @@ class RingInvariants:
         # For each identity: the slots of the claim that the server has stored last, and when it ends in virtual time.
         self._claims: dict[str, tuple[int, float]] = {}
         self._ready: set[str] = set()
+        self._is_ring_lost = False
 
     def disturbed(self, seconds: float) -> None:
         """Note that something happens that may have effects for `seconds`."""
@@ -133,7 +134,7 @@ class RingInvariants:
             what = f"{standing.host.name} holds {count(held)} slots, {count(slots)} of them claimed until {until:.2f} s"
             raise Violated("no slot outside the interval", what)
         term = standing.ring.ownership.term if standing.ring is not None else None
-        if term is not None and term.why_over.endswith(_BY_THE_SERVER) and not self._disk.lost:
+        if term is not None and term.why_over.endswith(_BY_THE_SERVER) and not (self._disk.lost or self._is_ring_lost):
             raise Violated("a membership does not end without need", f"{standing.host.name}: {term.why_over}")
 
     def unsettled(self) -> Violated | None:
@@ -160,6 +161,9 @@ class RingInvariants:
 
     def _check_write(self, write: Write) -> None:
         self.effects.stored(write)
+        if write == Write("configmaps", f"{CONFIG.namespace}/{CONFIG.name}", None):
+            self._is_ring_lost = True
+            self.disturbed(CONFIG.retry_period)
         if write.collection.startswith("leases") and write.raw is not None:
             found = json.loads(write.raw)
             if CLAIM in annotations_of(found):

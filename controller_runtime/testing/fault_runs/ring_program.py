@@ -140,11 +140,15 @@ def _options(host: SimulatedHost) -> RingOptions:
 
 
 class Wisher:
-    """A user that raises the number `WANTED` of objects, and deletes objects and creates them again."""
+    """A user that raises the number `WANTED` of objects, deletes objects and creates them again.
+
+    One in five deletes the published assignment now and then, too.
+    """
 
     def __init__(self, host: Host, client: Client, wishes: Wishes) -> None:
         self._host, self._client, self._wishes = host, client, wishes
         self._number = 0
+        self._harm = host.random.choice((0.0, 0.0, 0.0, 0.0, 0.06))
 
     def run(self, stop: Stop) -> None:
         """Create the objects, then change one after the other until `stop` is set."""
@@ -154,7 +158,9 @@ class Wisher:
         while not stop.wait(0.5 + 3.0 * self._host.random.random()):
             key = self._host.random.choice(keys)
             try:
-                if self._host.random.random() < 0.2:
+                if self._host.random.random() < self._harm:
+                    self._client.delete(CONFIG_MAPS, ObjectKey(CONFIG.name, CONFIG.namespace))
+                elif self._host.random.random() < 0.2:
                     self._client.delete(kind, key)
                     self._create(key)
                 else:
