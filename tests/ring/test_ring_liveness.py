@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When the simulation says that a slot has had no owner for too long: with the publisher alive, and with it lost too."""
+"""When the simulation says that a slot has had no owner for too long: with the publisher alive, and lost too."""
 
 from __future__ import annotations
 

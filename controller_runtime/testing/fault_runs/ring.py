@@ -62,6 +62,9 @@ DRIFTS = (5_000, 150_000)
 """Microseconds per second by which clocks are fast or slow at most, one of these; the second is beyond any clock."""
 LATENCIES = (0.001, 0.02, 0.2)
 """Seconds that a message takes, one of these."""
+MESSAGES = 24
+"""The messages for which a slot waits, each request and each answer: four of the turn that sees the last renewal of its
+owner, eight of that which publishes, six of the taker's turn in hand, and six of the one that takes."""
 LOST = (5, 12, 60)
 """Writes that a server loses when it is restored, one of these: the renewals of a second, or of twenty."""
 
@@ -126,10 +129,10 @@ def bounds(by: RingBy, *, drift: int, latency: float) -> Bounds:
 
     After a loss that is a lease and two retry periods; if the publisher is lost too, a lease and a retry period more,
     after which another one publishes; after a member may own slots, two retry periods; a hand-over takes as long and
-    the work in hand. By uid each takes the list of the slots, too. A member's turn has three requests with an answer
-    each, and a slot's way has two turns.
+    the work in hand. By uid each takes the list of the slots, too. A message takes half as long again at most as the
+    latency, and a slot waits for `MESSAGES` of them.
     """
-    turns, slowest = 12 * 1.5 * latency, 1 / (1 - drift / 1e6)
+    turns, slowest = MESSAGES * 1.5 * latency, 1 / (1 - drift / 1e6)
     two = 2 * CONFIG.retry_period
     filled = two + (LISTED if by is RingBy.UID else 0.0)
     return Bounds(
