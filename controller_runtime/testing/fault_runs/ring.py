@@ -244,7 +244,8 @@ class RingSystem:
                 replica.die(fault.seconds)
             case FaultKind.RESTORE:
                 self._server.die(fault.seconds)
-                self._disk.restore(self._lost)
+                if self._disk.restore(self._lost):
+                    self.invariants.restored()
             case _:
                 self._server.die(fault.seconds)
         self.invariants.standings = self._stand()

@@ -11,6 +11,7 @@ import attrs
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.objects import annotations_of
+from controller_runtime.election.term import Term
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.records import CLAIM, Claim
 from controller_runtime.ring.ring import Ring
@@ -18,7 +19,7 @@ from controller_runtime.ring.slots import SLOTS, count, slots_in
 from controller_runtime.testing.fault_runs.disk import Write
 from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.fault_runs.restorable import RestorableDisk
-from controller_runtime.testing.fault_runs.ring_effects import RingEffects
+from controller_runtime.testing.fault_runs.ring_effects import RingEffects, identity_of
 from controller_runtime.testing.fault_runs.ring_liveness import Bounds, Liveness
 from controller_runtime.testing.fault_runs.ring_program import CONFIG
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
@@ -98,6 +99,12 @@ class RingInvariants:
         self._claims: dict[str, tuple[int, float]] = {}
         self._ready: set[str] = set()
         self._is_ring_lost = False
+        # For each identity: its present membership, and from when on that may own slots.
+        self._memberships: dict[str, tuple[Term, float]] = {}
+        # For each identity: the stamps of its leases, in order, of which it knows that they were stored.
+        self._known: dict[str, dict[str, None]] = {}
+        self._answered_at: dict[str, float] = {}  # when each identity heard of its last lease
+        self._betrayed: set[str] = set()  # those whose leases the server has forgotten, until they write again
 
     def disturbed(self, seconds: float) -> None:
         """Note that something happens that may have effects for `seconds`."""
@@ -134,8 +141,29 @@ class RingInvariants:
             what = f"{standing.host.name} holds {count(held)} slots, {count(slots)} of them claimed until {until:.2f} s"
             raise Violated("no slot outside the interval", what)
         term = standing.ring.ownership.term if standing.ring is not None else None
+        if term is not None and self._sim.time < self._owns_from(standing, term) and held:
+            raise Violated("a new member owns nothing for a lease", f"{standing.host.name} holds {count(held)} slots")
         if term is not None and term.why_over.endswith(_BY_THE_SERVER) and not (self._disk.lost or self._is_ring_lost):
             raise Violated("a membership does not end without need", f"{standing.host.name}: {term.why_over}")
+
+    def _owns_from(self, standing: Standing, term: Term) -> float:
+        """Return the virtual seconds from which a membership may own slots, which is a lease after its begin."""
+        known, since = self._memberships.get(standing.identity, (None, 0.0))
+        if known is not term:
+            begun = self._answered_at.get(standing.identity, self._sim.time)
+            since = begun + CONFIG.lease_duration / (1 + standing.host.drift / 1e6) - 0.001
+            self._memberships[standing.identity] = term, since
+        return since
+
+    def restored(self) -> None:
+        """Note that the server's disk shows an older state: members that it contradicts must begin anew."""
+        shown = {}
+        for collection, stored in self._disk.load()[1]:
+            if collection.startswith("leases"):
+                shown[stored.key.rpartition("/")[2]] = json.loads(stored.raw)["spec"]["renewTime"]
+        for identity, (*before, last) in ((name, [*stamps]) for name, stamps in self._known.items() if stamps):
+            if shown.get(identity, "") in ("", *before) and shown.get(identity) != last:
+                self._betrayed.add(identity)
 
     def unsettled(self) -> Violated | None:
         """Return what is not done yet; None if all is done, and all slots are held in fair shares."""
@@ -156,8 +184,13 @@ class RingInvariants:
 
     def answered(self, host: SimulatedHost, request: HTTPRequest, response: HTTPResponse) -> None:
         """Note that the outcome of a request is known."""
-        if host.name.startswith("r"):
-            self.effects.answered(host, request, response)
+        if not host.name.startswith("r"):
+            return
+        self.effects.answered(host, request, response)
+        if request.method in ("POST", "PUT") and "/leases" in request.path and response.status in (200, 201):
+            stamp = json.loads(request.body)["spec"]["renewTime"]
+            self._known.setdefault(identity_of(host), {})[stamp] = None
+            self._answered_at[identity_of(host)] = self._sim.time
 
     def _check_write(self, write: Write) -> None:
         self.effects.stored(write)
@@ -179,4 +212,8 @@ class RingInvariants:
         if claim.is_ready != (name in self._ready):
             self._ready ^= {name}
             self.liveness.ready_changed(self._sim.time)
+        if name in self._betrayed:
+            self._betrayed.discard(name)
+            if claim.slots or claim.is_ready:
+                raise Violated("a restored backup ends memberships", f"{name} goes on with {count(claim.slots)} slots")
         self._claims[name] = claim.slots, sent_at + CONFIG.renew_deadline / (1 + host.drift / 1e6) + 0.001
