@@ -86,12 +86,6 @@ class Ownership:
         term, busy = self._state[0], self._busy  # each replaced as a whole
         return busy if busy and term is not None and not term.is_over() else 0
 
-    @property
-    def held(self) -> int:
-        """The slots that are owned or have work in hand."""
-        (term, owned), busy = self._state, self._busy  # each replaced as a whole
-        return owned | busy if term is not None and not term.is_over() else 0
-
     def owns(self, slot: int) -> bool:
         """Return whether work for a slot may begin now."""
         return bool(self.owned >> slot & 1)

@@ -57,7 +57,7 @@ class Standing:
         """The slots for which it could act: dead and frozen processes cannot."""
         if self.ring is None or self.host.crashed or self.host.paused:
             return 0
-        return self.ring.ownership.held
+        return self.ring.ownership.owned | self.ring.ownership.in_hand
 
 
 class RingInvariants:

@@ -155,7 +155,7 @@ class Wisher:
         kind, keys = self._wishes.kind, self._wishes.keys
         for key in keys:
             self._create(key)
-        while not stop.wait(0.5 + 3.0 * self._host.random.random()):
+        while not stop.wait(0.2 + 1.4 * self._host.random.random()):
             key = self._host.random.choice(keys)
             try:
                 if self._host.random.random() < self._harm:
