@@ -32,6 +32,7 @@ from controller_runtime.testing.fault_runs.ring_program import (
     LISTED,
     SLOWEST,
     WISHES,
+    Objects,
     Wisher,
     program,
 )
@@ -163,7 +164,7 @@ class RingSystem:
             return APIServer(host, journal=self._disk, feature_gates=gates)
 
         self._server = ServerProcess(sim, self._network, server, serve)
-        self._rings: dict[str, Ring] = {}
+        self._rings: dict[str, tuple[Ring, Objects]] = {}
         hosts = [sim.host(name, drift=_drift(chance, drift)) for name in MEMBERS]
         self._replicas = [Replica(sim, host, self._program) for host in hosts]
         self.invariants = RingInvariants(
@@ -191,7 +192,8 @@ class RingSystem:
             raise violated
 
     def _program(self, host: SimulatedHost) -> Manager:
-        manager, self._rings[host.name] = program(self._network, host, self._by, self.invariants.effects)
+        manager, ring, objects = program(self._network, host, self._by, self.invariants.effects)
+        self._rings[host.name] = ring, objects
         self.invariants.standings = self._stand()
         return manager
 
@@ -204,7 +206,8 @@ class RingSystem:
             host = replica.host
             runs = not host.crashed and not host.paused
             reaches = serves and not any(self._network.is_cut(host, way) for way in Way)
-            found.append(Standing(host, self._rings.get(host.name), runs and reaches, identity_of(host)))
+            ring, objects = self._rings.get(host.name, (None, None))
+            found.append(Standing(host, ring, objects, runs and reaches, identity_of(host)))
         return found
 
     def _look(self) -> None:

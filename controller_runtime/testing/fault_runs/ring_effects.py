@@ -15,7 +15,7 @@ from controller_runtime.ring.slots import set_of, slot_of_name, slot_of_uid
 from controller_runtime.testing.fault_runs.disk import Write
 from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.fault_runs.restorable import RestorableDisk
-from controller_runtime.testing.fault_runs.ring_program import WISHES
+from controller_runtime.testing.fault_runs.ring_program import WISHES, Objects
 from controller_runtime.testing.fault_runs.work import DONE, WANTED
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
@@ -51,6 +51,7 @@ class RingEffects:
         self._open: dict[tuple[str, str, bytes], tuple[int, float]] = {}
         # The uids that an object of this key had in this version: more than one only after a backup was restored.
         self._uids: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        self._born: dict[str, float] = {}  # when each uid was stored first
         self._absences: set[tuple[str, str]] = set()  # identities and keys: the server said that there is no object
         self._records: dict[str, str] = {}  # uids by key: the effect outside
 
@@ -88,6 +89,7 @@ class RingEffects:
             return
         found = json.loads(write.raw)
         numbers, metadata = annotations_of(found), meta(found)
+        self._born.setdefault(metadata.uid, self._sim.time)
         self._uids[write.key, metadata.resource_version].add(metadata.uid)
         new = metadata.uid, int(numbers.get(WANTED, -1)), int(numbers.get(DONE, -1))
         old = self._numbers.get(write.key, new)
@@ -95,6 +97,25 @@ class RingEffects:
         if (is_back and not self._disk.lost) or new[2] > new[1]:
             raise Violated("no write is undone", f"{write.key}: (uid, wanted, done) were {old} and are {new}")
         self._numbers[write.key] = new
+
+    def takes(self, host: SimulatedHost, objects: Objects, slots: int, *, before: float) -> None:
+        """Raise `Violated` if a member owns slots whose objects are not in its cache.
+
+        Args:
+            host: The member's host.
+            objects: Its cache.
+            slots: The slots.
+            before: When the assignment was published, after which it had to list: younger objects may still come.
+        """
+        if self._by is not RingBy.UID or self._disk.lost:
+            return
+        for collection, stored in self._disk.load()[1]:
+            if collection == self._resource.plural:
+                uid = meta(json.loads(stored.raw)).uid
+                is_due = slots >> slot_of_uid(uid) & 1 and self._born.get(uid, before) < before - 1.0
+                if is_due and objects.get(ObjectKey(stored.key)) is None:
+                    what = f"{host.name} owns the slot of {stored.key}, which is not in its cache"
+                    raise Violated("the cache is filled first", what)
 
     def saw(self, host: SimulatedHost, key: ObjectKey, found: Mapping[str, Any] | None) -> None:
         """Note what a reconcile sees when it begins, and write or remove the record outside.

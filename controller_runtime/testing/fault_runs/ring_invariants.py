@@ -21,7 +21,7 @@ from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.fault_runs.restorable import RestorableDisk
 from controller_runtime.testing.fault_runs.ring_effects import RingEffects, identity_of
 from controller_runtime.testing.fault_runs.ring_liveness import Bounds, Liveness
-from controller_runtime.testing.fault_runs.ring_program import CONFIG
+from controller_runtime.testing.fault_runs.ring_program import CONFIG, Objects
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 CALL = 8.0
@@ -38,12 +38,14 @@ class Standing:
     Attributes:
         host: Its host.
         ring: Its ring; None while no program runs.
+        objects: Its cache; None while no program runs.
         is_reachable: Whether it runs and can talk to a server that runs.
         identity: The identity of its member.
     """
 
     host: SimulatedHost
     ring: Ring | None
+    objects: Objects | None
     is_reachable: bool
     identity: str
 
@@ -99,6 +101,8 @@ class RingInvariants:
         self._claims: dict[str, tuple[int, float]] = {}
         self._ready: set[str] = set()
         self._is_ring_lost = False
+        self._published_at = 0.0
+        self._holds: dict[str, int] = {}  # the slots of each identity at the last look
         # For each identity: its present membership, and from when on that may own slots.
         self._memberships: dict[str, tuple[Term, float]] = {}
         # For each identity: the stamps of its leases, in order, of which it knows that they were stored.
@@ -132,6 +136,9 @@ class RingInvariants:
                 raise Violated("one owner at most", f"{names} own the slots {[*slots_in(both)][:8]}")
             taken |= held
             self._check_held(standing, held)
+            if standing.objects is not None and held & ~self._holds.get(standing.identity, 0):
+                self.effects.takes(standing.host, standing.objects, held, before=self._published_at)
+            self._holds[standing.identity] = held
         up = frozenset([each.identity for each in self.standings if each.is_reachable and each.has_joined])
         self.liveness.look(self._sim.time, up, self._ready, taken)
 
@@ -194,9 +201,11 @@ class RingInvariants:
 
     def _check_write(self, write: Write) -> None:
         self.effects.stored(write)
-        if write == Write("configmaps", f"{CONFIG.namespace}/{CONFIG.name}", None):
-            self._is_ring_lost = True
-            self.disturbed(CONFIG.retry_period)
+        if (write.collection, write.key) == ("configmaps", f"{CONFIG.namespace}/{CONFIG.name}"):
+            self._published_at = self._sim.time
+            if write.raw is None:
+                self._is_ring_lost = True
+                self.disturbed(CONFIG.retry_period)
         if write.collection.startswith("leases") and write.raw is not None:
             found = json.loads(write.raw)
             if CLAIM in annotations_of(found):

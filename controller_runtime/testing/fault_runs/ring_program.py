@@ -74,6 +74,10 @@ WISHES = {
 """The objects, for each kind of ring that is tried."""
 
 
+Objects = Lister[dict[str, Any]]
+"""Reads the objects from the cache of a replica."""
+
+
 class Witness(Protocol):
     """Is told what reconciles see; called on their threads, and must not wait."""
 
@@ -98,7 +102,7 @@ class Fulfil(Reconciler):
     """
 
     kind: Resource[Any]
-    objects: Lister[dict[str, Any]]
+    objects: Objects
     client: Client
     witness: Witness
     host: SimulatedHost
@@ -118,8 +122,8 @@ class Fulfil(Reconciler):
         return Result()
 
 
-def program(network: Network, host: SimulatedHost, by: RingBy, witness: Witness) -> tuple[Manager, Ring]:
-    """Return the manager of a replica, and its ring; in a ring by uid it caches the objects of its slots alone."""
+def program(network: Network, host: SimulatedHost, by: RingBy, witness: Witness) -> tuple[Manager, Ring, Objects]:
+    """Return the manager of a replica, its ring, and its cache: by uid, of the objects of its slots alone."""
     manager = Manager(host, NetworkTransport(network, host), patience=_PATIENCE, grace=SLOWEST + 2.0)
     ring = manager.ring(CONFIG.name, by, **_options(host))
     kind = WISHES[by].kind
@@ -129,7 +133,7 @@ def program(network: Network, host: SimulatedHost, by: RingBy, witness: Witness)
     fulfil = ring.shared(Fulfil(kind, objects, manager.client, witness, host, Stop(host, "asleep")))
     controller = Controller("work", fulfil, workers=2, limiter=ItemExponential(cap=4.0), reconcile_timeout=SLOWEST)
     manager.add(controller.watch(kind).receive(ring.requests(objects)))
-    return manager, ring
+    return manager, ring, objects
 
 
 def _options(host: SimulatedHost) -> RingOptions:
