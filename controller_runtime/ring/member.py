@@ -14,14 +14,7 @@ from typing import Any
 import attrs
 
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import (
-    AlreadyExists,
-    APIError,
-    Conflict,
-    ConnectionLost,
-    DecodeError,
-    NotFound,
-)
+from controller_runtime.core.errors import AlreadyExists, APIError, Conflict, ConnectionLost, DecodeError, NotFound
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop
@@ -156,7 +149,10 @@ class RingMember:
         ring = self._objects.read_ring(self._deadline())
         leases = self._objects.read_leases(self._deadline())
         now = self._host.monotonic()
-        self._check_own(leases.pop(self.identity, None), ring)
+        own = leases.pop(self.identity, None)
+        if own is None and self._claim.is_leaving and not self._claim.slots:
+            return True  # the lease was deleted, though the answer was lost
+        self._check_own(own, ring)
         self._note(leases, now)
         if is_leaving and not self._claim.is_leaving:
             self._claim = attrs.evolve(self._claim, is_leaving=True, is_ready=False)

@@ -82,6 +82,8 @@ class RingObjects:
         # which may have landed.
         self._written = ("", "")
         self._attempts: dict[str, Attempt] = {}
+        # The last assignment that was read, with its uid and data: most turns read the same one.
+        self._known: tuple[str, dict[str, str], Assignment] | None = None
         self.is_as_written = True
         self.has_gone_back = False
         # The assignment that was read last.
@@ -96,7 +98,7 @@ class RingObjects:
             return PublishedRing()
         metadata = found["metadata"]
         try:
-            assignment: Assignment | None = Assignment.of(found.get("data") or {}, metadata["uid"])
+            assignment: Assignment | None = self._assignment(metadata["uid"], found.get("data") or {})
         except ValueError as error:
             log.warning("unreadable", ring=self._config.name, error=error)
             assignment = None
@@ -111,6 +113,11 @@ class RingObjects:
             self.has_gone_back = False
         elif read.uid != before.uid or read.epoch < before.epoch:
             self.has_gone_back = True
+
+    def _assignment(self, uid: str, data: dict[str, str]) -> Assignment:
+        if self._known is None or self._known[:2] != (uid, data):
+            self._known = uid, data, Assignment.of(data, uid)
+        return self._known[2]
 
     def read_leases(self, deadline: float) -> dict[str, dict[str, Any]]:
         """Return the leases of all members, by their identities."""

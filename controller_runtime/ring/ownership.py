@@ -73,6 +73,7 @@ class Ownership:
         # The membership and the slots; replaced as a whole, so that readers need no lock.
         self._state: tuple[Term | None, int] = (None, 0)
         self._in_hand: Counter[int] = Counter()
+        self._busy = 0  # the slots of the counter; one number, so that readers need no lock
         self._unsure: dict[int, float] = {}
 
     @property
@@ -89,9 +90,8 @@ class Ownership:
     @property
     def in_hand(self) -> int:
         """The slots that have work in hand that can still send requests."""
-        with self._lock:  # a Counter may not change while it is copied, which nothing else ensures without the GIL
-            term, slots = self._state[0], [*self._in_hand]
-        return set_of(slots) if term is not None and not term.is_over() else 0
+        term, busy = self._state[0], self._busy  # each replaced as a whole
+        return busy if busy and term is not None and not term.is_over() else 0
 
     def owns(self, slot: int) -> bool:
         """Return whether work for a slot may begin now."""
@@ -104,6 +104,7 @@ class Ownership:
             if term is None or not owned >> slot & 1 or term.is_over():
                 return None
             self._in_hand[slot] += 1
+            self._busy |= 1 << slot
             return Turn(self, slot, term)
 
     @contextlib.contextmanager
@@ -130,6 +131,7 @@ class Ownership:
             self._in_hand[turn.slot] -= 1
             if not self._in_hand[turn.slot]:
                 del self._in_hand[turn.slot]
+                self._busy &= ~(1 << turn.slot)
             if turn.unsure_until:
                 self._unsure[turn.slot] = max(turn.unsure_until, self._unsure.get(turn.slot, 0.0))
 
@@ -138,6 +140,7 @@ class Ownership:
         with self._lock:
             self._state = term, 0
             self._in_hand.clear()
+            self._busy = 0
             self._unsure.clear()
 
     def drain(self, slots: int) -> None:
@@ -166,7 +169,7 @@ class Ownership:
         now = self._host.monotonic()
         with self._lock:
             self._unsure = {slot: until for slot, until in self._unsure.items() if until > now}
-            busy = set_of(self._in_hand) | set_of(self._unsure)
+            busy = self._busy | set_of(self._unsure)
         return slots & ~busy
 
 

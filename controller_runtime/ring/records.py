@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Self
 
 import attrs
@@ -85,7 +86,7 @@ class Assignment:
 
     def slots_of(self, member: str) -> int:
         """Return the slots that are given to a member."""
-        return set_of(slot for slot, owner in enumerate(self.owners) if owner == member)
+        return _slots_of(self.owners, member)
 
     def followed_by(self, owners: Sequence[str]) -> Self:
         """Return the next assignment."""
@@ -126,6 +127,11 @@ class Assignment:
         if epoch < max(since):
             raise ValueError(f"the published assignment cannot be read: epoch {epoch} is older than some of its slots")
         return cls(epoch, tuple(owners), tuple(since), uid, incarnation)
+
+
+@lru_cache(maxsize=64)
+def _slots_of(owners: tuple[str, ...], member: str) -> int:
+    return set_of(slot for slot, owner in enumerate(owners) if owner == member)
 
 
 def _range(text: str) -> tuple[int, int]:
