@@ -18,12 +18,12 @@ from benchmarks.harness import Row
 from benchmarks.plot import plot
 from benchmarks.provenance import about
 from benchmarks.real_suite import Real
-from benchmarks.suites import SUITES, Sizes
+from benchmarks.suites import LONG, SUITES, Sizes
 from benchmarks.tables import rewritten
 from controller_runtime.core.system import SystemHost
 
 ALL = "all"
-"""The name of all benchmarks, also with `--kubeconfig`."""
+"""The name of all benchmarks but the long ones, also with `--kubeconfig`."""
 DOCUMENTS = tuple(Path(__file__).parent.parent / name for name in ("README.md", "benchmarks/README.md", "docs/ring.md"))
 
 
@@ -120,7 +120,8 @@ def measured(
     if kubeconfig is not None:
         rows += Real(host, kubeconfig, anchors, sizes.runs, sizes.nodes if is_disposable else None).rows()
     yield Run(about(host, load, kubeconfig, sizes.runs), rows)
-    for name in SUITES if ALL in names or (not names and kubeconfig is None) else names:
+    every = [name for name in SUITES if name not in LONG or name in names]
+    for name in every if ALL in names or (not names and kubeconfig is None) else names:
         Console(stderr=True).print(f"measuring {name}")
         rows += SUITES[name](host, sizes)
         yield Run(about(host, load, kubeconfig, sizes.runs), rows)

@@ -206,6 +206,11 @@ def workloads(host: Host, sizes: Sizes) -> list[Row]:
     return workloads_suite.workloads(host)
 
 
+def published(host: Host, sizes: Sizes) -> list[Row]:
+    """Repeat an experiment that another project published, at its size."""
+    return ring_suite.published(host)
+
+
 SUITES: Mapping[str, Callable[[Host, Sizes], list[Row]]] = {
     "sync": sync,
     "growth": growth,
@@ -224,4 +229,8 @@ SUITES: Mapping[str, Callable[[Host, Sizes], list[Row]]] = {
     "shards": shards,
     "rings": rings,
     "workloads": workloads,
+    "published": published,
 }
+
+LONG = ("published",)
+"""Those that take a quarter of an hour or more; they run only if they are named."""

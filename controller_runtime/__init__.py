@@ -167,6 +167,7 @@ if TYPE_CHECKING:
     from controller_runtime.queue.workqueue import WorkQueue
     from controller_runtime.ring.by import RingBy
     from controller_runtime.ring.ring import Ring
+    from controller_runtime.ring.token import RingToken
 
 __all__ = [
     "CLUSTER_ROLES",
@@ -284,6 +285,7 @@ __all__ = [
     "Right",
     "Ring",
     "RingBy",
+    "RingToken",
     "Rule",
     "Runnable",
     "ServerError",
@@ -459,6 +461,7 @@ _HOMES = {
     **dict.fromkeys(("Candidacy", "LeaderElectionConfig"), "election.config"),
     "Ring": "ring.ring",
     "RingBy": "ring.by",
+    "RingToken": "ring.token",
     **dict.fromkeys(("EventAPI", "EventRecorder"), "events.recorder"),
     "Endpoints": "manager.endpoints",
     "Runnable": "manager.lifecycle",

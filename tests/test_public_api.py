@@ -24,9 +24,9 @@ from controller_runtime.core import errors
 ROOT = Path(__file__).parents[1]
 PUBLIC = {
     # run
-    "Manager", "LeaderElectionConfig", "Candidacy", "Ring", "RingBy", "Host", "Clock", "SystemHost", "Stop",
-    "stop_on_signals", "Endpoints", "Runnable", "Thread", "spawn", "get_logger", "Logger", "Setup", "run", "Right",
-    "StatusRow", "StatusTable", "Timeline",
+    "Manager", "LeaderElectionConfig", "Candidacy", "Ring", "RingBy", "RingToken", "Host", "Clock", "SystemHost",
+    "Stop", "stop_on_signals", "Endpoints", "Runnable", "Thread", "spawn", "get_logger", "Logger", "Setup", "run",
+    "Right", "StatusRow", "StatusTable", "Timeline",
     "__version__",
     # write a controller
     "Controller", "Reconciler", "AsyncReconciler", "Request", "Result", "TerminalError", "Channel",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One replica of a ring by name: KUBECONFIG work|own|write. It prints a line a second, or at each change of slots.
+"""One replica of a ring by name: KUBECONFIG work|own|write RING. It prints a line a second, or at each change of slots.
 
 `work` reconciles its nodes again and again, and prints reconciles and CPU seconds so far. `own` prints which slots it
 owns since when; the monotonic clock is that of the machine. `write` patches each new node once, and prints as `work`.
@@ -53,7 +53,7 @@ def main() -> None:
     host, mode = SystemHost(), sys.argv[2]
     stop = Stop(host)
     manager = Manager(host, HTTPTransport(host, from_kubeconfig(sys.argv[1])))
-    ring = manager.ring("benchmark", RingBy.NAME)
+    ring = manager.ring(sys.argv[3], RingBy.NAME)
     nodes = manager.lister(NODES, dict[str, Any])
     worker = Worker(nodes, manager.client, writes=mode == "write")
     controller = Controller("worker", worker if mode == "own" else ring.shared(worker)).watch(NODES)

@@ -13,6 +13,10 @@ from controller_runtime.cache.share import Portion, Share
 from controller_runtime.cache.store import Delta, Store
 from controller_runtime.client.decoding import EventType, WatchEvent
 from controller_runtime.core.host import Host
+from controller_runtime.core.memory import give_back
+
+MANY = 1_000
+"""Objects that must go at once so that their memory is given back to the system."""
 
 
 class _Held(NamedTuple):
@@ -79,9 +83,13 @@ class DividedStore(Store):
     def replace(self, objects: dict[PlainKey, Cached], version: str) -> list[Delta]:
         """Replace the content with a list; see `Store.replace`."""
         # In place, because a second dict of a large list would stay in the memory of the process.
-        for key in [key for key, cached in objects.items() if not self._portion.keeps(cached)]:
+        others = [key for key, cached in objects.items() if not self._portion.keeps(cached)]
+        for key in others:
             del objects[key]
-        return super().replace(objects, version)
+        deltas = super().replace(objects, version)
+        if len(others) > MANY:
+            give_back()
+        return deltas
 
     def drop_others(self) -> None:
         """Drop the objects that are not in the share any more.
@@ -91,5 +99,8 @@ class DividedStore(Store):
         """
         kept = {key: cached for key, cached in self._objects.items() if self._portion.keeps(cached)}
         indices = {name: index.over(kept) for name, index in self._indices.items()}
+        dropped = len(self._objects) - len(kept)
         with self._condition:
             self._objects, self._indices = kept, indices
+        if dropped > MANY:
+            give_back()

@@ -88,6 +88,7 @@ class Informer:
         label = f"store of {listwatch}"
         self.store = Store(host, label) if portion is None else DividedStore(host, label, portion)
         self._host = host
+        self._listwatch = listwatch
         self._name = str(listwatch)
         self._delivery = Delivery(host, self.store, str(listwatch), peers)
         self.reflector = Reflector(host, listwatch, self._delivery, options)
@@ -121,6 +122,10 @@ class Informer:
         """The subscriptions that have not ended."""
         with self._lock:
             return [subscription for subscription in self._subscriptions if not subscription.ended]
+
+    def advise(self, text: str) -> None:
+        """Let the error of a request that is forbidden say how to get the right; called before the informer runs."""
+        self._listwatch.advice = text
 
     def has_synced(self) -> bool:
         """Return True once the store is filled and every handler has been called for the whole initial list."""

@@ -19,7 +19,7 @@ from controller_runtime.client.missing_kinds import explained
 from controller_runtime.client.paging import ListBounds, Paging
 from controller_runtime.client.transport import Stream, Transport
 from controller_runtime.client.warnings import Warnings
-from controller_runtime.core.errors import APIError, NotFound
+from controller_runtime.core.errors import APIError, Forbidden, NotFound
 from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
 
@@ -103,6 +103,7 @@ class ListWatch:
     Attributes:
         collection: As given.
         shards: Returns the `shardSelector` of each request, which other servers ignore; None for none.
+        advice: Says in the error of a request that is forbidden how to get the right; empty says nothing.
 
     Raises:
         ValueError: A namespace was given for a cluster-scoped resource.
@@ -124,6 +125,7 @@ class ListWatch:
     ) -> None:
         self.collection = collection
         self.shards: Callable[[], str] | None = None
+        self.advice = ""
         self._host = host
         self._transport = transport
         self._path = collection.path
@@ -193,8 +195,8 @@ class ListWatch:
         self._warnings.log_new(answer, self._path)
         try:
             return self._decoding.page(check(answer).body)
-        except NotFound as error:
-            raise explained(error, self.collection.resource) from None
+        except (NotFound, Forbidden) as error:
+            raise self._explained(error) from None
 
     def watch(self, version: str, *, timeout: float, initial_events: bool = False) -> WatchStream:
         """Open a watch for the changes after the resourceVersion `version`, with bookmarks.
@@ -221,11 +223,16 @@ class ListWatch:
             check(stream.response)
         except APIError as error:
             stream.close()
-            if isinstance(error, NotFound):
-                raise explained(error, self.collection.resource) from None
+            if isinstance(error, NotFound | Forbidden):
+                raise self._explained(error) from None
             raise
         stream.linger, stream.is_bulk = self._linger, initial_events
         return WatchStream(stream, self._decoding)
+
+    def _explained(self, error: NotFound | Forbidden) -> APIError:
+        return (
+            error.advised(self.advice) if isinstance(error, Forbidden) else explained(error, self.collection.resource)
+        )
 
     def _request(self, query: Iterable[tuple[str, str]], of: str = "") -> HTTPRequest:
         selectors = {"labelSelector": self.collection.label_selector, "fieldSelector": self.collection.field_selector}

@@ -70,6 +70,12 @@ class Unauthorized(APIError, reasons=("Unauthorized",), codes=(401,)):
 class Forbidden(APIError, reasons=("Forbidden",), codes=(403,)):
     """The credentials do not allow the request; a role is missing."""
 
+    def advised(self, advice: str) -> Forbidden:
+        """Return this error with a text that says how to get the right; itself for an empty one."""
+        if not advice:
+            return self
+        return Forbidden(f"{self}: {advice}", code=self.code, reason=self.reason, details=self.details)
+
 
 class NotFound(APIError, reasons=("NotFound",), codes=(404,)):
     """The object, its namespace or its kind does not exist."""

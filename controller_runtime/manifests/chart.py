@@ -31,7 +31,6 @@ _KEPT = "helm.sh/resource-policy"
 _VALUES = """\
 # The image of the program; an empty tag is the chart's appVersion.
 {image}
-# Several replicas need the election: without it there is one, whatever this number is.
 {replicas}
 # Definitions stay when the release is uninstalled, because all their objects would be deleted with them.
 installCRDs: true
@@ -83,7 +82,7 @@ def chart(bundle: Bundle) -> Files:
     }
     files = {"Chart.yaml": document(about), "values.yaml": _values(bundle, repository)}
     for name, objects in templates.items():
-        files[f"templates/{name}"] = _template(name, objects)
+        files[f"templates/{name}"] = _template(name, objects, may_elect=plain.ring_by is None)
     return {name: (TEMPLATE_MARK if name.startswith("templates/") else MARK) + text for name, text in files.items()}
 
 
@@ -103,11 +102,11 @@ def _annotate_account(objects: Sequence[Object]) -> None:
         }
 
 
-def _template(name: str, objects: Sequence[Mapping[str, Any]]) -> str:
+def _template(name: str, objects: Sequence[Mapping[str, Any]], *, may_elect: bool) -> str:
     texts = []
     for obj in objects:
         text = document(obj, template=True)
-        if obj["metadata"]["name"] == "{{ .Release.Name }}-leader-election":
+        if may_elect and obj["metadata"]["name"] == "{{ .Release.Name }}-leader-election":
             text = f"{{{{- if .Values.leaderElection.enabled }}}}\n---\n{text}{{{{- end }}}}\n"
         else:
             text = f"---\n{text}"
@@ -120,10 +119,15 @@ def _template(name: str, objects: Sequence[Mapping[str, Any]]) -> str:
 def _values(bundle: Bundle, repository: str) -> str:
     settings = bundle.settings
     image = {"image": {"repository": repository, "tag": "", "pullPolicy": "IfNotPresent"}}
-    replicas = {"replicas": settings.replicas, "leaderElection": {"enabled": bool(settings.elects)}}
+    replicas: dict[str, Any] = {"replicas": settings.replicas}
+    about = "# Several replicas need the election: without it there is one, whatever this number is.\n"
+    if settings.ring_by is None:
+        replicas["leaderElection"] = {"enabled": bool(settings.elects)}
+    else:
+        about = "# All of them work, each for a share of the objects.\n"
     return _VALUES.format(
         image=document(image),
-        replicas=document(replicas),
+        replicas=about + document(replicas),
         monitor="true" if bundle.has_monitor else "false",
         resources=document({"resources": RESOURCES}),
     )

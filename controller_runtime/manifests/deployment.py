@@ -22,11 +22,13 @@ _USER = 65532  # the user `nonroot` of usual base images; any number but zero wo
 def deployment(settings: Settings) -> Object:
     """Return the deployment.
 
-    Replicas without an election must never run at the same time, so their pod ends before the next one starts.
+    Replicas without an election or a ring must never run at once, so their pod ends before the next one starts.
     """
     selector = dict(settings.selector)
     # A template has no `not` of a path without a word for it.
     alone = f"not {settings.elects}" if isinstance(settings.elects, str) else not settings.elects
+    if settings.ring_by is not None:
+        alone = False
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -95,12 +97,16 @@ def _container(settings: Settings) -> dict[str, Any]:
 def arguments(settings: Settings) -> list[Any]:
     """Return the arguments of the program, as `run(setup)` takes them.
 
-    The lease is named in any case, because a role names it, too.
+    The lease and the ring are named in any case, because roles name them, too.
     """
+    by = settings.ring_by
+    is_named = settings.elects if by is None else True
     return [
         when(settings.elects, "--leader-elect"),
-        when(settings.elects, f"--leader-election-id={settings.name}"),
-        when(settings.elects, "--leader-election-namespace=$(POD_NAMESPACE)"),
+        ABSENT if by is None else "--ring",
+        ABSENT if by is None else f"--ring-by={by.value}",
+        when(is_named, f"--leader-election-id={settings.name}"),
+        when(is_named, "--leader-election-namespace=$(POD_NAMESPACE)"),
         f"--namespace={settings.watch_namespace}" if settings.watch_namespace else ABSENT,
         when(settings.has_metrics, f"--metrics-bind-address=:{METRICS_PORT}"),
         f"--health-probe-bind-address=:{PROBES_PORT}",

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import attrs
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.resources import Resource
 from controller_runtime.client.transport import Stream
 from controller_runtime.core.errors import UsageError
 from controller_runtime.core.host import Host
@@ -46,12 +47,16 @@ class Facts:
         watched: The collections of its caches, sorted.
         hooks: Its admission webhooks.
         converted: The names of the definitions whose versions it converts.
+        shared: The collections whose objects are the requests of controllers that a ring may share, sorted.
+        unshared: The names of the other controllers.
     """
 
     definitions: Sequence[dict[str, Any]]
     watched: Sequence[Watched]
     hooks: Sequence[Hook[Any]] = ()
     converted: frozenset[str] = frozenset()
+    shared: Sequence[Watched] = ()
+    unshared: Sequence[str] = ()
 
     @property
     def has_webhooks(self) -> bool:
@@ -79,15 +84,35 @@ def facts_of(manager: Manager, *, namespace: str = "") -> Facts:
     """
     collections = [informer.collection for informer in manager.informers]
     collections += [collection for controller in manager.controllers for collection in controller.collections]
-    watched = {
-        Watched(
-            one.resource.group, one.resource.plural, (one.namespace or namespace) if one.resource.namespaced else ""
-        )
-        for one in collections
+    watched = {_watched(one.resource, one.namespace or namespace) for one in collections}
+    shared = {
+        _watched(one.shared_objects.resource, namespace)
+        for one in manager.controllers
+        if one.shared_objects is not None
     }
+    unshared = [one.name for one in manager.controllers if one.shared_objects is None]
     definitions = [copy.deepcopy(dict(body)) for body in manager.definitions.wanted]
     ordered = sorted(definitions, key=lambda body: str(body["metadata"]["name"]))
-    return Facts(ordered, sorted(watched), manager.webhooks.hooks, manager.webhooks.converted)
+    hooks = manager.webhooks
+    return Facts(ordered, sorted(watched), hooks.hooks, hooks.converted, sorted(shared), unshared)
+
+
+def require_shared(facts: Facts) -> None:
+    """Raise if a ring would share nothing of a program.
+
+    Raises:
+        UsageError: That is so; the message says what to do.
+    """
+    if not facts.shared:
+        others = ", ".join(facts.unshared) or "a controller"
+        raise UsageError(
+            f"--ring has nothing to share: call `shareable` of {others} if each of its reconciles decides about one "
+            "object alone"
+        )
+
+
+def _watched(resource: Resource[Any], namespace: str) -> Watched:
+    return Watched(resource.group, resource.plural, namespace if resource.namespaced else "")
 
 
 class _Unconnected:

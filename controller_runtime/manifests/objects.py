@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from controller_runtime.manifests.facts import Watched
 from controller_runtime.manifests.rights import Rights, Rule
 from controller_runtime.manifests.settings import METRICS_PORT, Settings
 from controller_runtime.manifests.text import Literal, literal, when
+from controller_runtime.ring.rights import ring_rules, role_name
 
 Object = dict[str, Any]
 
@@ -58,6 +60,27 @@ def lease_roles(settings: Settings) -> list[Object]:
     ]
     name = f"{settings.name}-leader-election"
     return bound(settings, "Role", settings.namespace, name, rules, are_own=True)
+
+
+def ring_roles(settings: Settings, shared: Iterable[Watched]) -> list[Object]:
+    """Return the roles that a member of a ring needs, and their bindings; none without a ring.
+
+    Where a slot follows from an object, the server is asked by name whether the object is gone.
+    """
+    by = settings.ring_by
+    if by is None:
+        return []
+    made = bound(
+        settings, "Role", settings.namespace, role_name(settings.name), ring_rules(settings.name), are_own=True
+    )
+    places: dict[str, list[Rule]] = {}
+    for one in shared if by.needs_object else ():
+        rule = {"apiGroups": [one.group], "resources": [one.plural], "verbs": ["get"]}
+        places.setdefault(one.namespace, []).append(rule)
+    for namespace, rules in places.items():
+        kind, where = ("Role", Literal(namespace)) if namespace else ("ClusterRole", None)
+        made += bound(settings, kind, where, f"{role_name(settings.name)}-objects", rules)
+    return made
 
 
 def bound(

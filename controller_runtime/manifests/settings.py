@@ -10,6 +10,7 @@ import attrs
 
 from controller_runtime.manager.lifecycle import CANCEL_GRACE
 from controller_runtime.manifests.text import ABSENT, Bare, ToYaml
+from controller_runtime.ring.by import RingBy
 
 METRICS_PORT, PROBES_PORT, WEBHOOKS_PORT = 8080, 8081, 9443
 """The ports of the container."""
@@ -42,6 +43,7 @@ class Settings:
         pull_policy: The deployment's `imagePullPolicy`, unless it is absent.
         replicas: The number of replicas.
         elects: Whether they elect a leader.
+        ring_by: By what they share their work in a ring; None for no ring. Never a template.
         watch_namespace: The only namespace that the program watches; empty for all.
         has_metrics: Whether metrics are served.
         account: The name of the service account.
@@ -59,6 +61,7 @@ class Settings:
     pull_policy: Any = ABSENT
     replicas: Any = 2
     elects: bool | str = True
+    ring_by: RingBy | None = None
     watch_namespace: str = ""
     has_metrics: bool | str = True
     account: str = ""
@@ -96,6 +99,8 @@ def chart_settings(plain: Settings) -> Settings:
     release = "{{ .Release.Name }}"
     selector = {"app.kubernetes.io/name": plain.program, "app.kubernetes.io/instance": release}
     replicas = "{{ if .Values.leaderElection.enabled }}{{ .Values.replicas }}{{ else }}1{{ end }}"
+    if plain.ring_by is not None:
+        replicas = "{{ .Values.replicas }}"
     return Settings(
         program=plain.program,
         name=release,
@@ -105,7 +110,8 @@ def chart_settings(plain: Settings) -> Settings:
         image="{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}",
         pull_policy=Bare("{{ .Values.image.pullPolicy | quote }}"),
         replicas=Bare(replicas),
-        elects=".Values.leaderElection.enabled",
+        elects=".Values.leaderElection.enabled" if plain.ring_by is None else plain.elects,
+        ring_by=plain.ring_by,
         watch_namespace=plain.watch_namespace,
         has_metrics=".Values.metrics.enabled",
         account="{{ .Values.serviceAccount.name | default .Release.Name }}",

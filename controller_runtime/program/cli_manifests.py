@@ -12,6 +12,7 @@ import click
 
 from controller_runtime.api.names import label_problems, service_name_problems
 from controller_runtime.core.errors import UsageError
+from controller_runtime.program.cli_options import ring_options
 from controller_runtime.program.origin import Origin, call_setup
 from controller_runtime.program.plan import lease_name_of
 
@@ -37,6 +38,8 @@ class ManifestOptions:
     namespace: str | None
     image: str | None
     replicas: int
+    ring: bool
+    ring_by: str
     watch_namespace: str
     rights: tuple[Path, ...]
     no_rights: bool
@@ -65,6 +68,7 @@ class ManifestOptions:
     show_default=True,
     help="Replicas; they elect a leader if there are several.",
 )
+@ring_options
 @click.option("--watch-namespace", metavar="NS", default="", help="The only namespace that the program watches.")
 @click.option(
     "--rights",
@@ -143,9 +147,10 @@ def _bundle(origin: Origin, options: ManifestOptions) -> Bundle:
     from controller_runtime.core.system import SystemHost
     from controller_runtime.election.config import LeaderElectionConfig
     from controller_runtime.manifests.bundles import Bundle
-    from controller_runtime.manifests.facts import facts_of, unconnected_manager
+    from controller_runtime.manifests.facts import facts_of, require_shared, unconnected_manager
     from controller_runtime.manifests.rights import read_rights, require_watches
     from controller_runtime.manifests.settings import plain_settings
+    from controller_runtime.ring.by import RingBy
 
     name = _name(options.name or lease_name_of(origin.module.rpartition(".")[2]).replace(".", "-"))
     namespace = _label("--namespace", options.namespace or f"{name}-system")
@@ -165,6 +170,9 @@ def _bundle(origin: Origin, options: ManifestOptions) -> Bundle:
         watch_namespace=_label("--watch-namespace", options.watch_namespace) if options.watch_namespace else "",
     )
     settings = attrs.evolve(settings, has_webhooks=facts.has_webhooks)
+    if options.ring:
+        require_shared(facts)
+        settings = attrs.evolve(settings, ring_by=RingBy(options.ring_by), elects=bool(facts.unshared))
     return Bundle(facts, settings, rights, has_monitor=options.service_monitor)
 
 

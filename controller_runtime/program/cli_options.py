@@ -90,12 +90,12 @@ election_options = adding(
     click.option(
         "--leader-election-id",
         metavar="ID",
-        help="Name of the lease that the replicas share; the program's by default.",
+        help="Name of the lease or ring that the replicas share; the program's by default.",
     ),
     click.option(
         "--leader-election-namespace",
         metavar="NS",
-        help="Where that lease is; by default the namespace given, that of the pod, or default.",
+        help="Where that lease or ring is; by default the namespace given, that of the pod, or default.",
     ),
 )
 """Adds the options of leader election."""
@@ -168,10 +168,10 @@ ring_options = adding(
     click.option("--ring", is_flag=True, help="Share the work of controllers that allow it with the other replicas."),
     click.option(
         "--ring-by",
-        type=click.Choice([RingBy.NAME.value, RingBy.NAMESPACE.value]),
+        type=click.Choice([by.value for by in RingBy]),
         default=RingBy.NAME.value,
         show_default=True,
-        help="The unit that the replicas share out: single objects, or namespaces.",
+        help="The unit that the replicas share out: objects by name or uid, namespaces, or owners with their objects.",
     ),
 )
 """Adds the options of a ring."""

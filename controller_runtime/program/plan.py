@@ -127,9 +127,15 @@ def plan_program(
         )
     if options.plot is not None and not options.plot.absolute().parent.is_dir():
         raise UsageError(f"--plot {options.plot}: there is no folder {options.plot.parent}")
-    namespace = lease_namespace or options.namespace or _pod_namespace()
-    ring = RingPlan(lease_name, namespace, RingBy(options.ring_by)) if options.ring else None
+    name, namespace = _place(options, lease_name, lease_namespace)
+    ring = RingPlan(name, namespace, RingBy(options.ring_by)) if options.ring else None
     return ProgramPlan(cluster, election, ring)
+
+
+def _place(options: ProgramOptions, lease_name: str, lease_namespace: str | None) -> tuple[str, str]:
+    """Return the name and the namespace of what replicas coordinate by: a lease, a ring, or both."""
+    namespace = options.leader_election_namespace or lease_namespace or options.namespace or _pod_namespace()
+    return options.leader_election_id or lease_name, namespace
 
 
 def lease_name_of(program: str) -> str:
@@ -150,13 +156,16 @@ def _leader_election(
     if (options.binary_version or options.emulation_version) and not options.coordinated:
         raise UsageError("--binary-version and --emulation-version need --coordinated: only a candidate declares them")
     if options.leader_elect:
+        name, namespace = _place(options, lease_name, lease_namespace)
         return LeaderElectionConfig(
-            name=options.leader_election_id or lease_name,
-            namespace=options.leader_election_namespace or lease_namespace or options.namespace or _pod_namespace(),
+            name=name,
+            namespace=namespace,
             coordinated=_candidacy(options) if options.coordinated else None,
         )
-    if options.leader_election_id or options.leader_election_namespace:
-        raise UsageError("--leader-election-id and --leader-election-namespace need --leader-elect: add it")
+    if (options.leader_election_id or options.leader_election_namespace) and not options.ring:
+        raise UsageError(
+            "--leader-election-id and --leader-election-namespace need --leader-elect or --ring: add one of them"
+        )
     return None
 
 

@@ -2,7 +2,7 @@
 """From what the requests of one manager asked to the accesses that its program needs on any cluster. Pure functions.
 
 The names and namespaces in requests are those of a test's objects. Only those that the program itself knows are kept:
-its election's lease, the definitions of its classes, what it declares, and the namespaces of its caches.
+its election's lease, its rings, the definitions of its classes, what it declares, and the namespaces of its caches.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from typing import Any
 import attrs
 
 from controller_runtime.api import builtin_resources, resources
+from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES, Resource
 from controller_runtime.crd.definitions import DEFINITIONS
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.rights import Right
-from controller_runtime.rights.access import Access, minimal
+from controller_runtime.rights.access import Access, granted_by, minimal
 from controller_runtime.rights.asked import Asked, Blocked
+from controller_runtime.ring.records import RING_LABEL
+from controller_runtime.ring.rights import ring_rules
 
 # The library's own requests, all of them, since a short test shows only a part: leases are renewed, events repeated.
 _OF_LEASES = ("get", "create", "update")
@@ -43,6 +46,8 @@ class Program:
         collections: The collections that it caches.
         declared: The rights that it declares.
         definitions: The names of the definitions that it installs or reads.
+        rings: The rings that it takes part in.
+        asked_by_name: The kinds of which a ring asks whether an object is gone.
     """
 
     namespace: str = ""
@@ -50,16 +55,40 @@ class Program:
     collections: tuple[Collection, ...] = ()
     declared: tuple[Right, ...] = ()
     definitions: frozenset[str] = frozenset()
+    rings: tuple[ObjectKey, ...] = ()
+    asked_by_name: frozenset[Resource[Any]] = frozenset()
 
     @functools.cached_property
     def _namespaces(self) -> dict[tuple[str, str], set[str]]:
-        """The namespaces of the caches of each namespaced resource, without those of the election's own."""
+        """The namespaces of the caches of each namespaced resource, without those of elections and rings."""
         found: dict[tuple[str, str], set[str]] = {}
         for collection in self.collections:
             key = collection.resource.group, collection.resource.plural
-            if collection.resource.namespaced and not self._is_of_election(*key, collection.namespace):
+            if collection in self._of_rings or self._is_of_election(*key, collection.namespace):
+                continue
+            if collection.resource.namespaced:
                 found.setdefault(key, set()).add(collection.namespace)
         return found
+
+    @functools.cached_property
+    def _of_rings(self) -> set[Collection]:
+        return {
+            collection.normalized()
+            for ring in self.rings
+            for collection in (
+                Collection(LEASES, ring.namespace, label_selector=f"{RING_LABEL}={ring.name}"),
+                Collection(CONFIG_MAPS, ring.namespace, field_selector=f"metadata.name={ring.name}"),
+            )
+        }
+
+    def ring_of(self, asked: Asked) -> ObjectKey | None:
+        """Return the ring whose rights allow a request, of those that the program takes part in; None for none."""
+        for ring in self.rings:
+            # A list or watch of the assignment names it by a selector.
+            wanted = Access(asked.namespace, asked.group, asked.resource, asked.verb, asked.name or ring.name)
+            if any(each.covers(wanted) for each in _ring_accesses(ring)):
+                return ring
+        return None
 
     def _is_of_election(self, group: str, plural: str, namespace: str, name: str = "") -> bool:
         if self.lease is None or namespace != self.lease.namespace:
@@ -80,6 +109,9 @@ class Program:
             verbs += _OF_LEASES if asked.resource == LEASES.plural else _OF_CANDIDATES
         elif asked.resource == "events" and asked.group in _EVENT_GROUPS and asked.verb in _OF_EVENTS:
             verbs += _OF_EVENTS
+        elif asked.verb == "list":
+            kinds = ((kind.group, kind.plural) for kind in self.asked_by_name)
+            verbs += ("get",) if (asked.group, asked.resource) in kinds else ()
         return [asked._replace(verb=verb) for verb in verbs]
 
     def access_to(self, asked: Asked) -> Access:
@@ -136,6 +168,12 @@ class Program:
 
 
 @functools.cache
+def _ring_accesses(ring: ObjectKey) -> frozenset[Access]:
+    metadata = {"name": ring.name, "namespace": ring.namespace}
+    return frozenset(granted_by([{"kind": "Role", "metadata": metadata, "rules": ring_rules(ring.name)}]))
+
+
+@functools.cache
 def _built_in() -> list[Resource[Any]]:
     values = [*vars(resources).values(), *vars(builtin_resources).values()]
     return [value for value in values if isinstance(value, Resource)]
@@ -156,11 +194,16 @@ def program_of(manager: Manager) -> Program:
         collections=tuple(manager.informers.collections),
         declared=tuple(manager.declared),
         definitions=manager.definitions.names,
+        rings=tuple(ObjectKey(ring.config.name, ring.config.namespace) for ring in manager.rings),
+        asked_by_name=frozenset(kind for ring in manager.rings for kind in ring.asked_by_name),
     )
 
 
 def accesses(program: Program, asked: Iterable[Asked], blocked: Iterable[Blocked] = ()) -> set[Access]:
     """Return the accesses that allow what a manager of this program asked, without those that others include."""
-    some = [each for one in asked for each in program.completed(one)]
-    owners = [program.asked_for(each, some) for each in blocked]
-    return minimal(program.access_to(each) for each in [*some, *(owner for owner in owners if owner is not None)])
+    every = [*asked]
+    rings = {one: ring for one in every if (ring := program.ring_of(one)) is not None}
+    some = [each for one in every if one not in rings for each in program.completed(one)]
+    owners = [program.asked_for(each, every) for each in blocked]
+    own = [program.access_to(each) for each in [*some, *(owner for owner in owners if owner is not None)]]
+    return minimal([*own, *(access for ring in rings.values() for access in _ring_accesses(ring))])

@@ -19,3 +19,12 @@ class RingBy(enum.Enum):
     UID = "uid"
     """The uid of the object: as `NAME`, and a server can send each replica its share alone. An object that is deleted
     and created again may then have another owner, who does not wait for the first one."""
+
+    OWNER = "owner"
+    """The uid of the object's controller, or its own if nothing controls it: an owner and all that it controls have
+    one owner of their slot, and an object that its controller creates again under its name stays there."""
+
+    @property
+    def needs_object(self) -> bool:
+        """Whether the slot follows from the object, so that a key alone does not tell it."""
+        return self in (RingBy.UID, RingBy.OWNER)

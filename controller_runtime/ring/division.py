@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -39,7 +40,7 @@ _decode = msgspec.json.Decoder(_Header).decode
 
 
 def slot_of_key(by: RingBy, namespace: str, name: str) -> int:
-    """Return the slot of an object by its key, in a ring that is not by uid."""
+    """Return the slot of an object by its key, in a ring that is by namespace or name."""
     if by is RingBy.NAMESPACE:
         return slot_of_name(namespace or name)
     return slot_of_name(f"{namespace}/{name}")
@@ -58,13 +59,18 @@ class OwnSlots:
     by: RingBy
 
     def slot_of(self, cached: Cached) -> int | None:
-        """Return the slot of an object."""
+        """Return the slot of an object.
+
+        One whose owners cannot be read counts as its own: some replica must have it.
+        """
         if self.by is RingBy.UID:
             return slot_of_uid(cached.uid)
+        if self.by is RingBy.OWNER:
+            return slot_of_name(next((owner.uid for owner in _owners(cached) if owner.controller), cached.uid))
         return slot_of_key(self.by, cached.namespace, cached.name)
 
     def selector(self, slots: int) -> str:
-        """Return the `shardSelector`, which can choose by uid alone: the hash of names is not the server's."""
+        """Return the `shardSelector`, which can choose by uid alone: the other hashes are not the server's."""
         return selector_of(slots) if self.by is RingBy.UID else ""
 
 
@@ -80,11 +86,7 @@ class OwnersSlots:
 
     def slot_of(self, cached: Cached) -> int | None:
         """Return the slot of the object's controller."""
-        try:
-            owners = _decode(cached.raw).metadata.owner_references or ()
-        except UNREADABLE:
-            return None
-        for owner in owners:
+        for owner in _owners(cached):
             if owner.controller and owner.kind == self.owner.kind and _group(owner.api_version) == self.owner.group:
                 if self.by is RingBy.UID:
                     return slot_of_uid(owner.uid)
@@ -94,6 +96,13 @@ class OwnersSlots:
     def selector(self, slots: int) -> str:
         """Return nothing: a server cannot choose by owners."""
         return ""
+
+
+def _owners(cached: Cached) -> Sequence[_Owner]:
+    try:
+        return _decode(cached.raw).metadata.owner_references or ()
+    except UNREADABLE:
+        return ()
 
 
 def _group(api_version: str) -> str:

@@ -14,14 +14,7 @@ from typing import Any
 import attrs
 
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import (
-    AlreadyExists,
-    APIError,
-    Conflict,
-    ConnectionLost,
-    DecodeError,
-    NotFound,
-)
+from controller_runtime.core.errors import AlreadyExists, APIError, Conflict, ConnectionLost, DecodeError, NotFound
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop
@@ -41,6 +34,7 @@ from controller_runtime.ring.ownership import Ownership
 from controller_runtime.ring.records import Claim
 from controller_runtime.ring.slots import count
 from controller_runtime.ring.status import GIVEN, LOST, TAKEN, RingStatus
+from controller_runtime.ring.token import Tokens
 
 log = get_logger(__name__)
 
@@ -86,6 +80,7 @@ class RingMember:
         last_error: Why the last turn failed; empty if it succeeded.
         epoch: The epoch of the assignment that it follows.
         status: Its observations and counts.
+        tokens: The fencing tokens of its slots.
 
     Threads: `run` on one, which also makes the callbacks; `wake` and the attributes from any.
     """
@@ -108,7 +103,7 @@ class RingMember:
         self._host, self._config, self._ownership = host, config, ownership
         self._objects = RingObjects(host, client, config)
         self._on_take, self._prepare, self._problem = on_take, prepare, problem
-        self.status = RingStatus(host, self.identity, config.renew_deadline)
+        self.status, self.tokens = RingStatus(host, self.identity, config.renew_deadline), Tokens(host, self.identity)
         # Guards the field below; `run` waits on it.
         self._condition = host.condition(self.name)
         self._is_woken = False
@@ -154,7 +149,10 @@ class RingMember:
         ring = self._objects.read_ring(self._deadline())
         leases = self._objects.read_leases(self._deadline())
         now = self._host.monotonic()
-        self._check_own(leases.pop(self.identity, None), ring)
+        own = leases.pop(self.identity, None)
+        if own is None and self._claim.is_leaving and not self._claim.slots:
+            return True  # the lease was deleted, though the answer was lost
+        self._check_own(own, ring)
         self._note(leases, now)
         if is_leaving and not self._claim.is_leaving:
             self._claim = attrs.evolve(self._claim, is_leaving=True, is_ready=False)
@@ -170,6 +168,7 @@ class RingMember:
 
     def _act(self, ring: PublishedRing, now: float) -> None:
         """Drain what is another's, claim what is ours, and take it once the claim is written."""
+        self.tokens.follow(ring.assignment)
         wanted = ring.assignment.slots_of(self.identity) if ring.assignment is not None else 0
         prepared = self._prepare(wanted | self._claim.slots)
         step = next_step(self._me(prepared), ring.assignment, self._others.values(), now)
@@ -258,6 +257,8 @@ class RingMember:
         if self._is_new or not publishes(self.identity, members, now):
             return
         following = next_assignment(ring.assignment, [*members.values()], now)
+        if following is None and ring.assignment is not None and self._objects.has_gone_back:
+            following = ring.assignment.followed_by(ring.assignment.owners)  # for its incarnation
         if following is None:
             if (dead := long_dead(ring.assignment, self._others.values(), now)) is not None:
                 log.info("deletes the lease of a dead member", ring=self._config.name, member=dead.member)

@@ -8,6 +8,7 @@ under an older assignment is among them.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -17,12 +18,13 @@ from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.objects import ObjectKey, microtime
 from controller_runtime.api.resources import LEASES
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import Conflict, NotFound
+from controller_runtime.core.errors import Conflict, Forbidden, NotFound
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.decision import Sighting
 from controller_runtime.ring.records import CLAIM, RING_LABEL, Assignment, Claim, annotations_of
+from controller_runtime.ring.rights import advice
 
 log = get_logger(__name__)
 
@@ -65,6 +67,7 @@ class RingObjects:
 
     Attributes:
         is_as_written: Whether `compare` found our lease as we last wrote it.
+        has_gone_back: Whether the server has shown an older state than before, and nothing was published since.
 
     Threads: one.
     """
@@ -79,27 +82,49 @@ class RingObjects:
         # which may have landed.
         self._written = ("", "")
         self._attempts: dict[str, Attempt] = {}
+        # The last assignment that was read, with its uid and data: most turns read the same one.
+        self._known: tuple[str, dict[str, str], Assignment] | None = None
         self.is_as_written = True
+        self.has_gone_back = False
+        # The assignment that was read last.
+        self._seen: Assignment | None = None
 
     def read_ring(self, deadline: float) -> PublishedRing:
         """Return the published assignment; an unreadable one counts as none, and is replaced by the publisher."""
         try:
-            found = self._client.until(deadline).get(CONFIG_MAPS, self._ring, dict)
+            with self._asking(deadline) as client:
+                found = client.get(CONFIG_MAPS, self._ring, dict)
         except NotFound:
             return PublishedRing()
         metadata = found["metadata"]
         try:
-            assignment: Assignment | None = Assignment.of(found.get("data") or {}, metadata["uid"])
+            assignment: Assignment | None = self._assignment(metadata["uid"], found.get("data") or {})
         except ValueError as error:
             log.warning("unreadable", ring=self._config.name, error=error)
             assignment = None
+        self._compare_ring(assignment or Assignment(0, (), (), metadata["uid"]))
         return PublishedRing(metadata["uid"], metadata["resourceVersion"], assignment)
+
+    def _compare_ring(self, read: Assignment) -> None:
+        before, self._seen = self._seen, read
+        if before is None:
+            return
+        if read.incarnation > before.incarnation:  # somebody has published since
+            self.has_gone_back = False
+        elif read.uid != before.uid or read.epoch < before.epoch:
+            self.has_gone_back = True
+
+    def _assignment(self, uid: str, data: dict[str, str]) -> Assignment:
+        if self._known is None or self._known[:2] != (uid, data):
+            self._known = uid, data, Assignment.of(data, uid)
+        return self._known[2]
 
     def read_leases(self, deadline: float) -> dict[str, dict[str, Any]]:
         """Return the leases of all members, by their identities."""
-        leases = self._client.until(deadline).list(
-            LEASES, self._config.namespace, label_selector=f"{RING_LABEL}={self._config.name}", view=dict
-        )
+        with self._asking(deadline) as client:
+            leases = client.list(
+                LEASES, self._config.namespace, label_selector=f"{RING_LABEL}={self._config.name}", view=dict
+            )
         return {lease["metadata"]["name"]: lease for lease in leases}
 
     def sighting(self, name: str, lease: dict[str, Any], now: float) -> Sighting:
@@ -123,6 +148,7 @@ class RingObjects:
         stamp, claim = _content(lease) if lease is not None else ("", "")
         landed = self._attempts.get(stamp)
         self.is_as_written = landed is not None or (lease is not None and (stamp, claim) == self._written)
+        self.has_gone_back |= not self.is_as_written and bool(self._written[0])
         if landed is not None:
             self._written = stamp, claim
             self._attempts.clear()
@@ -142,39 +168,51 @@ class RingObjects:
         stamp = microtime(self._host.now())
         body = self._body(attempt.claim, stamp)
         self._attempts[stamp] = attempt
-        client = self._client.until(deadline)
-        stored = client.create(LEASES, body) if self._lease is None else client.update(LEASES, body)
+        with self._asking(deadline) as client:
+            stored = client.create(LEASES, body) if self._lease is None else client.update(LEASES, body)
         lease = self._lease = self._decode(stored.raw)
         self._written = _content(lease)
         self._attempts.clear()
 
     def delete_lease(self, deadline: float) -> None:
         """Delete our lease, which claims nothing any more."""
-        with contextlib.suppress(NotFound):
-            self._client.until(deadline).delete(LEASES, self._own)
+        with contextlib.suppress(NotFound), self._asking(deadline) as client:
+            client.delete(LEASES, self._own)
 
     def delete_dead(self, member: Sighting, deadline: float) -> None:
         """Delete the lease of a member that died, unless it has changed since it was read."""
         uid, version, _ = member.version.split("/", 2)
-        with contextlib.suppress(NotFound, Conflict):
-            key = ObjectKey(member.member, self._config.namespace)
-            self._client.until(deadline).delete(LEASES, key, uid=uid, resource_version=version)
+        key = ObjectKey(member.member, self._config.namespace)
+        with contextlib.suppress(NotFound, Conflict), self._asking(deadline) as client:
+            client.delete(LEASES, key, uid=uid, resource_version=version)
 
     def publish(self, ring: PublishedRing, assignment: Assignment, deadline: float) -> None:
-        """Write an assignment over the one that was read.
+        """Write an assignment over the one that was read; with a new incarnation if the server has gone back.
 
         Raises:
             Conflict: Another member has published one meanwhile.
             AlreadyExists: As `Conflict`.
             NotFound: It was deleted meanwhile.
         """
+        if self.has_gone_back or not ring.uid or not assignment.incarnation:
+            incarnation = max(assignment.incarnation + 1, int(self._host.now().timestamp()))
+            assignment = attrs.evolve(assignment, incarnation=incarnation)
         metadata = {"name": self._ring.name, "namespace": self._ring.namespace}
-        client = self._client.until(deadline)
-        if not ring.uid:
-            client.create(CONFIG_MAPS, {"metadata": metadata, "data": assignment.data()})
-            return
-        metadata |= {"uid": ring.uid, "resourceVersion": ring.version}
-        client.update(CONFIG_MAPS, {"metadata": metadata, "data": assignment.data()})
+        with self._asking(deadline) as client:
+            if not ring.uid:
+                client.create(CONFIG_MAPS, {"metadata": metadata, "data": assignment.data()})
+            else:
+                metadata |= {"uid": ring.uid, "resourceVersion": ring.version}
+                client.update(CONFIG_MAPS, {"metadata": metadata, "data": assignment.data()})
+        self.has_gone_back = False
+
+    @contextlib.contextmanager
+    def _asking(self, deadline: float) -> Iterator[Client]:
+        """Yield a client for requests that must be over at a deadline; a refusal says where the right is."""
+        try:
+            yield self._client.until(deadline)
+        except Forbidden as error:
+            raise error.advised(advice(self._config.name, self._config.namespace)) from None
 
     def _body(self, claim: Claim, stamp: str) -> dict[str, Any]:
         lease = self._lease or {}

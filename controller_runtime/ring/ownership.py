@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 from collections import Counter
+from collections.abc import Iterator
 from types import TracebackType
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
@@ -16,6 +18,7 @@ from controller_runtime.election.term import Term, needs_no_leader
 from controller_runtime.ring.slots import set_of
 
 _turn: contextvars.ContextVar[Turn | None] = contextvars.ContextVar("ring turn", default=None)
+_membership: contextvars.ContextVar[Term | None] = contextvars.ContextVar("ring membership", default=None)
 
 
 class Turn:
@@ -34,6 +37,10 @@ class Turn:
         self.slot = slot
         self.term = term
         self.unsure_until = 0.0
+
+    def is_of(self, ownership: Ownership) -> bool:
+        """Return whether it is work of this ownership."""
+        return self._ownership is ownership
 
     def __enter__(self) -> None:
         self._token = _turn.set(self)
@@ -66,6 +73,7 @@ class Ownership:
         # The membership and the slots; replaced as a whole, so that readers need no lock.
         self._state: tuple[Term | None, int] = (None, 0)
         self._in_hand: Counter[int] = Counter()
+        self._busy = 0  # the slots of the counter; one number, so that readers need no lock
         self._unsure: dict[int, float] = {}
 
     @property
@@ -82,9 +90,8 @@ class Ownership:
     @property
     def in_hand(self) -> int:
         """The slots that have work in hand that can still send requests."""
-        with self._lock:  # a Counter may not change while it is copied, which nothing else ensures without the GIL
-            term, slots = self._state[0], [*self._in_hand]
-        return set_of(slots) if term is not None and not term.is_over() else 0
+        term, busy = self._state[0], self._busy  # each replaced as a whole
+        return busy if busy and term is not None and not term.is_over() else 0
 
     def owns(self, slot: int) -> bool:
         """Return whether work for a slot may begin now."""
@@ -97,7 +104,24 @@ class Ownership:
             if term is None or not owned >> slot & 1 or term.is_over():
                 return None
             self._in_hand[slot] += 1
+            self._busy |= 1 << slot
             return Turn(self, slot, term)
+
+    @contextlib.contextmanager
+    def as_member(self) -> Iterator[None]:
+        """Bind the requests of this context to the present membership, for work that is no reconcile.
+
+        Raises:
+            LeadershipLost: There is none now; requests raise it once it is over.
+        """
+        term = self.term
+        if term is None or term.is_over():
+            raise LeadershipLost("there is no membership in the ring" if term is None else _over(term))
+        token = _membership.set(term)
+        try:
+            yield
+        finally:
+            _membership.reset(token)
 
     def end(self, turn: Turn) -> None:
         """Note that the work of a turn has ended."""
@@ -107,6 +131,7 @@ class Ownership:
             self._in_hand[turn.slot] -= 1
             if not self._in_hand[turn.slot]:
                 del self._in_hand[turn.slot]
+                self._busy &= ~(1 << turn.slot)
             if turn.unsure_until:
                 self._unsure[turn.slot] = max(turn.unsure_until, self._unsure.get(turn.slot, 0.0))
 
@@ -115,6 +140,7 @@ class Ownership:
         with self._lock:
             self._state = term, 0
             self._in_hand.clear()
+            self._busy = 0
             self._unsure.clear()
 
     def drain(self, slots: int) -> None:
@@ -143,8 +169,14 @@ class Ownership:
         now = self._host.monotonic()
         with self._lock:
             self._unsure = {slot: until for slot, until in self._unsure.items() if until > now}
-            busy = set_of(self._in_hand) | set_of(self._unsure)
+            busy = self._busy | set_of(self._unsure)
         return slots & ~busy
+
+
+def slot_in_hand(ownership: Ownership) -> int | None:
+    """Return the slot of the turn of this ownership in which the caller runs; None outside of one."""
+    turn = _turn.get()
+    return turn.slot if turn is not None and turn.is_of(ownership) else None
 
 
 class RingTransport(DeadlineTransport):
@@ -171,16 +203,19 @@ class RingTransport(DeadlineTransport):
 
 
 def turn_limit(request: HTTPRequest) -> float | None:
-    """Return when the membership ends under which the present turn began; None outside of a turn.
+    """Return when the membership ends under which the present turn or `as_member` began; None outside of both.
 
     Raises:
         LeadershipLost: It is over.
     """
     turn = _turn.get()
-    if turn is None:
+    term = turn.term if turn is not None else _membership.get()
+    if term is None:
         return None
-    if turn.term.is_over():
-        raise LeadershipLost(
-            f"{request.method} {request.path} was not sent: the membership in the ring is over, {turn.term.why_over}"
-        )
-    return turn.term.held.until
+    if term.is_over():
+        raise LeadershipLost(f"{request.method} {request.path} was not sent: {_over(term)}")
+    return term.held.until
+
+
+def _over(term: Term) -> str:
+    return f"the membership in the ring is over, {term.why_over}"

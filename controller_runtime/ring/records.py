@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Self
 
 import attrs
@@ -74,16 +75,18 @@ class Assignment:
         owners: The owner of each slot, `NOBODY` for none.
         since: The epoch at which each slot was given to its owner.
         uid: The uid of the object that it was read from: another uid is another ring, whose epochs begin again.
+        incarnation: A number that grows when epochs begin again, or may have gone back with the server; 0 if unknown.
     """
 
     epoch: int
     owners: tuple[str, ...]
     since: tuple[int, ...]
     uid: str = ""
+    incarnation: int = 0
 
     def slots_of(self, member: str) -> int:
         """Return the slots that are given to a member."""
-        return set_of(slot for slot, owner in enumerate(self.owners) if owner == member)
+        return _slots_of(self.owners, member)
 
     def followed_by(self, owners: Sequence[str]) -> Self:
         """Return the next assignment."""
@@ -101,7 +104,8 @@ class Assignment:
             for epoch in sorted({self.since[slot] for slot in mine}):
                 ranges = ranges_of(set_of(slot for slot in mine if self.since[slot] == epoch))
                 by_epoch[str(epoch)] = [str(low) if low == high else f"{low}-{high}" for low, high in ranges]
-        return {"epoch": str(self.epoch), "owners": json.dumps(owned, indent=1)}
+        found = {"epoch": str(self.epoch), "owners": json.dumps(owned, indent=1)}
+        return {**found, "incarnation": str(self.incarnation)} if self.incarnation else found
 
     @classmethod
     def of(cls, data: Mapping[str, str], uid: str = "") -> Self:
@@ -112,7 +116,7 @@ class Assignment:
         """
         owners, since = [NOBODY] * SLOTS, [0] * SLOTS
         try:
-            epoch = int(data["epoch"])
+            epoch, incarnation = int(data["epoch"]), int(data.get("incarnation", "0"))
             for owner, by_epoch in json.loads(data["owners"]).items():
                 for begun, ranges in by_epoch.items():
                     for low, high in map(_range, ranges):
@@ -122,7 +126,12 @@ class Assignment:
             raise ValueError(f"the published assignment cannot be read: {error!r}") from error
         if epoch < max(since):
             raise ValueError(f"the published assignment cannot be read: epoch {epoch} is older than some of its slots")
-        return cls(epoch, tuple(owners), tuple(since), uid)
+        return cls(epoch, tuple(owners), tuple(since), uid, incarnation)
+
+
+@lru_cache(maxsize=64)
+def _slots_of(owners: tuple[str, ...], member: str) -> int:
+    return set_of(slot for slot, owner in enumerate(owners) if owner == member)
 
 
 def _range(text: str) -> tuple[int, int]:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -12,6 +13,7 @@ import msgspec
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import LEASES, Kind, Resource, resource_of
+from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.share import Division, Share
@@ -25,13 +27,15 @@ from controller_runtime.core.host import Host
 from controller_runtime.core.stop import Stop
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.config import RingConfig
-from controller_runtime.ring.divided import DividedKind
 from controller_runtime.ring.division import OwnersSlots, OwnSlots, slot_of_key
+from controller_runtime.ring.kind import RingKind
 from controller_runtime.ring.member import RingMember
-from controller_runtime.ring.ownership import Ownership
+from controller_runtime.ring.ownership import Ownership, slot_in_hand
 from controller_runtime.ring.records import CLAIM, RING_LABEL, annotations_of
+from controller_runtime.ring.rights import advice
 from controller_runtime.ring.shared import SharedReconciler
-from controller_runtime.ring.slots import ALL, slot_of_uid
+from controller_runtime.ring.slots import ALL
+from controller_runtime.ring.token import RingToken
 
 _HELD_BACK = 1_000_000
 """Requests of slots that come before their controller has started, at most."""
@@ -71,7 +75,7 @@ class Ring:
     ) -> None:
         self._host, self._client, self._informers, self._by = host, client, informers, by
         self.config, self.problem = config, problem
-        self._divided: dict[Resource[Any], DividedKind] = {}
+        self._kinds: dict[Resource[Any], RingKind] = {}
         self._shares: list[Share] = []
         self._channels: list[tuple[Lister[Any], Channel]] = []
         self.ownership = Ownership(host)
@@ -80,11 +84,14 @@ class Ring:
         )
         self.name = self.member.name
         label, name = f"{RING_LABEL}={config.name}", f"metadata.name={config.name}"
-        for collection in (
+        collections = (
             Collection(LEASES, config.namespace, label_selector=label),
             Collection(CONFIG_MAPS, config.namespace, field_selector=name),
-        ):
-            informers.of(collection, whole=True).add_handler(self._wake)
+        )
+        self._protocol = [informers.of(collection, whole=True) for collection in collections]
+        for informer in self._protocol:
+            informer.advise(advice(config.name, config.namespace))
+            informer.add_handler(self._wake)
 
     def divide(self, kind: Kind[Any], *, children: Iterable[Kind[Any]] = ()) -> None:
         """Keep in the caches of a kind the objects of this replica's slots alone; call it before their first use.
@@ -97,28 +104,60 @@ class Ring:
         Args:
             kind: The kind whose keys are the requests of shared reconcilers.
             children: Kinds whose objects such an object controls: kept with their controller. An object that none
-                controls is in no cache.
+                controls is in no cache. None in a ring by owner, where a child is divided as any kind.
 
         Raises:
-            UsageError: One of the kinds is cached already.
+            UsageError: One of the kinds is cached already, or children are named in a ring by owner.
         """
-        resource = resource_of(kind)
+        resource, children = resource_of(kind), [*children]
+        if children and self._by is RingBy.OWNER:
+            raise UsageError(f"{self.name} keeps objects with their controllers: call its `divide` with each child")
         own = self._share(OwnSlots(self._by))
-        self._divided[resource] = DividedKind(self._host, self._client, self._informers, resource, own)
+        self._informers.divide(resource, own)
+        self._know(resource, self._informers.each(Collection(resource)), own)
         for child in children:
             self._informers.divide(child, self._share(OwnersSlots(self._by, resource)))
 
-    def slot_of(self, request: Request, kind: DividedKind | None = None) -> int | None:
-        """Return the slot of a request; None if no object of its key is known, in a ring by uid.
+    def slot_of(self, request: Request, kind: RingKind | None = None) -> int | None:
+        """Return the slot of a request; None if no object of its key is known, in a ring by uid or owner.
 
         Args:
             request: The request.
-            kind: The kind of its object; needed in a ring by uid that divides several.
+            kind: The kind of its object; needed in a ring by uid or owner that shares several.
         """
-        if self._by is not RingBy.UID:
+        if not self._by.needs_object:
             return slot_of_key(self._by, request.namespace, request.name)
-        uid = (kind or self._kind(None)).uid_of(request)
-        return slot_of_uid(uid) if uid else None
+        found = kind or self._kind(None)
+        assert found is not None, "a ring that needs objects knows their kind"
+        return found.slot_of(request)
+
+    def as_member(self) -> contextlib.AbstractContextManager[None]:
+        """Bind the requests of the manager's client in a `with` block to this replica's lease; for no reconcile.
+
+        A shared reconcile is bound already. Other work, such as that of a runnable, is bound to nothing without this.
+        While another replica leads, its requests are still refused for that.
+
+        Raises:
+            LeadershipLost: By the block's beginning: this replica is no member now. By its requests: no more.
+        """
+        return self.ownership.as_member()
+
+    def token(self) -> RingToken:
+        """Return the fencing token of the reconcile that calls this, for a store outside of the cluster.
+
+        Raises:
+            UsageError: The caller is no reconcile that this ring shares.
+        """
+        slot = slot_in_hand(self.ownership)
+        token = None if slot is None else self.member.tokens.of(slot)
+        if token is None:
+            raise UsageError(f"{self.name} has a token only in reconciles that it shares: call `token` in one")
+        return token
+
+    @property
+    def asked_by_name(self) -> list[Resource[Any]]:
+        """The kinds of which this replica asks the server by name whether an object is gone."""
+        return [*self._kinds] if self._by.needs_object else []
 
     def owns(self, request: Request) -> bool:
         """Return whether this replica owns the slot of a request now."""
@@ -131,19 +170,19 @@ class Ring:
         The requests of the manager's client that a reconcile sends are refused with `LeadershipLost` once the slot is
         not this replica's any more, and a slot is given to another replica only when its reconciles have ended.
 
-        If the caches of the kind are divided, a reconcile reads its object to its end. In a ring by uid, the server is
-        asked once by name before a reconcile sees that its object is absent: if it exists, it is another object, and
-        the reconcile is left out.
+        If the caches of the kind are divided, a reconcile reads its object to its end. In a ring by uid or owner, the
+        server is asked once by name before a reconcile sees that its object is absent: if it exists, it is another
+        object, and the reconcile is left out.
 
         Args:
             reconciler: Does the work.
-            kind: The kind of its requests; None is the only one that the ring divides, if there is one.
+            kind: The kind of its requests; None is the only one that the ring knows by `divide` or an earlier call. In
+                a ring by uid or owner, a kind that is not divided is cached whole.
 
         Raises:
-            UsageError: The ring is by uid and does not divide the kind.
+            UsageError: The ring is by uid or owner, and the kind is needed.
         """
-        divided = self._kind(kind) if self._by is RingBy.UID or self._divided else None
-        return SharedReconciler(self, reconciler, divided, asks=self._by is RingBy.UID)
+        return SharedReconciler(self, reconciler, self._kind(kind), asks=self._by.needs_object)
 
     def share(self, controller: Controller) -> None:
         """Share the work of a controller that says that it is `shareable`.
@@ -151,9 +190,10 @@ class Ring:
         Raises:
             UsageError: It does not say so, was started, is shared already, or reconciles by coroutines.
         """
-        if controller.shared_objects is None:
+        objects = controller.shared_objects
+        if objects is None:
             raise UsageError(f"controller {controller.name} does not say that it is shareable: call its `shareable`")
-        controller.share(self.shared, self.requests(controller.shared_objects))
+        controller.share(lambda reconciler: self.shared(reconciler, objects.resource), self.requests(objects))
 
     def requests(self, lister: Lister[Any]) -> Channel:
         """Return a channel for `Controller.receive`, with a request for each object of each slot that comes.
@@ -161,6 +201,7 @@ class Ring:
         Args:
             lister: Reads the objects whose keys are the controller's requests.
         """
+        self._kind(lister.resource)
         channel = Channel(self._host, capacity=_HELD_BACK)
         self._channels.append((lister, channel))
         return channel
@@ -171,7 +212,7 @@ class Ring:
 
     def _request(self, slots: int) -> None:
         for lister, channel in self._channels:
-            kind = self._divided.get(lister.resource)
+            kind = self._kinds.get(lister.resource)
             for key in lister.keys():  # noqa: SIM118  a lister is no dict
                 slot = self.slot_of(key, kind)
                 if slot is not None and slots >> slot & 1:
@@ -185,15 +226,27 @@ class Ring:
         self._shares.append(share)
         return share
 
-    def _kind(self, kind: Kind[Any] | None) -> DividedKind:
-        if kind is None and len(self._divided) == 1:
-            return next(iter(self._divided.values()))
-        found = None if kind is None else self._divided.get(resource_of(kind))
-        if found is None:
+    def _kind(self, kind: Kind[Any] | None) -> RingKind | None:
+        """Return what is known of a kind; None if its keys tell their slots, and it is not divided."""
+        if kind is None and len(self._kinds) == 1:
+            return next(iter(self._kinds.values()))
+        resource = None if kind is None else resource_of(kind)
+        if resource in self._kinds or not self._by.needs_object:
+            return None if resource is None else self._kinds.get(resource)
+        if resource is None:
             raise UsageError(
-                f"{self.name} cannot tell whose uid a request means: call its `divide` with the kind first"
+                f"{self.name} cannot tell whose {self._by.value} a request means: give the kind of the requests, or "
+                "call its `divide` with it first"
             )
-        return found
+        cached = [informer for informer in self._informers if informer.collection.resource == resource]
+        cached = [informer for informer in cached if informer not in self._protocol]
+        return self._know(resource, cached or self._informers.each(Collection(resource)), None)
+
+    def _know(self, resource: Resource[Any], informers: Sequence[Informer], share: Share | None) -> RingKind:
+        division = OwnSlots(self._by)
+        known = RingKind(self._host, self._client, resource, informers, division, share)
+        self._kinds[resource] = known
+        return known
 
     def _wake(self, delta: Delta) -> None:
         """Have the member look at once if a claim or the assignment has changed, and not at each renewal."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from controller_runtime.cache.divided import holding
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.log import get_logger
-from controller_runtime.ring.divided import DividedKind
+from controller_runtime.ring.kind import RingKind
 from controller_runtime.ring.ownership import Ownership
 
 if TYPE_CHECKING:  # a program that serves no metrics need not import it
@@ -26,7 +26,7 @@ class Slots(Protocol):
     def ownership(self) -> Ownership:
         """The slots that this replica owns."""
 
-    def slot_of(self, request: Request, kind: DividedKind | None = None) -> int | None:
+    def slot_of(self, request: Request, kind: RingKind | None = None) -> int | None:
         """Return the slot of a request; None if it is unknown."""
 
 
@@ -36,13 +36,13 @@ class SharedReconciler(Reconciler):
     Args:
         ring: The ring.
         inner: Does the work.
-        kind: The kind of the requests, if the ring divides its caches.
+        kind: The kind of the requests, if the ring divides its caches, or needs an object to tell a slot.
         asks: Whether the server is asked about an object before its absence is reconciled.
 
     Threads: those of its controller.
     """
 
-    def __init__(self, ring: Slots, inner: Reconciler, kind: DividedKind | None, *, asks: bool) -> None:
+    def __init__(self, ring: Slots, inner: Reconciler, kind: RingKind | None, *, asks: bool) -> None:
         self._ring, self._inner, self._kind, self._asks = ring, inner, kind, asks
 
     @property
@@ -56,17 +56,21 @@ class SharedReconciler(Reconciler):
 
     def reconcile(self, request: Request) -> Result:
         """Reconcile a request of an owned slot, to the end of which its object is there if it was at the beginning."""
-        slot = self._ring.slot_of(request, self._kind)
+        kind = self._kind
+        uid = "" if kind is None else kind.uid_of(request)
+        slot = self._ring.slot_of(request, kind)
         turn = None if slot is None else self._ring.ownership.turn(slot)
         if turn is None:  # its owner has the same change in its own cache
+            if kind is not None:
+                kind.forget(request, uid)
             return Result()
         with turn, contextlib.ExitStack() as stack:
-            kind = self._kind
             if kind is None:
                 return self._inner.reconcile(request)
-            uid, cached = kind.uid_of(request), kind.get(request)
+            cached = kind.get(request)
             if cached is not None:
-                stack.enter_context(holding(kind.share, request, cached))
+                if kind.share is not None:
+                    stack.enter_context(holding(kind.share, request, cached))
                 return self._inner.reconcile(request)
             if self._asks and kind.exists(request):
                 # The name is another object's, which has an owner of its own; if that is us, it comes by the cache.

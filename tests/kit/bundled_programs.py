@@ -15,10 +15,12 @@ from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.objects import ObjectKey, microtime
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES, NAMESPACES, NODES, PODS
 from controller_runtime.client.patches import PatchType
+from controller_runtime.core.errors import AlreadyExists
 from controller_runtime.election.config import Candidacy, LeaderElectionConfig
 from controller_runtime.manager.rights import Right
 from controller_runtime.rights import Access, Recorder, compare, granted_by, text_of
 from controller_runtime.rights.file import read_objects
+from controller_runtime.ring.by import RingBy
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_lease, a_node, a_pod
 from controllers.election.lease_candidate_election import lease_candidate_election
 from controllers.expiry.apiserver_lease_gc import SELECTOR, apiserver_lease_gc
@@ -29,6 +31,7 @@ from controllers.hollow.pod_maker import PodMaker
 from controllers.hollow.pods import HollowPods
 from controllers.hollow.selection import Selection
 from controllers.node_lifecycle.node_lifecycle import node_lifecycle
+from controllers.node_ttl import node_ttl
 from controllers.taint_eviction.taint_eviction import taint_eviction
 
 RIGHTS = Path(__file__).resolve().parents[2] / "config" / "rights"
@@ -42,6 +45,13 @@ LEADING = {
     "rules": [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]}],
 }
 """The right to the lease of an election, which each replica of the deployment has."""
+
+NODE_TTL = {
+    "kind": "ClusterRole",
+    "metadata": {"name": "node-ttl"},
+    "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch", "patch"]}],
+}
+"""The rights of the controller of the deployment, as they are in `config/roles.yaml`."""
 
 
 def run_lease_gc(sim: Simulation, cluster: EmbeddedCluster) -> None:
@@ -171,6 +181,18 @@ def run_candidate(sim: Simulation, cluster: EmbeddedCluster) -> None:
     assert cluster.user.get(LEASES, ObjectKey("controllers", HOME), dict)["spec"]["holderIdentity"]
 
 
+def run_ring(sim: Simulation, cluster: EmbeddedCluster) -> None:
+    with contextlib.suppress(AlreadyExists):  # a Role is in it
+        cluster.user.create(NAMESPACES, {"metadata": {"name": HOME}})
+    controller = node_ttl(cluster.manager)
+    cluster.manager.add(controller)
+    cluster.manager.ring("controllers", RingBy.NAME, namespace=HOME).share(controller)
+    cluster.user.create(NODES, a_node("n"))
+    cluster.start()
+    sim.advance(60.0)
+    assert cluster.user.get(NODES, ObjectKey("n"), dict)["metadata"]["annotations"]
+
+
 @contextlib.contextmanager
 def nothing_else(sim: Simulation) -> Iterator[dict[str, Any]]:
     """Yield no options for the cluster of a program."""
@@ -236,5 +258,6 @@ PROGRAMS = [
     BundledProgram("node-lifecycle", run_node_lifecycle),
     BundledProgram("lease-candidate-election", run_election),
     BundledProgram("lease-candidate-gc", run_candidate_gc),
+    BundledProgram("ring", run_ring, beside=(NODE_TTL,)),
     BundledProgram("lease-candidate", run_candidate, beside=(LEADING,), surroundings=an_elector),
 ]

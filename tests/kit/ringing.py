@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -20,6 +21,7 @@ from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.ring import Ring
+from controller_runtime.ring.token import RingToken
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
@@ -38,9 +40,11 @@ class Seen(Reconciler):
     client: Client
     log: list[tuple[str, str]]
     slow: dict[str, tuple[Stop, float]]
+    note: Callable[[str], None]
 
     def reconcile(self, request: Request) -> Result:
         self.log.append((self.replica, request.name))
+        self.note(request.name)
         if self.replica in self.slow:
             stop, seconds = self.slow[self.replica]
             stop.wait(seconds)
@@ -60,6 +64,7 @@ class Replicas:
         self.user = Client(user, InProcessTransport(user, handler))
         self.log: list[tuple[str, str]] = []
         self.slow: dict[str, tuple[Stop, float]] = {}
+        self.tokens: dict[str, list[tuple[str, RingToken]]] = {}
         self.rings: dict[str, Ring] = {}
         self.hosts: dict[str, SimulatedHost] = {}
         self.stops: dict[str, Stop] = {}
@@ -72,7 +77,11 @@ class Replicas:
         manager = self.managers[name] = Manager(host, NetworkTransport(self.network, host), leader_election=election)
         ring = self.rings[name] = manager.ring("seers", RingBy.NAME, **options)
         nodes = manager.lister(NODES, dict)
-        seen = ring.shared(Seen(name, manager.client, self.log, self.slow))
+
+        def note(key: str) -> None:
+            self.tokens.setdefault(key, []).append((name, ring.token()))
+
+        seen = ring.shared(Seen(name, manager.client, self.log, self.slow, note))
         manager.add(Controller("seen", seen).watch(NODES).receive(ring.requests(nodes)))
         stop = self.stops[name] = Stop(host)
         host.spawn("program", lambda: manager.run(stop))

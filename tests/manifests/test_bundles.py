@@ -32,6 +32,7 @@ from controller_runtime.manifests.rights import read_rights
 from controller_runtime.manifests.settings import GRACE
 from controller_runtime.program.cli_options import program_options
 from controller_runtime.program.program import CLUSTER_GRACE
+from controller_runtime.ring.by import RingBy
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 CABINS = cabins_bundle(read_rights([RIGHTS]))
@@ -70,7 +71,8 @@ def test_the_arguments_are_options_of_programs() -> None:
     def command() -> None: ...
 
     options = {name for option in program_options(command).__click_params__ for name in option.opts}
-    given = arguments(attrs.evolve(CABINS.settings, watch_namespace="huts", has_webhooks=True))
+    settings = attrs.evolve(CABINS.settings, watch_namespace="huts", has_webhooks=True, ring_by=RingBy.NAME)
+    given = arguments(settings)
 
     assert {argument.partition("=")[0] for argument in given} <= options
     assert "--namespace=huts" in given

@@ -62,6 +62,9 @@ def test_a_ring_is_where_the_lease_would_be_and_has_its_name() -> None:
 
     assert ring is not None
     assert (ring.name, ring.namespace, ring.by) == ("cabins", "kube-system", RingBy.NAMESPACE)
+    named = decide(ring=True, leader_election_id="huts", leader_election_namespace="ops").ring
+    assert named is not None
+    assert (named.name, named.namespace) == ("huts", "ops")
     assert decide().ring is None
     with pytest.raises(UsageError, match="--dry-run and --ring exclude each other"):
         decide(ring=True, dry_run=True)

@@ -55,7 +55,10 @@ def fill(manager: Manager, mark: str) -> Controller:
 
 
 @pytest.mark.scenario("RG-13")
-def test_what_is_shareable_is_shared_while_what_needs_the_whole_runs_on_the_leader(simulation: Simulation) -> None:
+@pytest.mark.parametrize("by", [RingBy.NAME, RingBy.OWNER], ids=str)
+def test_what_is_shareable_is_shared_while_what_needs_the_whole_runs_on_the_leader(
+    simulation: Simulation, by: RingBy
+) -> None:
     with EmbeddedCluster(simulation.host("a"), leader_election=LEASE) as first:
         second = EmbeddedCluster(simulation.host("b"), server=first.server, leader_election=LEASE)
         wholes = []
@@ -63,7 +66,7 @@ def test_what_is_shareable_is_shared_while_what_needs_the_whole_runs_on_the_lead
             fill(cluster.manager, mark)
             wholes.append(Controller("whole", Calling(lambda request: None)).watch(NODES))
             cluster.manager.add(wholes[-1])
-            share_work(cluster.manager, RING)
+            share_work(cluster.manager, RingPlan("cabins", "default", by))
         for number in range(20):
             first.user.create(NODES, {"metadata": {"name": f"n{number}"}})
         first.start()

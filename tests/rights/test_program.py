@@ -26,6 +26,20 @@ DECLARED = Program(
     declared=(Right(CONFIG_MAPS, names=["settings"]), Right(LEASES, namespace="a", names=["n"])),
 )
 GROUP = "coordination.k8s.io"
+RINGED = Program(
+    collections=(
+        Collection(NODES),
+        Collection(LEASES, "ops", label_selector="controller-runtime/ring=huts"),
+        Collection(CONFIG_MAPS, "ops", field_selector="metadata.name=huts"),
+    ),
+    rings=(ObjectKey("huts", "ops"),),
+    asked_by_name=frozenset({NODES}),
+)
+OF_RING = sorted(
+    [f"{verb} configmaps huts in ops" for verb in ("get", "list", "watch", "update")]
+    + [f"{verb} leases.{GROUP} in ops" for verb in ("list", "watch", "create", "update", "delete")]
+    + ["create configmaps in ops"]
+)
 
 
 def asked(verb: str, resource: str, namespace: str = "", name: str = "", group: str = "") -> Asked:
@@ -44,6 +58,11 @@ def asked(verb: str, resource: str, namespace: str = "", name: str = "", group: 
         pytest.param(
             BY_CACHES, asked("create", "secrets", "a", "x"), ["create secrets in a"], id="limited by its caches"
         ),
+        pytest.param(RINGED, asked("watch", "configmaps", "ops"), OF_RING, id="the assignment of a ring"),
+        pytest.param(RINGED, asked("create", "leases", "ops", "huts-1", GROUP), OF_RING, id="the lease of a member"),
+        pytest.param(RINGED, asked("get", "configmaps", "ops", "x"), ["get configmaps"], id="another object there"),
+        pytest.param(RINGED, asked("get", "secrets", "a", "x"), ["get secrets"], id="a ring limits nothing"),
+        pytest.param(RINGED, asked("list", "nodes"), ["get nodes", "list nodes"], id="whose absence a ring asks"),
         pytest.param(MIXED, asked("get", "leases", "a", "x", GROUP), [f"get leases.{GROUP} in a"], id="one cache is"),
         pytest.param(MIXED, asked("get", "secrets", "a", "x"), ["get secrets"], id="and others are not"),
         pytest.param(

@@ -259,7 +259,7 @@ def test_a_ring_by_uid_must_know_whose_uid(sim: Simulation) -> None:
     manager = Manager(host, InProcessTransport(host, APIServer(sim.host("server"))))
     ring = manager.ring("seers", RingBy.UID)
 
-    with pytest.raises(UsageError, match="ring/seers cannot tell whose uid a request means: call its `divide`"):
+    with pytest.raises(UsageError, match="ring/seers cannot tell whose uid a request means: give the kind"):
         ring.shared(Seen("a", manager.lister(NODES, dict), []))
     with pytest.raises(UsageError, match="nodes are cached already: divide their caches once, before"):
         ring.divide(NODES)

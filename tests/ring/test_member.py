@@ -31,14 +31,14 @@ READY = 20.0
 
 
 class Weather(TransportWrapper):
-    """A transport with an accident: a function that is called around each write of the lease."""
+    """A transport with an accident: a function that is called around each update and each deletion of the lease."""
 
     def __init__(self, inner: Transport) -> None:
         super().__init__(inner)
         self.accident: Callable[[Callable[[], HTTPResponse]], HTTPResponse] = lambda send: send()
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
-        if request.method == "PUT" and "/leases/" in request.path:
+        if request.method in ("PUT", "DELETE") and "/leases/" in request.path:
             return self.accident(lambda: self.inner.request(request, deadline))
         return self.inner.request(request, deadline)
 
@@ -51,6 +51,7 @@ class Bench:
     member: RingMember
     ownership: Ownership
     user: Client
+    stop: Stop
 
 
 @pytest.fixture
@@ -61,10 +62,11 @@ def bench() -> Iterator[Bench]:
         weather = Weather(InProcessTransport(host, api))
         ownership = Ownership(host)
         member = RingMember(host, Client(host, weather), CONFIG, ownership)
-        host.spawn("member", lambda: member.run(Stop(host)))
+        stop = Stop(host)
+        host.spawn("member", lambda: member.run(stop))
         sim.advance(READY)
         assert ownership.owned == ALL
-        yield Bench(sim, host, weather, member, ownership, Client(user, InProcessTransport(user, api)))
+        yield Bench(sim, host, weather, member, ownership, Client(user, InProcessTransport(user, api)), stop)
 
 
 def lose_answers(send: Callable[[], HTTPResponse]) -> HTTPResponse:
@@ -81,6 +83,24 @@ def test_renewals_that_land_count_although_their_answers_are_lost(bench: Bench) 
     while not bench.member.last_error:  # each second turn reads that the write before has landed
         bench.sim.advance(0.5)
     assert bench.member.last_error == "no answer in time"
+
+
+def test_a_member_whose_lease_is_deleted_has_left_although_the_answer_was_lost(bench: Bench) -> None:
+    bench.weather.accident = lose_answers
+    bench.stop.set()
+    while bench.user.list(LEASES, "default"):
+        bench.sim.advance(0.1)
+    later: list[str] = []
+
+    def note(send: Callable[[], HTTPResponse]) -> HTTPResponse:
+        later.append("a new lease is deleted")
+        return send()
+
+    bench.weather.accident = note
+    bench.sim.advance(5.0)
+
+    assert later == []
+    assert bench.sim.threads(bench.host) == []
 
 
 def test_the_deadline_counts_from_when_a_renewal_was_sent(bench: Bench) -> None:
@@ -127,6 +147,7 @@ def test_a_server_that_shows_something_else_ends_the_membership_until_a_lease_ha
     bench: Bench, what: str
 ) -> None:
     lease, ring = ObjectKey("me", "default"), ObjectKey("ring", "default")
+    before = bench.member.tokens.of(7)
     match what:
         case "the ring":
             bench.user.delete(CONFIG_MAPS, ring)
@@ -148,3 +169,11 @@ def test_a_server_that_shows_something_else_ends_the_membership_until_a_lease_ha
     assert bench.ownership.owned == 0
     bench.sim.advance(READY)
     assert bench.ownership.owned == ALL
+    after = bench.member.tokens.of(7)
+    assert before is not None
+    assert after is not None
+    assert after.order > before.order
+    assert after.incarnation > before.incarnation
+    settled = str(bench.member.tokens.of(7))
+    bench.sim.advance(READY)
+    assert str(bench.member.tokens.of(7)) == settled, "each look publishes again"

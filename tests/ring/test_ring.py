@@ -12,7 +12,7 @@ from kit.ringing import JOIN, OBJECTS, Replicas
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import LeadershipLost
+from controller_runtime.core.errors import LeadershipLost, UsageError
 from controller_runtime.ring.ownership import RingTransport, Turn
 from controller_runtime.ring.records import CLAIM, annotations_of
 from controller_runtime.ring.slots import SLOTS
@@ -108,10 +108,60 @@ def test_a_reconcile_of_a_lost_membership_can_send_nothing(replicas: Replicas) -
     replicas.sim.settle()
 
 
+def test_work_outside_of_reconciles_can_be_bound_to_the_membership(replicas: Replicas) -> None:
+    ring = replicas.start("a")
+    with pytest.raises(LeadershipLost, match="there is no membership in the ring"), ring.as_member():
+        pass
+    replicas.sim.advance(JOIN)
+    host = replicas.hosts["a"]
+    client = replicas.managers["a"].client
+
+    def work() -> None:
+        with ring.as_member():
+            client.get(NODES, ObjectKey("n00"))
+            ring.ownership.end_all("it is over")
+            with pytest.raises(LeadershipLost, match="n00 was not sent: the membership in the ring is over, it is"):
+                client.get(NODES, ObjectKey("n00"))
+        client.get(NODES, ObjectKey("n00"))
+        with pytest.raises(LeadershipLost, match="the membership in the ring is over, it is over"), ring.as_member():
+            pass
+        done.append(True)
+
+    done: list[bool] = []
+    host.spawn("work", work)
+    replicas.sim.advance(0.5)
+    assert done
+
+
 def send(turn: Turn, client: Client) -> None:
     with turn, pytest.raises(LeadershipLost, match="the membership in the ring is over, it is over"):
         client.get(NODES, ObjectKey("n00"))
     assert client.get(NODES, ObjectKey("n00"), dict)["metadata"]["name"] == "n00"
+
+
+@pytest.mark.scenario("RG-17")
+def test_the_later_owner_of_an_object_has_the_greater_fencing_token(replicas: Replicas) -> None:
+    for name in "ab":
+        replicas.start(name)
+    replicas.sim.advance(JOIN)
+    replicas.touch()
+    replicas.start("c")
+    replicas.sim.advance(JOIN)
+    replicas.touch()
+    replicas.stops["b"].set()
+    replicas.sim.advance(JOIN)
+    replicas.touch()
+
+    owners = {name: [found[0]] for name, found in replicas.tokens.items()}
+    for name, found in replicas.tokens.items():
+        for replica, token in found:
+            last, before = owners[name][-1]
+            assert token.ring == before.ring
+            assert (token.order == before.order) if replica == last else (token.order > before.order)
+            owners[name].append((replica, token))
+    assert len({replica for each in owners.values() for replica, _ in each}) == 3
+    with pytest.raises(UsageError, match="has a token only in reconciles that it shares"):
+        replicas.rings["a"].token()
 
 
 @pytest.mark.scenario("RG-07")

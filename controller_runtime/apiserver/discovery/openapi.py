@@ -20,6 +20,7 @@ from controller_runtime.apiserver.discovery.operations import REF, paths_of, roo
 from controller_runtime.apiserver.discovery.swagger import Swagger, swagger_definition
 from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.kinds.release import NEWEST, Release
+from controller_runtime.apiserver.list_options import SHARDS
 
 _V2, _V3 = "/openapi/v2", "/openapi/v3"
 # The level of gzip. 3 makes a document seven times smaller; the default (9) ten times, in twice the time.
@@ -54,6 +55,7 @@ class OpenAPI:
 
     def __init__(self, release: Release = NEWEST) -> None:
         self._info = {"title": "Kubernetes", "version": release.version}
+        self._left_out = () if release.has_sharded_lists else (SHARDS,)
         # The documents by path, each with the kinds of which it was made.
         self._made: dict[str, tuple[tuple[Kind, ...], Document]] = {}
         self._of: Kinds | None = None
@@ -85,7 +87,7 @@ class OpenAPI:
         return found[1]
 
     def _group_version(self, path: str, kinds: Iterable[Kind]) -> Document:
-        return self._cached(path, tuple(kinds), lambda kinds: Document.of(_v3_document(kinds, self._info)))
+        return self._cached(path, tuple(kinds), lambda kinds: Document.of(self._v3_document(kinds)))
 
     def _index(self, served: Mapping[str, Iterable[Kind]]) -> Document:
         hashes = {path: self._group_version(path, kinds).hash for path, kinds in served.items()}
@@ -97,7 +99,32 @@ class OpenAPI:
     def _swagger(self, kinds: tuple[Kind, ...], protobuf: bool) -> Document:
         encode = encoded if protobuf else msgspec.json.encode
         name = f"{_V2} in protobuf" if protobuf else _V2
-        return self._cached(name, kinds, lambda kinds: Document.of(encode(_v2_document(kinds, self._info))))
+        return self._cached(name, kinds, lambda kinds: Document.of(encode(self._v2_document(kinds))))
+
+    def _v3_document(self, kinds: tuple[Kind, ...]) -> bytes:
+        descriptions = Descriptions.read()
+        published = Published(kinds, descriptions)
+        paths = self._paths(kinds, descriptions)
+        components = {"schemas": _referred(paths, published.find)}
+        return msgspec.json.encode({"openapi": "3.0.0", "info": self._info, "paths": paths, "components": components})
+
+    def _v2_document(self, kinds: tuple[Kind, ...]) -> dict[str, Any]:
+        descriptions = Descriptions.read()
+        published = Published(kinds, descriptions)
+        paths = self._paths(kinds, descriptions)
+        schemas = _referred(paths, lambda name: published.find(name, reduced=True))
+        swagger = Swagger()
+        return {
+            "swagger": "2.0",
+            "info": self._info,
+            "paths": {path: swagger.path(item) for path, item in paths.items()},
+            "definitions": {name: swagger_definition(schema) for name, schema in schemas.items()},
+            "parameters": dict(sorted(swagger.parameters.items())),
+        }
+
+    def _paths(self, kinds: Iterable[Kind], descriptions: Descriptions) -> dict[str, Any]:
+        texts = {name: text for name, text in descriptions.parameters.items() if name not in self._left_out}
+        return dict(sorted(item for kind in kinds for item in paths_of(kind, texts)))
 
 
 def _group_versions(kinds: Kinds) -> dict[str, list[Kind]]:
@@ -106,39 +133,6 @@ def _group_versions(kinds: Kinds) -> dict[str, list[Kind]]:
     for kind in kinds:
         found.setdefault(root_of(kind).removeprefix("/"), []).append(kind)
     return found
-
-
-def _v3_document(kinds: tuple[Kind, ...], info: Mapping[str, str]) -> bytes:
-    descriptions = Descriptions.read()
-    published = Published(kinds, descriptions)
-    paths = _paths(kinds, descriptions)
-    return msgspec.json.encode(
-        {
-            "openapi": "3.0.0",
-            "info": info,
-            "paths": paths,
-            "components": {"schemas": _referred(paths, published.find)},
-        }
-    )
-
-
-def _v2_document(kinds: tuple[Kind, ...], info: Mapping[str, str]) -> dict[str, Any]:
-    descriptions = Descriptions.read()
-    published = Published(kinds, descriptions)
-    paths = _paths(kinds, descriptions)
-    schemas = _referred(paths, lambda name: published.find(name, reduced=True))
-    swagger = Swagger()
-    return {
-        "swagger": "2.0",
-        "info": info,
-        "paths": {path: swagger.path(item) for path, item in paths.items()},
-        "definitions": {name: swagger_definition(schema) for name, schema in schemas.items()},
-        "parameters": dict(sorted(swagger.parameters.items())),
-    }
-
-
-def _paths(kinds: Iterable[Kind], descriptions: Descriptions) -> dict[str, Any]:
-    return dict(sorted(item for kind in kinds for item in paths_of(kind, descriptions.parameters)))
 
 
 def _referred(paths: Mapping[str, Any], find: Callable[[str], Mapping[str, Any] | None]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from controller_runtime.apiserver.discovery.connected import connected_paths, with_log
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.parts import PARTS
+from controller_runtime.apiserver.list_options import SHARDS
 from controller_runtime.apiserver.protobuf.envelope import MEDIA_TYPE as PROTOBUF
 from controller_runtime.apiserver.protobuf.envelope import STREAM_TYPE
 from controller_runtime.apiserver.writes.patch import patches_of
@@ -29,6 +30,7 @@ _LIST_QUERY = {
     "limit": "integer",
     "timeoutSeconds": "integer",
     **dict.fromkeys(("allowWatchBookmarks", "sendInitialEvents", "watch"), "boolean"),
+    SHARDS: "string",  # whether or not its feature gate is on, as in a real server
 }
 _WRITE_QUERY = dict.fromkeys(("dryRun", "fieldManager", "fieldValidation"), "string")
 _DELETE_QUERY = {
@@ -85,7 +87,12 @@ def list_name(kind: Kind) -> str:
 
 
 def paths_of(kind: Kind, texts: Texts) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each path of a kind and of its subresources, with the operations there."""
+    """Yield each path of a kind and of its subresources, with the operations there.
+
+    Args:
+        kind: The kind.
+        texts: The descriptions of parameters; a release without `shardSelector` has none of it.
+    """
     below = f"{root_of(kind)}/namespaces/{{namespace}}" if kind.namespaced else root_of(kind)
     collection = _Place(kind, f"{below}/{kind.plural}", texts)
     yield collection.path, collection.item([verb for verb in kind.verbs if verb in _OF_COLLECTIONS])
@@ -160,9 +167,11 @@ class _Place(NamedTuple):
         return _BODIES if self.kind.definition is None else _CUSTOM_ANSWERS
 
     def _query(self, verb: str, how: _Verb) -> Mapping[str, str]:
-        if verb == "deletecollection":
-            return {name: type_ for name, type_ in how.query.items() if name not in _FOR_WATCHES}
-        return how.query
+        left_out = _FOR_WATCHES if verb == "deletecollection" else ()
+        return {name: type_ for name, type_ in how.query.items() if name not in left_out and self._is_served(name)}
+
+    def _is_served(self, name: str) -> bool:
+        return name != SHARDS or name in self.texts
 
     def _responses(self, verb: str, how: _Verb) -> dict[str, Any]:
         statuses = {"200": "OK", **how.statuses}

@@ -20,6 +20,8 @@ _NEWEST_PATCH = 2
 _TELLS_EMULATION = 33
 # Streamed lists were on in 1.32, off again in 1.33, and are on since 1.34.
 _STREAMED_LISTS = (32, *range(34, _NEWEST + 1))
+# The first release with `shardSelector`.
+_SHARDED_LISTS = 36
 
 
 class Release(NamedTuple):
@@ -45,6 +47,11 @@ class Release(NamedTuple):
     def tells_emulation(self) -> bool:
         """True if `/version` tells the emulated release, and the oldest one that it is compatible with."""
         return self.minor >= _TELLS_EMULATION
+
+    @property
+    def has_sharded_lists(self) -> bool:
+        """True if there is `shardSelector`, described whether or not its feature gate is on."""
+        return self.minor >= _SHARDED_LISTS
 
     @classmethod
     def parse(cls, text: str) -> Release:

@@ -7,6 +7,7 @@ undone, each slot has an owner in time, and no key is lost.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable
 
@@ -18,12 +19,23 @@ from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.ring import Ring
-from controller_runtime.testing.fault_runs.environment import Course, ServerProcess
+from controller_runtime.testing.fault_runs.environment import TURN, Course, ServerProcess
 from controller_runtime.testing.fault_runs.outcome import Outcome, observe
 from controller_runtime.testing.fault_runs.replica import Replica
 from controller_runtime.testing.fault_runs.restorable import RestorableDisk
-from controller_runtime.testing.fault_runs.ring_invariants import CALL, Bounds, RingInvariants, Standing
-from controller_runtime.testing.fault_runs.ring_program import CONFIG, LISTED, SLOWEST, Wisher, program
+from controller_runtime.testing.fault_runs.ring_effects import identity_of
+from controller_runtime.testing.fault_runs.ring_invariants import CALL, RingInvariants, Standing
+from controller_runtime.testing.fault_runs.ring_liveness import Bounds
+from controller_runtime.testing.fault_runs.ring_program import (
+    CONFIG,
+    GIVEN_UP,
+    LISTED,
+    SLOWEST,
+    WISHES,
+    Objects,
+    Wisher,
+    program,
+)
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network, Way
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
@@ -44,13 +56,20 @@ FAULTS_UNTIL = 60.0
 """Virtual seconds during which faults begin: ten durations of a lease."""
 RECOVERY = 75.0
 """Virtual seconds after the faults until all must be done: the longest fault, a new membership, a silent watch."""
+CALM = 3.0
+"""Virtual seconds for which all must be done, after the last effect of a fault, until a run ends: three turns of each
+member."""
 DRIFTS = (5_000, 150_000)
 """Microseconds per second by which clocks are fast or slow at most, one of these; the second is beyond any clock."""
 LATENCIES = (0.001, 0.02, 0.2)
 """Seconds that a message takes, one of these."""
+MESSAGES = 24
+"""The messages for which a slot waits, each request and each answer: four of the turn that sees the last renewal of its
+owner, eight of that which publishes, six of the taker's turn in hand, and six of the one that takes."""
 LOST = (5, 12, 60)
 """Writes that a server loses when it is restored, one of these: the renewals of a second, or of twenty."""
 
+CUTS = (FaultKind.CUT, FaultKind.CUT_IN, FaultKind.CUT_OUT)
 _CUTS = {FaultKind.CUT: 2, FaultKind.CUT_IN: 2, FaultKind.CUT_OUT: 1}
 PROFILES = {
     "broad": Profile(
@@ -87,16 +106,19 @@ def run(seed: int, *, profile: str = "broad", script: Iterable[SystemFault] | No
 
 
 def with_disasters(chance: random.Random, faults: Script) -> Script:
-    """Return faults in which each restored backup comes soon after slots have moved, while a member is cut off.
+    """Return faults in which each restored backup comes after slots have moved, while a member is cut off.
 
-    That is when it does the most harm: the backup shows owners that the slots do not have any more.
+    That is when it does the most harm: the backup shows owners that the slots do not have any more. In every other case
+    the member that is cut off has come so late that an old backup does not know it.
     """
     found = [fault for fault in faults if fault.kind is not FaultKind.RESTORE]
     for restore in (fault for fault in faults if fault.kind is FaultKind.RESTORE):
         moving, cut = chance.sample(MEMBERS, 2)
-        when = max(restore.when, 20.0)
+        when, before = max(restore.when, 20.0), chance.uniform(1.0, 8.0)
+        if chance.random() < 0.5:
+            moving, before = cut, 8.0 + before
         found += [
-            SystemFault(FaultKind.STOP, moving, round(when - chance.uniform(1.0, 8.0), 1), 0.5),
+            SystemFault(FaultKind.STOP, moving, round(when - before, 1), 0.5),
             SystemFault(FaultKind.CUT, cut, round(when - 0.1, 1), round(chance.uniform(2.0, 8.0), 1)),
             attrs.evolve(restore, when=when, seconds=round(chance.uniform(0.1, 1.0), 1)),
         ]
@@ -106,15 +128,17 @@ def with_disasters(chance: random.Random, faults: Script) -> Script:
 def bounds(by: RingBy, *, drift: int, latency: float) -> Bounds:
     """Return when each slot must have an owner, by the slowest clock.
 
-    After an event that is a lease and two retry periods; after a member may own slots, two retry periods; a hand-over
-    takes as long and the work in hand. By uid each takes the list of the slots, too. A member's turn has three requests
-    with an answer each, and a slot's way has two turns.
+    After a loss that is a lease and two retry periods; if the publisher is lost too, a lease and a retry period more,
+    after which another one publishes; after a member may own slots, two retry periods; a hand-over takes as long and
+    the work in hand. By uid each takes the list of the slots, too. A message takes half as long again at most as the
+    latency, and a slot waits for `MESSAGES` of them.
     """
-    turns, slowest = 12 * 1.5 * latency, 1 / (1 - drift / 1e6)
+    turns, slowest = MESSAGES * 1.5 * latency, 1 / (1 - drift / 1e6)
     two = 2 * CONFIG.retry_period
     filled = two + (LISTED if by is RingBy.UID else 0.0)
     return Bounds(
         owned=(CONFIG.lease_duration + filled) * slowest + turns,
+        elected=(CONFIG.lease_duration + CONFIG.retry_period) * slowest + turns / 2,
         given=filled * slowest + turns,
         handed_over=(SLOWEST + filled) * slowest + turns,
     )
@@ -126,8 +150,10 @@ class RingSystem:
     def __init__(self, sim: Simulation, faults: SystemFaults, fired: list[SystemFault]) -> None:
         chance = sim.chance("ring")
         drift, latency = chance.choice(DRIFTS), chance.choice(LATENCIES)
-        self._lost, self._by = chance.choice(LOST), chance.choice(list(RingBy))
-        self._sim, self._fired, self._noted = sim, fired, 0
+        self._lost, self._by = chance.choice(LOST), chance.choice(list(WISHES))
+        # Lists are in the way of slots in a ring by uid alone.
+        self._given_up = GIVEN_UP / (1 - drift / 1e6) if self._by is RingBy.UID else 0.0
+        self._sim, self._fired, self._noted, self._effects_until = sim, fired, 0, 0.0
         self._course = Course(sim, faults.timed, self._supervise, self._inject)
         self._disk = RestorableDisk()
         self._network = Network(sim, faults, fired, latency=latency, until=FAULTS_UNTIL)
@@ -138,7 +164,7 @@ class RingSystem:
             return APIServer(host, journal=self._disk, feature_gates=gates)
 
         self._server = ServerProcess(sim, self._network, server, serve)
-        self._rings: dict[str, Ring] = {}
+        self._rings: dict[str, tuple[Ring, Objects]] = {}
         hosts = [sim.host(name, drift=_drift(chance, drift)) for name in MEMBERS]
         self._replicas = [Replica(sim, host, self._program) for host in hosts]
         self.invariants = RingInvariants(
@@ -148,7 +174,8 @@ class RingSystem:
         self._network.on_answer.append(self.invariants.answered)
         sim.check(self._look)
         user = sim.host("user")
-        wisher = Wisher(user, Client(user, NetworkTransport(self._network, user), request_timeout=2.0))
+        client = Client(user, NetworkTransport(self._network, user), request_timeout=2.0)
+        wisher = Wisher(user, client, WISHES[self._by])
         self._user_stop = Stop(user)
         user.spawn("user", lambda: wisher.run(self._user_stop))
 
@@ -156,11 +183,17 @@ class RingSystem:
         """Run with faults, then without; raise `Violated` if an invariant does not hold."""
         self._course.pass_until(FAULTS_UNTIL)
         self._user_stop.set()
-        self._course.pass_until(FAULTS_UNTIL + RECOVERY)
-        self.invariants.settled()
+        settled_since = math.inf
+        while self._sim.time < min(settled_since + CALM, FAULTS_UNTIL + RECOVERY):
+            self._course.pass_until(self._sim.time + TURN)
+            has_settled = self._sim.time >= self._effects_until and self.invariants.unsettled() is None
+            settled_since = min(settled_since, self._sim.time) if has_settled else math.inf
+        if (violated := self.invariants.unsettled()) is not None:
+            raise violated
 
     def _program(self, host: SimulatedHost) -> Manager:
-        manager, self._rings[host.name] = program(self._network, host, self._by)
+        manager, ring, objects = program(self._network, host, self._by, self.invariants.effects)
+        self._rings[host.name] = ring, objects
         self.invariants.standings = self._stand()
         return manager
 
@@ -173,14 +206,20 @@ class RingSystem:
             host = replica.host
             runs = not host.crashed and not host.paused
             reaches = serves and not any(self._network.is_cut(host, way) for way in Way)
-            found.append(Standing(host, self._rings.get(host.name), runs and reaches))
+            ring, objects = self._rings.get(host.name, (None, None))
+            found.append(Standing(host, ring, objects, runs and reaches, identity_of(host)))
         return found
 
     def _look(self) -> None:
-        for fault in self._fired[self._noted :]:
+        while self._noted < len(self._fired):
+            fault = self._fired[self._noted]
+            self._noted += 1
             if fault.kind in CALLS:
-                self.invariants.disturbed(max(CALL, fault.seconds))
-        self._noted = len(self._fired)
+                self.invariants.disturbed(max(CALL, fault.seconds, self._given_up))
+            elif fault.kind in CUTS:
+                self.invariants.disturbed(fault.seconds + self._given_up)
+            if fault.kind is not FaultKind.JUMP:
+                self._effects_until = max(self._effects_until, self._sim.time + fault.seconds)
         self.invariants.look()
 
     def _supervise(self) -> None:
@@ -208,7 +247,8 @@ class RingSystem:
                 replica.die(fault.seconds)
             case FaultKind.RESTORE:
                 self._server.die(fault.seconds)
-                self._disk.restore(self._lost)
+                if self._disk.restore(self._lost):
+                    self.invariants.restored()
             case _:
                 self._server.die(fault.seconds)
         self.invariants.standings = self._stand()

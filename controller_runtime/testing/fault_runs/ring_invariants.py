@@ -4,48 +4,31 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import annotations_of, meta
+from controller_runtime.api.objects import annotations_of
+from controller_runtime.election.term import Term
 from controller_runtime.ring.by import RingBy
-from controller_runtime.ring.division import slot_of_key
 from controller_runtime.ring.records import CLAIM, Claim
 from controller_runtime.ring.ring import Ring
-from controller_runtime.ring.slots import ALL, count, set_of, slot_of_uid, slots_in
+from controller_runtime.ring.slots import SLOTS, count, slots_in
 from controller_runtime.testing.fault_runs.disk import Write
 from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.fault_runs.restorable import RestorableDisk
-from controller_runtime.testing.fault_runs.ring_program import CONFIG
-from controller_runtime.testing.fault_runs.work import DONE, WANTED
+from controller_runtime.testing.fault_runs.ring_effects import RingEffects, identity_of
+from controller_runtime.testing.fault_runs.ring_liveness import Bounds, Liveness
+from controller_runtime.testing.fault_runs.ring_program import CONFIG, Objects
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 CALL = 8.0
 """Seconds for which a fault of one call has effects at most: a reconcile's timeout, a write of unknown outcome."""
 
 _BY_THE_SERVER = ("as it was last written", "than the one that it follows")
-"""The ends of the reasons for which only a restored server ends a membership."""
-_MARGIN = 0.5
-"""Seconds by which a deadline is earlier: that of the sender may be of a renewal whose answer is still coming."""
-
-
-@attrs.frozen
-class Bounds:
-    """When each slot must have an owner, in virtual seconds. A slot without one breaks all.
-
-    Attributes:
-        owned: From the last event on, after which the server and a member could talk.
-        given: From the last change of the members that may own slots: each is given its share as soon as it may.
-        handed_over: From the last instant at which the slot had an owner: two members may hand it over.
-    """
-
-    owned: float
-    given: float
-    handed_over: float
+"""The ends of the reasons for which only a restored server or a deletion by hand ends a membership."""
 
 
 @attrs.frozen
@@ -55,17 +38,16 @@ class Standing:
     Attributes:
         host: Its host.
         ring: Its ring; None while no program runs.
+        objects: Its cache; None while no program runs.
         is_reachable: Whether it runs and can talk to a server that runs.
+        identity: The identity of its member.
     """
 
     host: SimulatedHost
     ring: Ring | None
+    objects: Objects | None
     is_reachable: bool
-
-    @property
-    def identity(self) -> str:
-        """The identity of its member."""
-        return identity_of(self.host)
+    identity: str
 
     @property
     def has_joined(self) -> bool:
@@ -80,18 +62,13 @@ class Standing:
         return self.ring.ownership.owned | self.ring.ownership.in_hand
 
 
-def identity_of(host: SimulatedHost) -> str:
-    """Return the identity of the member on a host."""
-    return host.name.replace("#", "-")
-
-
 class RingInvariants:
     """Checks a ring at each step of a simulation.
 
     I1: no slot is held by two replicas. I2: a replica holds slots and sends a reconcile's requests only while its last
     claim, as the server has stored it, has them, and until its deadline by its own clock. I3: what lands names the
     version that it was decided on, so nothing that another owner did is undone; a slot with a request that was not
-    answered is given back only after the deadline. Liveness: see `Bounds`.
+    answered is given back only after the deadline. Liveness: see `ring_liveness`.
 
     Args:
         sim: The simulation; `look` is to be called at each step.
@@ -101,7 +78,8 @@ class RingInvariants:
 
     Attributes:
         standings: All replicas; to be set at each event.
-        slowest: Seconds by which the bounds were nearly reached, negative: how much time was left at least.
+        liveness: Judges the bounds.
+        effects: Judges what is done to the objects.
     """
 
     def __init__(
@@ -112,29 +90,29 @@ class RingInvariants:
         *,
         bounds: Bounds,
     ) -> None:
-        self.slowest = -1000.0
+        self.liveness = Liveness(bounds)
+        self.effects = RingEffects(sim, disk, by, lambda identity: self._claims.get(identity, (0, 0.0)))
         self.standings: list[Standing] = []
-        self._sim, self._disk, self._by = sim, disk, by
-        self._bounds = bounds
+        self._sim, self._disk = sim, disk
         self._looked_at = -1.0
         self._checked = 0  # number of the disk's writes that have been checked
         self._sent: dict[tuple[str, str], float] = {}  # when a lease was sent, by identity and stamp
         # For each identity: the slots of the claim that the server has stored last, and when it ends in virtual time.
         self._claims: dict[str, tuple[int, float]] = {}
         self._ready: set[str] = set()
-        self._numbers: dict[str, tuple[str, int, int]] = {}  # (uid, wanted, done) by node
-        # Requests for slots that were not answered, by identity, node and body, with the sender's deadline.
-        self._open: dict[tuple[str, str, bytes], float] = {}
-        self._uids: defaultdict[str, set[str]] = defaultdict(set)
-        self._violated: Violated | None = None
-        self._state: object = None
-        self._quiet_since = self._ready_since = 0.0
-        self._held = 0
-        self._lost = [(0.0, ALL)]  # slots without an owner, and since when
+        self._is_ring_lost = False
+        self._published_at = 0.0
+        self._holds: dict[str, int] = {}  # the slots of each identity at the last look
+        # For each identity: its present membership, and from when on that may own slots.
+        self._memberships: dict[str, tuple[Term, float]] = {}
+        # For each identity: the stamps of its leases, in order, of which it knows that they were stored.
+        self._known: dict[str, dict[str, None]] = {}
+        self._answered_at: dict[str, float] = {}  # when each identity heard of its last lease
+        self._betrayed: set[str] = set()  # those whose leases the server has forgotten, until they write again
 
     def disturbed(self, seconds: float) -> None:
         """Note that something happens that may have effects for `seconds`."""
-        self._quiet_since = max(self._quiet_since, self._sim.time + seconds)
+        self.liveness.disturbed(self._sim.time + seconds)
 
     def look(self) -> None:
         """Raise `Violated` if an invariant does not hold.
@@ -142,8 +120,8 @@ class RingInvariants:
         The first step of each instant looks at what the last instant left behind: an overlap that lasts is seen, and
         most steps cost nothing.
         """
-        if self._violated is not None:
-            raise self._violated
+        if self.effects.violated is not None:
+            raise self.effects.violated
         if self._looked_at == self._sim.time:
             return
         self._looked_at = self._sim.time
@@ -158,7 +136,11 @@ class RingInvariants:
                 raise Violated("one owner at most", f"{names} own the slots {[*slots_in(both)][:8]}")
             taken |= held
             self._check_held(standing, held)
-        self._check_coverage(taken)
+            if standing.objects is not None and held & ~self._holds.get(standing.identity, 0):
+                self.effects.takes(standing.host, standing.objects, held, before=self._published_at)
+            self._holds[standing.identity] = held
+        up = frozenset([each.identity for each in self.standings if each.is_reachable and each.has_joined])
+        self.liveness.look(self._sim.time, up, self._ready, taken)
 
     def _check_held(self, standing: Standing, held: int) -> None:
         slots, until = self._claims.get(standing.identity, (0, 0.0))
@@ -166,109 +148,81 @@ class RingInvariants:
             what = f"{standing.host.name} holds {count(held)} slots, {count(slots)} of them claimed until {until:.2f} s"
             raise Violated("no slot outside the interval", what)
         term = standing.ring.ownership.term if standing.ring is not None else None
-        if term is not None and term.why_over.endswith(_BY_THE_SERVER) and not self._disk.lost:
+        if term is not None and self._sim.time < self._owns_from(standing, term) and held:
+            raise Violated("a new member owns nothing for a lease", f"{standing.host.name} holds {count(held)} slots")
+        if term is not None and term.why_over.endswith(_BY_THE_SERVER) and not (self._disk.lost or self._is_ring_lost):
             raise Violated("a membership does not end without need", f"{standing.host.name}: {term.why_over}")
 
-    def settled(self) -> None:
-        """Raise `Violated` unless all is done, and all slots are held in fair shares."""
+    def _owns_from(self, standing: Standing, term: Term) -> float:
+        """Return the virtual seconds from which a membership may own slots, which is a lease after its begin."""
+        known, since = self._memberships.get(standing.identity, (None, 0.0))
+        if known is not term:
+            begun = self._answered_at.get(standing.identity, self._sim.time)
+            since = begun + CONFIG.lease_duration / (1 + standing.host.drift / 1e6) - 0.001
+            self._memberships[standing.identity] = term, since
+        return since
+
+    def restored(self) -> None:
+        """Note that the server's disk shows an older state: members that it contradicts must begin anew."""
+        shown = {}
+        for collection, stored in self._disk.load()[1]:
+            if collection.startswith("leases"):
+                shown[stored.key.rpartition("/")[2]] = json.loads(stored.raw)["spec"]["renewTime"]
+        for identity, (*before, last) in ((name, [*stamps]) for name, stamps in self._known.items() if stamps):
+            if shown.get(identity, "") in ("", *before) and shown.get(identity) != last:
+                self._betrayed.add(identity)
+
+    def unsettled(self) -> Violated | None:
+        """Return what is not done yet; None if all is done, and all slots are held in fair shares."""
         loads = [count(standing.held) for standing in self.standings]
         if max(loads) - min(loads) > 1:
-            raise Violated("equal loads", f"the members own {loads} slots")
-        for collection, stored in self._disk.load()[1]:
-            numbers = annotations_of(json.loads(stored.raw)) if collection == "nodes" else {}
-            if numbers.get(WANTED) != numbers.get(DONE):
-                raise Violated("no key is lost", f"{stored.key}: the numbers are {numbers}")
+            return Violated("equal loads", f"the members own {loads} slots")
+        if sum(loads) < SLOTS:
+            return Violated("each slot has an owner in time", f"the members own {loads} slots")
+        return self.effects.unsettled()
 
     def begins(self, host: SimulatedHost, request: HTTPRequest) -> None:
         """Check a request that begins, and note when a lease is written."""
         if request.method in ("POST", "PUT") and "/leases" in request.path:
             lease = json.loads(request.body)
             self._sent.setdefault((lease["metadata"]["name"], lease["spec"]["renewTime"]), self._sim.time)
-        elif request.method == "PATCH" and "/nodes/" in request.path and host.name.startswith("r"):
-            self._check_request(host, request)
+        elif host.name.startswith("r"):
+            self.effects.begins(host, request)
 
     def answered(self, host: SimulatedHost, request: HTTPRequest, response: HTTPResponse) -> None:
         """Note that the outcome of a request is known."""
-        if request.method == "PATCH" and host.name.startswith("r"):
-            self._open.pop((identity_of(host), request.path.rpartition("/")[2], request.body), None)
-
-    def _check_request(self, host: SimulatedHost, request: HTTPRequest) -> None:
-        name = request.path.rpartition("/")[2]
-        slots, until = self._claims.get(identity_of(host), (0, 0.0))
-        self._open[identity_of(host), name, request.body] = until
-        if self._violated is None and not (slots & self._slots_of(name) and self._sim.time <= until):
-            # Raised by the next look: raised here, it would reach the reconcile that sends the request.
-            what = f"{host.name} sends a write for {name}, whose slot it does not own"
-            self._violated = Violated("no request outside the interval", what)
-
-    def _slots_of(self, name: str) -> int:
-        """Return the slot of a node's name, or those of all uids that nodes of this name have had."""
-        if self._by is RingBy.UID:
-            return set_of(map(slot_of_uid, self._uids[name]))
-        return 1 << slot_of_key(self._by, "", name)
+        if not host.name.startswith("r"):
+            return
+        self.effects.answered(host, request, response)
+        if request.method in ("POST", "PUT") and "/leases" in request.path and response.status in (200, 201):
+            stamp = json.loads(request.body)["spec"]["renewTime"]
+            self._known.setdefault(identity_of(host), {})[stamp] = None
+            self._answered_at[identity_of(host)] = self._sim.time
 
     def _check_write(self, write: Write) -> None:
-        if write.raw is None:
-            return
-        if write.collection.startswith("leases"):
+        self.effects.stored(write)
+        if (write.collection, write.key) == ("configmaps", f"{CONFIG.namespace}/{CONFIG.name}"):
+            self._published_at = self._sim.time
+            if write.raw is None:
+                self._is_ring_lost = True
+                self.disturbed(CONFIG.retry_period)
+        if write.collection.startswith("leases") and write.raw is not None:
             found = json.loads(write.raw)
             if CLAIM in annotations_of(found):
                 self._note_claim(found)
-        elif write.collection == "nodes":
-            self._check_node(write.key, json.loads(write.raw))
 
     def _note_claim(self, lease: Mapping[str, Any]) -> None:
         name, stamp = lease["metadata"]["name"], lease["spec"]["renewTime"]
         sent_at = self._sent.get((name, stamp), self._sim.time)
         claim = Claim.from_text(annotations_of(lease)[CLAIM])
         host = next(each.host for each in self.standings if each.host.name[:2] == name[:2])  # or its successor
-        self._check_given(name, self._claims.get(name, (0, 0.0))[0] & ~claim.slots, claim)
+        if claim.slots or claim.is_leaving:  # else it is a new membership, which gives all up
+            self.effects.gives_back(name, self._claims.get(name, (0, 0.0))[0] & ~claim.slots)
         if claim.is_ready != (name in self._ready):
             self._ready ^= {name}
-            self._ready_since = self._sim.time
+            self.liveness.ready_changed(self._sim.time)
+        if name in self._betrayed:
+            self._betrayed.discard(name)
+            if claim.slots or claim.is_ready:
+                raise Violated("a restored backup ends memberships", f"{name} goes on with {count(claim.slots)} slots")
         self._claims[name] = claim.slots, sent_at + CONFIG.renew_deadline / (1 + host.drift / 1e6) + 0.001
-
-    def _check_given(self, name: str, given: int, claim: Claim) -> None:
-        """Raise `Violated` if a slot is given back while a request for it may land; a new membership gives all up."""
-        joins = not claim.slots and not claim.is_leaving
-        for (identity, node, _), until in self._open.items():
-            is_given = not self._slots_of(node) & ~given
-            if identity == name and is_given and not joins and self._sim.time < until - _MARGIN:
-                what = f"{name} gives the slot of {node} back {until - self._sim.time:.1f} s before its deadline"
-                raise Violated("no slot is given back while a request may land", what)
-
-    def _check_node(self, name: str, node: Mapping[str, Any]) -> None:
-        numbers = annotations_of(node)
-        self._uids[name].add(meta(node).uid)
-        new = meta(node).uid, int(numbers.get(WANTED, -1)), int(numbers.get(DONE, -1))
-        old = self._numbers.get(name, new)
-        is_back = old[0] == new[0] and (new[1] < old[1] or new[2] < old[2])
-        if (is_back and not self._disk.lost) or new[2] > new[1]:
-            raise Violated("no write is undone", f"{name}: (uid, wanted, done) were {old} and are {new}")
-        self._numbers[name] = new
-
-    def _check_coverage(self, held: int) -> None:
-        """Raise `Violated` if a slot has no owner though nothing has happened for long, and it has had none for long.
-
-        Members that join one after the other move slots twice, so a slot may be between two owners at any time.
-        """
-        state = [(each.host.name, each.is_reachable, each.has_joined) for each in self.standings]
-        if state != self._state or not any(reachable for _, reachable, _ in state):
-            self._state = state
-            self.disturbed(0.0)
-        if held != self._held or self._lost:
-            now = self._sim.time
-            self._lost = [(since, slots & ~held) for since, slots in self._lost if slots & ~held]
-            if gone := self._held & ~held:
-                self._lost.append((now, gone))
-            self._held = held
-            for since, slots in self._lost:
-                self._check_gap(now, now - since, slots)
-
-    def _check_gap(self, now: float, gap: float, slots: int) -> None:
-        bounds, quiet, given = self._bounds, now - self._quiet_since, now - self._ready_since
-        late = min(quiet - bounds.owned, given - bounds.given, gap - bounds.handed_over)
-        self.slowest = max(self.slowest, late)
-        if late > 0.0:
-            what = f"{count(slots)} slots have had none for {gap:.1f} s, {quiet:.1f} s after the last event"
-            raise Violated("each slot has an owner in time", what)

@@ -171,10 +171,12 @@ class SimulatedLock:
     def _take(self, task: Task) -> None:
         while self._owner is not None:
             task.wants = self
+            self._scheduler.wanting += 1
             try:
                 self._scheduler.park(task, f"contended {self._label}", self._contenders)
             finally:
                 task.wants = None
+                self._scheduler.wanting -= 1
         self._owner = task
         task.held.append(self)
 

@@ -50,6 +50,7 @@ class Scheduler:
         self.timeline = Timeline()
         self.trace = Trace(keep_trace)
         self.tasks: dict[Task, None] = {}  # the tasks that have not ended, in the order of their start
+        self.wanting = 0  # the number of those that wait for a lock
         self._ready = ReadyTasks(self.timeline, chooser(strategy or drawn_strategy, self.chance))
         self._ending: list[threading.Thread] = []  # threads that have handed over the baton for the last time
         self.root = Task(Machine("test"), "test", 0.0)
@@ -280,7 +281,7 @@ class Scheduler:
     def _refuse_deadlock(self) -> None:
         # A thread that holds a lock waits for nothing but locks (`refuse_locks`). So if no thread can run
         # and one waits for a lock, some of them wait for each other in a circle.
-        if not self._ready.has_frozen and any(task.wants is not None for task in self.tasks):
+        if self.wanting and not self._ready.has_frozen:
             raise Hang(self._report("deadlock: threads wait for each other's locks"))
 
     def _observe(self, hooks: list[Hook]) -> None:

@@ -19,6 +19,7 @@ from kit.defining import GROUP, define, structure, version
 from controller_runtime.apiserver.discovery.openapi import Document, OpenAPI
 from controller_runtime.apiserver.kinds.definition import Definition
 from controller_runtime.apiserver.kinds.registry import KINDS, Kind, Kinds
+from controller_runtime.apiserver.kinds.release import Release
 from controller_runtime.testing.simulation import Simulation
 
 OPENAPI = OpenAPI()
@@ -208,3 +209,36 @@ def test_kinds_that_are_gone_are_let_go() -> None:
     gc.collect()
 
     assert seen() is None
+
+
+SHARD_TEXT = (
+    "shardSelector restricts the list of returned objects using a CEL-based shard selector expression. The format"
+)
+
+
+@pytest.mark.parametrize("minor", [35, 36])
+def test_lists_can_be_sharded_in_the_documents_of_a_release_that_knows_it(minor: int) -> None:
+    """A real server 1.36.2 describes the parameter with its feature gate on and off, to the same byte."""
+    documents = OpenAPI(Release(minor))
+    v3, v2 = (documents.find(KINDS, path) for path in ("/openapi/v3/api/v1", "/openapi/v2"))
+    assert v3 is not None
+    assert v2 is not None
+    described, older = json.loads(gzip.decompress(v3.packed)), json.loads(gzip.decompress(v2.packed))
+
+    item = described["paths"]["/api/v1/namespaces/{namespace}/pods"]
+    found = {
+        method: [one for one in item[method]["parameters"] if one["name"] == "shardSelector"]
+        for method in ("get", "post", "delete")
+    }
+    text = next((one["description"] for one in found["get"]), "")
+    shared = {"name": "shardSelector", "in": "query", "description": text}
+    expected = [{**shared, "schema": {"type": "string", "uniqueItems": True}}] if minor == 36 else []
+    assert found == {"get": expected, "post": [], "delete": expected}
+    assert text.startswith(SHARD_TEXT if minor == 36 else "")
+    assert ("shardSelector" in older["parameters"]) is (minor == 36)
+    if minor == 36:
+        assert older["parameters"]["shardSelector"] == {**shared, "type": "string", "uniqueItems": True}
+        reference = {"$ref": "#/parameters/shardSelector"}
+        pods = older["paths"]["/api/v1/namespaces/{namespace}/pods"]
+        assert reference in pods["get"]["parameters"]
+        assert reference in pods["delete"]["parameters"]

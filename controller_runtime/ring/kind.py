@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kind of a ring in which a key alone does not tell the slot: the slot of each object that is, or was deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from controller_runtime.api.objects import Cached, ObjectKey
+from controller_runtime.api.resources import Resource
+from controller_runtime.cache.informer import Informer
+from controller_runtime.cache.share import Division, Share
+from controller_runtime.cache.store import Delta
+from controller_runtime.client.client import Client
+from controller_runtime.core.errors import NotFound
+from controller_runtime.core.host import Host
+
+MOST_GONE = 100_000
+"""Deleted objects that are remembered, at most: a controller whose predicate passes over deletions forgets none."""
+
+
+class _Gone(NamedTuple):
+    uid: str
+    slot: int | None
+
+
+class RingKind:
+    """One kind of a ring.
+
+    Args:
+        host: Its lock.
+        client: Asks the server whether an object exists.
+        resource: The kind.
+        informers: Its caches.
+        division: Tells the slot of each object.
+        share: The share that the caches keep of the kind; None is everything.
+
+    Attributes:
+        share: As given.
+
+    Threads: any.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        client: Client,
+        resource: Resource[Any],
+        informers: Sequence[Informer],
+        division: Division,
+        share: Share | None,
+    ) -> None:
+        self.share = share
+        self._client, self._resource, self._division = client, resource, division
+        # Guards the field below: the objects that were deleted, until their absence has been reconciled.
+        self._lock = host.lock("kind of a ring")
+        self._gone: dict[ObjectKey, _Gone] = {}
+        self._stores = [informer.store for informer in informers]
+        for informer in informers:
+            informer.add_handler(self._note)
+
+    def get(self, key: ObjectKey) -> Cached | None:
+        """Return the object of a key, if it is cached."""
+        return next((cached for store in self._stores if (cached := store.get(key)) is not None), None)
+
+    def uid_of(self, key: ObjectKey) -> str:
+        """Return the uid of the object of a key, or that of the last one which was deleted; empty for neither."""
+        cached = self.get(key)
+        return cached.uid if cached is not None else self._last(key).uid
+
+    def slot_of(self, key: ObjectKey) -> int | None:
+        """Return the slot of the object of a key, or of the last one which was deleted; None for neither."""
+        cached = self.get(key)
+        return self._division.slot_of(cached) if cached is not None else self._last(key).slot
+
+    def exists(self, key: ObjectKey) -> bool:
+        """Return whether the server has an object of a key, under whatever uid; its metadata alone is asked for."""
+        try:
+            self._client.get(self._resource.only_metadata(), key)
+        except NotFound:
+            return False
+        return True
+
+    def forget(self, key: ObjectKey, uid: str) -> None:
+        """Forget a deleted object: its absence is reconciled, or another replica's, or its name is another object's."""
+        with self._lock:
+            if self._last(key).uid == uid:
+                self._gone.pop(key, None)
+
+    def _last(self, key: ObjectKey) -> _Gone:
+        return self._gone.get(key, _NOBODY)  # a look-up in a dict is whole
+
+    def _note(self, delta: Delta) -> None:
+        with self._lock:
+            self._gone.pop(delta.key, None)
+            if delta.new is None:
+                self._gone[delta.key] = _Gone(delta.object.uid, self._division.slot_of(delta.object))
+                if len(self._gone) > MOST_GONE:
+                    del self._gone[next(iter(self._gone))]
+
+
+_NOBODY = _Gone("", None)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The invariants of what a ring's members do to objects: on the server, and outside of it under the objects' names."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.objects import ObjectKey, annotations_of, meta
+from controller_runtime.ring.by import RingBy
+from controller_runtime.ring.slots import set_of, slot_of_name, slot_of_uid
+from controller_runtime.testing.fault_runs.disk import Write
+from controller_runtime.testing.fault_runs.invariants import Violated
+from controller_runtime.testing.fault_runs.restorable import RestorableDisk
+from controller_runtime.testing.fault_runs.ring_program import WISHES, Objects
+from controller_runtime.testing.fault_runs.work import DONE, WANTED
+from controller_runtime.testing.simulation import SimulatedHost, Simulation
+
+_MARGIN = 0.5
+"""Seconds by which a deadline is earlier: that of the sender may be of a renewal whose answer is still coming."""
+
+Interval = Callable[[str], tuple[int, float]]
+"""Returns the slots that an identity claims, as the server has stored it, and until when, in virtual seconds."""
+
+
+class RingEffects:
+    """Checks what reconciles send, what lands, and what they see.
+
+    Objects have an effect outside of the server as well, a record under their name: a reconcile that sees an object
+    writes its uid there, and one that sees none removes the record; as a request, that counts inside the interval only.
+
+    Args:
+        sim: The simulation.
+        disk: The server's disk.
+        by: What the ring is by.
+        interval: Tells what a member may do.
+
+    Attributes:
+        violated: What a thread of a replica did wrong: raised there, it would reach the reconcile. None for nothing.
+    """
+
+    def __init__(self, sim: Simulation, disk: RestorableDisk, by: RingBy, interval: Interval) -> None:
+        self.violated: Violated | None = None
+        self._sim, self._disk, self._by, self._interval = sim, disk, by, interval
+        self._resource = WISHES[by].kind
+        self._numbers: dict[str, tuple[str, int, int]] = {}  # (uid, wanted, done) by key
+        # Requests that were not answered, by identity, key and body, with the slots and the sender's deadline.
+        self._open: dict[tuple[str, str, bytes], tuple[int, float]] = {}
+        # The uids that an object of this key had in this version: more than one only after a backup was restored.
+        self._uids: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        self._born: dict[str, float] = {}  # when each uid was stored first
+        self._absences: set[tuple[str, str]] = set()  # identities and keys: the server said that there is no object
+        self._records: dict[str, str] = {}  # uids by key: the effect outside
+
+    def begins(self, host: SimulatedHost, request: HTTPRequest) -> None:
+        """Check a write of a reconcile at the instant at which it is sent."""
+        key = self._key_of(request) if request.method == "PATCH" else ""
+        if not key:
+            return
+        version = json.loads(request.body)["metadata"]["resourceVersion"]
+        slots, until = self._interval(identity_of(host))
+        needed = self._slots_of(key, version)
+        self._open[identity_of(host), key, request.body] = needed, until
+        if not (slots & needed and self._sim.time <= until):
+            what = f"{host.name} sends a write for {key}, whose slot it does not own"
+            self._wrong(Violated("no request outside the interval", what))
+
+    def answered(self, host: SimulatedHost, request: HTTPRequest, response: HTTPResponse) -> None:
+        """Note that the outcome of a request is known."""
+        key = self._key_of(request)
+        if key and request.method == "PATCH":
+            self._open.pop((identity_of(host), key, request.body), None)
+        elif key and request.method == "GET" and response.status == 404:
+            self._absences.add((identity_of(host), key))
+
+    def gives_back(self, identity: str, slots: int) -> None:
+        """Raise `Violated` if a member gives slots back while a request for one of them may land."""
+        for (sender, key, _), (needed, until) in self._open.items():
+            if sender == identity and not needed & ~slots and self._sim.time < until - _MARGIN:
+                what = f"{identity} gives the slot of {key} back {until - self._sim.time:.1f} s before its deadline"
+                raise Violated("no slot is given back while a request may land", what)
+
+    def stored(self, write: Write) -> None:
+        """Raise `Violated` if a write of the server undoes an earlier one."""
+        if write.collection != self._resource.plural or write.raw is None:
+            return
+        found = json.loads(write.raw)
+        numbers, metadata = annotations_of(found), meta(found)
+        self._born.setdefault(metadata.uid, self._sim.time)
+        self._uids[write.key, metadata.resource_version].add(metadata.uid)
+        new = metadata.uid, int(numbers.get(WANTED, -1)), int(numbers.get(DONE, -1))
+        old = self._numbers.get(write.key, new)
+        is_back = old[0] == new[0] and (new[1] < old[1] or new[2] < old[2])
+        if (is_back and not self._disk.lost) or new[2] > new[1]:
+            raise Violated("no write is undone", f"{write.key}: (uid, wanted, done) were {old} and are {new}")
+        self._numbers[write.key] = new
+
+    def takes(self, host: SimulatedHost, objects: Objects, slots: int, *, before: float) -> None:
+        """Raise `Violated` if a member owns slots whose objects are not in its cache.
+
+        Args:
+            host: The member's host.
+            objects: Its cache.
+            slots: The slots.
+            before: When the assignment was published, after which it had to list: younger objects may still come.
+        """
+        if self._by is not RingBy.UID or self._disk.lost:
+            return
+        for collection, stored in self._disk.load()[1]:
+            if collection == self._resource.plural:
+                uid = meta(json.loads(stored.raw)).uid
+                is_due = slots >> slot_of_uid(uid) & 1 and self._born.get(uid, before) < before - 1.0
+                if is_due and objects.get(ObjectKey(stored.key)) is None:
+                    what = f"{host.name} owns the slot of {stored.key}, which is not in its cache"
+                    raise Violated("the cache is filled first", what)
+
+    def saw(self, host: SimulatedHost, key: ObjectKey, found: Mapping[str, Any] | None) -> None:
+        """Note what a reconcile sees when it begins, and write or remove the record outside.
+
+        In a ring by uid the server was asked before an absence is seen.
+        """
+        slots, until = self._interval(identity_of(host))
+        if self._by is not RingBy.UID and slots & self._slots_of(str(key), "") and self._sim.time <= until:
+            self._records[str(key)] = meta(found).uid if found is not None else ""
+        if found is not None:
+            return
+        asked = (identity_of(host), str(key))
+        if self._by is RingBy.UID and asked not in self._absences:
+            self._wrong(Violated("absence is asked of the server", f"{host.name} sees no {key}, and did not ask"))
+        self._absences.discard(asked)
+
+    def saw_again(self, host: SimulatedHost, key: ObjectKey, found: Mapping[str, Any] | None) -> None:
+        """Check what a reconcile sees later of an object that it saw when it began."""
+        if found is None and self._by is RingBy.UID:
+            self._wrong(Violated("an object in hand is there to the end", f"{host.name} has lost {key}"))
+
+    def unsettled(self) -> Violated | None:
+        """Return what is not done yet; None if all is."""
+        for collection, stored in self._disk.load()[1]:
+            if collection != self._resource.plural:
+                continue
+            found = json.loads(stored.raw)
+            numbers, uid = annotations_of(found), meta(found).uid
+            if numbers.get(WANTED) != numbers.get(DONE):
+                return Violated("no key is lost", f"{stored.key}: the numbers are {numbers}")
+            record = self._records.get(stored.key)
+            if WANTED in numbers and self._by is not RingBy.UID and record != uid:
+                what = f"{stored.key} has the uid {uid}, and the record outside says {record}"
+                return Violated("one owner for each name", what)
+        return None
+
+    def _key_of(self, request: HTTPRequest) -> str:
+        """Return the key of the object that a request is about; empty if it is about none of the wishes."""
+        collection, _, name = request.path.rpartition("/")
+        before, _, plural = collection.rpartition("/")
+        if plural != self._resource.plural:
+            return ""
+        return f"{before.rpartition('/')[2]}/{name}" if self._resource.namespaced else name
+
+    def _slots_of(self, key: str, version: str) -> int:
+        """Return the slot of an object; by uid those of all objects that were ever stored in this version."""
+        if self._by is RingBy.UID:
+            return set_of(map(slot_of_uid, self._uids[key, version]))
+        namespace, _, name = key.rpartition("/")
+        # As `docs/ring.md` has it, and not by the function under test.
+        return 1 << slot_of_name(namespace or name if self._by is RingBy.NAMESPACE else f"{namespace}/{name}")
+
+    def _wrong(self, violated: Violated) -> None:
+        self.violated = self.violated or violated
+
+
+def identity_of(host: SimulatedHost) -> str:
+    """Return the identity of the member on a host."""
+    return host.name.replace("#", "-")

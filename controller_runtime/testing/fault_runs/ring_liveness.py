@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bounds of a ring's liveness: how long a slot may have no owner, with the publisher alive and with it dead too."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+import attrs
+
+from controller_runtime.ring.slots import ALL, count
+from controller_runtime.testing.fault_runs.invariants import Violated
+
+
+@attrs.frozen
+class Bounds:
+    """When each slot must have an owner, in virtual seconds. A slot without one breaks all that apply to it.
+
+    Attributes:
+        owned: With the publisher alive: from when the server and a successor could talk, and no other member was lost
+            any more.
+        elected: What it may take in addition if the publisher is lost too, while slots have no owner.
+        given: From the last change of the members that may own slots: each is given its share as soon as it may.
+        handed_over: From the last instant at which the slot had an owner: two members may hand it over.
+    """
+
+    owned: float
+    elected: float
+    given: float
+    handed_over: float
+
+
+class Liveness:
+    """Checks at each look how long slots have had no owner.
+
+    The time counts from the last loss: from then on, leases may have to run out. That a member comes back starts
+    nothing over as long as another one is there that may own slots. The publisher is the first by name of those.
+
+    Args:
+        bounds: When slots must be held.
+
+    Attributes:
+        slowest: Seconds by which the bounds were nearly reached, negative: how much time was left at least.
+    """
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.slowest = -1000.0
+        self._bounds = bounds
+        self._up: AbstractSet[str] = frozenset()
+        self._quiet_since = self._ready_since = 0.0
+        self._publisher_lost_at: float | None = None
+        self._held = 0
+        self._lost = [(0.0, ALL)]  # slots without an owner, and since when
+
+    def disturbed(self, until: float) -> None:
+        """Note that something happened that may have effects until a time."""
+        self._quiet_since, self._publisher_lost_at = max(self._quiet_since, until), None
+
+    def ready_changed(self, now: float) -> None:
+        """Note that a member may own slots from now on, or may own none any more."""
+        self._ready_since = now
+
+    def look(self, now: float, up: AbstractSet[str], ready: AbstractSet[str], held: int) -> None:
+        """Raise `Violated` if a slot has had no owner for too long.
+
+        Args:
+            now: Virtual seconds.
+            up: The members that run, have joined and can talk to a server.
+            ready: The members that may own slots, as the server has stored it.
+            held: The slots that have an owner.
+        """
+        if up != self._up or not up:
+            self._changed(now, up, ready)
+        if held != self._held or self._lost:
+            self._lost = [(since, slots & ~held) for since, slots in self._lost if slots & ~held]
+            if gone := self._held & ~held:
+                self._lost.append((now, gone))
+            self._held = held
+            for since, slots in self._lost:
+                self._check(now, since, slots)
+
+    def _changed(self, now: float, up: AbstractSet[str], ready: AbstractSet[str]) -> None:
+        before, self._up = self._up, up
+        able = before & ready
+        is_publisher = bool(able) and before - up == {min(able)}
+        recovers = self._lost and now <= self._quiet_since + self._bounds.owned
+        if is_publisher and recovers and self._publisher_lost_at is None:
+            self._publisher_lost_at = now
+        elif before - up or not able & up:
+            self.disturbed(now)
+
+    def _check(self, now: float, since: float, slots: int) -> None:
+        bounds, lost_at = self._bounds, self._publisher_lost_at
+        counted = self._quiet_since if lost_at is None else lost_at
+        late = now - counted - bounds.owned
+        if lost_at is not None and since < lost_at:
+            late = max(late, now - self._quiet_since - bounds.owned - bounds.elected)
+        late = min(late, now - self._ready_since - bounds.given, now - since - bounds.handed_over)
+        self.slowest = max(self.slowest, late)
+        if late > 0.0:
+            gap, quiet = now - since, now - counted
+            what = f"{count(slots)} slots have had none for {gap:.1f} s, {quiet:.1f} s after the last event"
+            raise Violated("each slot has an owner in time", what)
