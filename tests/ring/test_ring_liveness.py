@@ -56,6 +56,18 @@ def test_the_time_begins_again_with_the_first_member_if_none_there_may_own_slots
     assert first_violation([(105.0, "abcd")], ready="") == 113.1
 
 
+def test_effects_to_come_count_although_the_publisher_is_lost_before_their_end() -> None:
+    liveness = Liveness(BOUNDS)
+    liveness.look(0.0, frozenset("abc"), frozenset("abc"), ALL)
+    liveness.look(100.0, frozenset("ab"), frozenset("abc"), ALL & ~OF_C)
+    liveness.disturbed(120.0)
+    liveness.look(101.0, frozenset("b"), frozenset("abc"), ALL & ~OF_C)
+
+    liveness.look(127.9, frozenset("b"), frozenset("abc"), ALL & ~OF_C)
+    with pytest.raises(Violated):
+        liveness.look(128.1, frozenset("b"), frozenset("abc"), ALL & ~OF_C)
+
+
 def test_without_anybody_nothing_is_late() -> None:
     assert first_violation([(101.0, "")]) is None
 

@@ -90,7 +90,7 @@ class Liveness:
 
     def _check(self, now: float, since: float, slots: int) -> None:
         bounds, lost_at = self._bounds, self._publisher_lost_at
-        counted = self._quiet_since if lost_at is None else lost_at
+        counted = max(self._quiet_since, lost_at or 0.0)
         late = now - counted - bounds.owned
         if lost_at is not None and since < lost_at:
             late = max(late, now - self._quiet_since - bounds.owned - bounds.elected)

@@ -279,8 +279,7 @@ class Scheduler:
         return self._ready.take(self.root)
 
     def _refuse_deadlock(self) -> None:
-        # A thread that holds a lock waits for nothing but locks (`refuse_locks`). So if no thread can run
-        # and one waits for a lock, some of them wait for each other in a circle.
+        # A thread that holds a lock waits for locks alone. So if none can run and one wants a lock, they form a circle.
         if self.wanting and not self._ready.has_frozen:
             raise Hang(self._report("deadlock: threads wait for each other's locks"))
 
