@@ -12,6 +12,7 @@ import attrs
 
 from controller_runtime import (
     CUSTOM_RESOURCE_DEFINITIONS,
+    STORAGE_CLASSES,
     Cached,
     Client,
     Controller,
@@ -55,6 +56,11 @@ _DEFINITION = {
             }
         ],
     },
+}
+_GROWING = {
+    "metadata": {"name": "standard", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+    "provisioner": "example.com/disks",
+    "allowVolumeExpansion": True,
 }
 
 
@@ -257,8 +263,9 @@ class Bug:
 
 @contextmanager
 def beside(host: Host, server: APIServer) -> Iterator[None]:
-    """Define `DATABASES`, and run stand-ins of the controllers of workloads."""
+    """Define `DATABASES`, have claims that may grow, and run stand-ins of the controllers of workloads."""
     client = Client(host, InProcessTransport(host, server))
     client.create(CUSTOM_RESOURCE_DEFINITIONS, _DEFINITION)
+    client.create(STORAGE_CLASSES, _GROWING)
     with Workloads(host, server, client):
         yield

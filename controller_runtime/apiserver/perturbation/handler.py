@@ -154,6 +154,7 @@ class PerturbedHandler:
             return gated(answer, gate, resource, on_ready)
         if isinstance(answer, HTTPResponse) or at.resource != resource:
             return answer
+        # Without the lock: one number, set once, before the change of that version is announced.
         return DroppingWatch(answer, lambda: self._dropped)
 
     def _landed(self, resource: str, change: Change) -> None:
@@ -179,7 +180,8 @@ class PerturbedHandler:
                 self._close_gate(change.version, is_met)
                 is_next = str(name) == at.name and self._seen[at.name] == at.occurrence + 1
                 waits = is_next if at.is_missed else is_met
-        if waits and isinstance(at, AtChange) and at.is_missed and self._gate is not None and self._gate.holds:
+            gate = self._gate
+        if waits and isinstance(at, AtChange) and at.is_missed and gate is not None and gate.holds:
             self._open(expires=True)
         elif waits:  # a watch that is busy stands still by then
             self._host.spawn("perturbation", self._at_rest, daemon=True)

@@ -35,11 +35,11 @@ class RingEffects:
     Args:
         sim: The simulation.
         disk: The server's disk.
-        by: What the ring is by.
+        by: The part of a request that decides about its slot.
         interval: Tells what a member may do.
 
     Attributes:
-        violated: What a thread of a replica did wrong: raised there, it would reach the reconcile. None for nothing.
+        violated: The first fault of a thread of a replica: raised there, it would reach the reconcile.
     """
 
     def __init__(self, sim: Simulation, disk: RestorableDisk, by: RingBy, interval: Interval) -> None:

@@ -18,7 +18,7 @@ class Bounds:
     Attributes:
         owned: With the publisher alive: from when the server and a successor could talk, and no other member was lost
             any more.
-        elected: What it may take in addition if the publisher is lost too, while slots have no owner.
+        elected: The time that it may take in addition if the publisher is lost too, while slots have no owner.
         given: From the last change of the members that may own slots: each is given its share as soon as it may.
         handed_over: From the last instant at which the slot had an owner: two members may hand it over.
     """

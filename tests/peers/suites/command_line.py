@@ -5,7 +5,7 @@ They need kubectl and kubectl-convert of the release of the scripts in the folde
 `KUBE_CONTROLLER_MANAGER` names, as in Kubernetes' own run; without them it says so and ends with 0. The scripts are
 cloned; `PEERS_SOURCES` names a directory with a copy of Kubernetes as `kubernetes-commands`. Each function of
 `test/cmd/legacy-script.sh` runs in a shell of its own, in that order and on one server. Parts of that script that are
-in no function are left out. What is changed in the copies: the token of the administrator.
+in no function are left out. One thing is changed in the copies: the token of the administrator.
 
 The exit status is 1 if a function fails that exceptions.toml does not list, or passes although it is listed.
 """

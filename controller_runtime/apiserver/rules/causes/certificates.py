@@ -16,7 +16,7 @@ _NO_REQUEST = "PEM block type must be CERTIFICATE REQUEST"
 _NO_STRUCTURE = "asn1: structure error: tags don't match"
 _NO_CERTIFICATE = "must contain at least one CERTIFICATE PEM block"
 _MALFORMED = "x509: malformed certificate"
-# What a real server says of a signature that another key has made, by the kind of the key.
+# The words of a real server about a signature that another key has made, by the kind of the key.
 _UNSIGNED = {
     "RSAPublicKey": "crypto/rsa: verification error",
     "ECPublicKey": "x509: ECDSA verification failure",

@@ -53,7 +53,7 @@ def _say(text: str) -> None:
 
 @attrs.frozen
 class Calm:
-    """What calm runs show.
+    """The states and the record of calm runs.
 
     Attributes:
         run: The record of one.
