@@ -103,12 +103,13 @@ def no_thread_dies_unseen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def logging_is_left_as_it_was() -> Iterator[None]:
     """A command that ran in this process has set up logging, to a stream that is closed by now."""
     root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+    handlers, level, disabled = root.handlers[:], root.level, root.manager.disable
 
     yield
 
     root.handlers[:] = handlers
     root.setLevel(level)
+    logging.disable(disabled)
 
 
 @pytest.fixture

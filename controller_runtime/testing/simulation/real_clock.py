@@ -25,8 +25,8 @@ from types import BuiltinFunctionType, CodeType, FrameType
 from typing import Any
 
 _PACKAGE = str(Path(__file__).parents[2])
-_TOOLS = (3, 4)
-"""The numbers of tools that Python reserves for no kind of tool."""
+_TOOL = 4
+"""Of the numbers of tools that Python reserves for no kind of tool, the one that Hypothesis does not take."""
 
 Fail = Callable[["RealClockWarning"], None]
 """Called with the warning if the filters of `warnings` make it an error. An error that were raised in the code under
@@ -72,14 +72,13 @@ if sys.version_info >= (3, 12):
     def _monitors_calls() -> bool:
         """Let the interpreter report the calls of code under test from now on, and return whether it does."""
         monitoring, events = sys.monitoring, sys.monitoring.events
-        tool = next((tool for tool in _TOOLS if monitoring.get_tool(tool) is None), None)
-        if tool is None:
+        if monitoring.get_tool(_TOOL) is not None:
             return False
-        monitoring.use_tool_id(tool, "controller_runtime.testing")
+        monitoring.use_tool_id(_TOOL, "controller_runtime.testing")
 
         def started(code: CodeType, offset: int) -> object:
             if _is_under_test(code):
-                monitoring.set_local_events(tool, code, events.CALL)
+                monitoring.set_local_events(_TOOL, code, events.CALL)
             return monitoring.DISABLE  # the code is not looked at again
 
         def calls(code: CodeType, offset: int, called: object, first: object) -> None:
@@ -88,9 +87,9 @@ if sys.version_info >= (3, 12):
                 if fail is not None:
                     _tell(sys._getframe(1), called, fail)
 
-        monitoring.register_callback(tool, events.PY_START, started)
-        monitoring.register_callback(tool, events.CALL, calls)
-        monitoring.set_events(tool, events.PY_START)
+        monitoring.register_callback(_TOOL, events.PY_START, started)
+        monitoring.register_callback(_TOOL, events.CALL, calls)
+        monitoring.set_events(_TOOL, events.PY_START)
         return True
 
 else:
