@@ -10,6 +10,7 @@ nothing. Before, a profile function gets every call of a watched thread, which i
 
 from __future__ import annotations
 
+import atexit
 import datetime
 import functools
 import os
@@ -90,6 +91,7 @@ if sys.version_info >= (3, 12):
         monitoring.register_callback(_TOOL, events.PY_START, started)
         monitoring.register_callback(_TOOL, events.CALL, calls)
         monitoring.set_events(_TOOL, events.PY_START)
+        atexit.register(monitoring.set_events, _TOOL, 0)  # else the callbacks outlive the names that they use
         return True
 
 else:
