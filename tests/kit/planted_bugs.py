@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-NEEDED = ("controller_runtime", "controllers", "examples", "tests", "setup.cfg")
+NEEDED = ("controller_runtime", "controllers", "examples", "benchmarks", "tests", "setup.cfg")
 
 PASSED, FAILED = 0, 1
 """Exit statuses of pytest; any other one says nothing about a bug."""
