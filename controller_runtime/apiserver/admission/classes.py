@@ -9,6 +9,7 @@ from typing import Any
 from controller_runtime.api.quantities import parse_quantity
 from controller_runtime.apiserver.admission.step import Attributes, Operation, Step
 from controller_runtime.apiserver.kinds.infrastructure import INGRESS_CLASS, STORAGE_CLASS
+from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.registry import CLAIM, INGRESS
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.storage.storage import Storage
@@ -43,40 +44,49 @@ def _annotation(obj: Object, name: str) -> str | None:
     return found
 
 
-class DefaultStorageClass(Step):
-    """Gives a claim that names no class the default one; an empty name is one, and asks for none."""
+class _DefaultClass(Step):
+    """Gives an object that names no class the default one; an empty name is one, and asks for none.
 
-    name = "DefaultStorageClass"
-    kinds = (CLAIM,)
+    Attributes:
+        classes: The classes of such objects.
+        field: The field of the spec that names the class.
+        annotation: The older form of that field; an object that has it names its class.
+        marks: The annotations, one of which makes a class the default one.
+    """
+
     operations = (Operation.CREATE,)
+    classes: Kind
+    field: str
+    annotation: str
+    marks: tuple[str, ...]
 
     def is_idle(self) -> bool:
-        return self._storage.is_empty(STORAGE_CLASS.resource)
+        return self._storage.is_empty(self.classes.resource)
 
     def admit(self, attributes: Attributes) -> Object:
         obj, spec = attributes.obj, part(attributes.obj, "spec")
-        if _annotation(obj, _STORAGE_OF_CLAIM) is not None or spec.get("storageClassName") is not None:
+        if _annotation(obj, self.annotation) is not None or spec.get(self.field) is not None:
             return obj
-        name = default_class(self._storage, STORAGE_CLASS.resource, _DEFAULT_STORAGE)
-        return {**obj, "spec": {**spec, "storageClassName": name}} if name else obj
+        name = default_class(self._storage, self.classes.resource, self.marks)
+        return {**obj, "spec": {**spec, self.field: name}} if name else obj
 
 
-class DefaultIngressClass(Step):
+class DefaultStorageClass(_DefaultClass):
+    """Gives a claim that names no storage class the default one."""
+
+    name = "DefaultStorageClass"
+    kinds = (CLAIM,)
+    classes, field = STORAGE_CLASS, "storageClassName"
+    annotation, marks = _STORAGE_OF_CLAIM, _DEFAULT_STORAGE
+
+
+class DefaultIngressClass(_DefaultClass):
     """Gives an ingress that names no class the default one."""
 
     name = "DefaultIngressClass"
     kinds = (INGRESS,)
-    operations = (Operation.CREATE,)
-
-    def is_idle(self) -> bool:
-        return self._storage.is_empty(INGRESS_CLASS.resource)
-
-    def admit(self, attributes: Attributes) -> Object:
-        obj, spec = attributes.obj, part(attributes.obj, "spec")
-        if _annotation(obj, _CLASS_OF_INGRESS) is not None or spec.get("ingressClassName") is not None:
-            return obj
-        name = default_class(self._storage, INGRESS_CLASS.resource, _DEFAULT_INGRESS)
-        return {**obj, "spec": {**spec, "ingressClassName": name}} if name else obj
+    classes, field = INGRESS_CLASS, "ingressClassName"
+    annotation, marks = _CLASS_OF_INGRESS, _DEFAULT_INGRESS
 
 
 class PersistentVolumeClaimResize(Step):
