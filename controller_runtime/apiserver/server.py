@@ -26,6 +26,7 @@ from controller_runtime.apiserver.gates import FeatureGates
 from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.kinds.registry import KINDS, NAMESPACE
 from controller_runtime.apiserver.kinds.release import NEWEST, Release
+from controller_runtime.apiserver.reads.metrics import metrics_answer
 from controller_runtime.apiserver.routes import Route, check_part, find_route
 from controller_runtime.apiserver.status import (
     StatusError,
@@ -222,6 +223,8 @@ class APIServer:
         if request.method == "GET":
             if path in _HEALTH:
                 return text(200, "ok")
+            if path == "/metrics":
+                return metrics_answer(self.storage, kinds, self.release)
             if (described := self._description.answer(kinds, path, request)) is not None:
                 return described
         check_part(kinds, path)

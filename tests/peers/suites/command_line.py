@@ -16,6 +16,7 @@ import contextlib
 import os
 import re
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -43,7 +44,7 @@ OFF = (
 LONGEST = 300
 """Seconds after which a function is ended."""
 _TOKEN = "admin-token"
-_FUNCTION = re.compile(r"record_command (run_\w+)$", re.MULTILINE)
+_FUNCTION = re.compile(r"^\s*record_command (run_\w+)$", re.MULTILINE)
 _NODE = """\
 apiVersion: v1
 kind: Node
@@ -111,6 +112,7 @@ def outcome(function: str, at: Path, programs: Path, kubeconfig: Path) -> tuple[
     script = _SCRIPT.format(programs=programs, token=token, function=function)
     environment = {**os.environ, "SECURE_API_PORT": str(port), "TERM": "xterm", "LANG": "C"}
     environment["KUBE_JUNIT_REPORT_DIR"] = str(at / "reports")
+    environment["TMPDIR"] = str(at / "temporary")  # where the scripts look for the certificate of the server
     environment.pop("KUBECONFIG", None)
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         options = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
@@ -146,6 +148,9 @@ def main(names: tuple[str, ...], kubeconfig: Path | None, logs: Path | None) -> 
         target = kubeconfig.absolute() if kubeconfig else stack.enter_context(server).kubeconfig
         for script in (at / "test" / "cmd").glob("*.sh"):
             script.write_text(script.read_text().replace(_TOKEN, access(target)[1]))
+        (at / "temporary").mkdir()
+        certificate = ssl.get_server_certificate(("127.0.0.1", access(target)[0]))
+        (at / "temporary" / "apiserver.crt").write_text(certificate)
         stack.enter_context(controllers(target, at))
         found = {}
         for function in dict.fromkeys(_FUNCTION.findall((at / "test" / "cmd" / "legacy-script.sh").read_text())):

@@ -20,7 +20,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from xml.etree import ElementTree
 
 import click
@@ -46,9 +46,12 @@ def exceptions(suite: str) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def served() -> Iterator[Path]:
-    """Serve a cluster inside the block, and yield its kubeconfig."""
+def served(has_node: bool = True) -> Iterator[Path]:
+    """Serve a cluster inside the block, with a node on which pods run at once, and yield its kubeconfig."""
     with APIServerProcess(SystemHost(), program=("controllers", "apiserver")) as server:
+        if not has_node:
+            yield server.kubeconfig
+            return
         path = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
         command = [sys.executable, "-m", "kit.pods_run", str(server.kubeconfig)]
         with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}) as pods:
@@ -94,16 +97,20 @@ def outcomes(report: Path) -> dict[str, str]:
     return found
 
 
-def run(suite: Mapping[str, Any], kubeconfig: Path) -> dict[str, str]:
+def run(suite: Mapping[str, Any], kubeconfig: Path, logs: Path | None) -> dict[str, str]:
     """Run a suite, and return what became of each test."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        log: IO[str] | int = subprocess.DEVNULL
+        if logs is not None:
+            logs.mkdir(parents=True, exist_ok=True)
+            log = stack.enter_context((logs / f"{suite['name']}.txt").open("w"))
         at, report = fetched(suite, folder), folder / "report.xml"
         options = ["-W", "ignore", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts="]
         command = [sys.executable, *options, "--tb=short", f"--junitxml={report}", *suite["arguments"]]
         environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "PYTHONPATH": str(SHIMS)}
         with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run(command, cwd=at, env=environment, check=False, timeout=LONGEST, stdout=subprocess.DEVNULL)
+            subprocess.run(command, cwd=at, env=environment, check=False, timeout=LONGEST, stdout=log)
         return outcomes(report) if report.exists() else {}
 
 
@@ -124,7 +131,8 @@ def judged(found: Mapping[str, str], expected: Sequence[str]) -> list[str]:
 @click.option(
     "--kubeconfig", type=click.Path(path_type=Path, exists=True), help="A cluster in place of the embedded one."
 )
-def main(names: tuple[str, ...], kubeconfig: Path | None) -> None:
+@click.option("--logs", type=click.Path(path_type=Path), help="A folder for what each suite prints.")
+def main(names: tuple[str, ...], kubeconfig: Path | None, logs: Path | None) -> None:
     """Run the suites of these names, or all."""
     failed = False
     with contextlib.ExitStack() as stack:
@@ -132,7 +140,7 @@ def main(names: tuple[str, ...], kubeconfig: Path | None) -> None:
         for suite in suites():
             if names and suite["name"] not in names:
                 continue
-            found = run(suite, target)
+            found = run(suite, target, logs)
             counts = Counter(found.values())
             lines = judged(found, list(exceptions(suite["name"])))
             failed = failed or bool(lines)
