@@ -27,6 +27,7 @@ from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.kinds.registry import KINDS, NAMESPACE
 from controller_runtime.apiserver.kinds.release import NEWEST, Release
 from controller_runtime.apiserver.reads.metrics import metrics_answer
+from controller_runtime.apiserver.reads.pretty import readable_answer
 from controller_runtime.apiserver.routes import Route, check_part, find_route
 from controller_runtime.apiserver.status import (
     StatusError,
@@ -166,7 +167,8 @@ class APIServer:
         """
         accept = request.headers.get("accept", "")
         try:
-            return self._answer_or_refusal(request, accept, on_ready)
+            answer = self._answer_or_refusal(request, accept, on_ready)
+            return readable_answer(request, answer) if isinstance(answer, HTTPResponse) else answer
         except RecursionError:  # decoding, merging and comparing all recurse into the body
             return refusal(bad_request("the request is nested too deeply"), accept)
         except UnicodeEncodeError:

@@ -66,7 +66,7 @@ kubectl config set-cluster local --insecure-skip-tls-verify --server "https://12
 kubectl config set-context test --user test-admin --cluster local
 kubectl config use-context test
 export SUPPORTED_RESOURCES=("*") ALLOW_SKEW=true
-run_chosen_tests() {{ {function}; }}
+run_chosen_tests() {{ create_and_use_new_namespace; {function}; }}
 WHAT=chosen
 runTests
 """
