@@ -45,11 +45,17 @@ LONGEST = 300
 """Seconds after which a function is ended."""
 _TOKEN = "admin-token"
 _FUNCTION = re.compile(r"^\s*record_command (run_\w+)$", re.MULTILINE)
-_NODE = """\
+_FIRST_OBJECTS = """\
 apiVersion: v1
 kind: Node
 metadata: {name: 127.0.0.1, annotations: {save-managers: "true"}}
 status: {capacity: {memory: 1Gi}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: everyone-may-do-everything}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:authenticated"}]
 """
 _SCRIPT = """\
 set -o errexit -o nounset -o pipefail
@@ -92,7 +98,10 @@ def access(kubeconfig: Path) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def controllers(kubeconfig: Path, at: Path) -> Iterator[None]:
-    """Run the controllers inside the block, and have a node."""
+    """Run the controllers inside the block, and have a node, and a server that forbids no request.
+
+    Kubernetes' own run has the authorization mode `AlwaysAllow`.
+    """
     authority = at / "hack" / "testdata" / "ca"
     command = [os.environ["KUBE_CONTROLLER_MANAGER"], "--kubeconfig", str(kubeconfig), "--leader-elect=false"]
     command += ["--secure-port=0", f"--cluster-signing-cert-file={authority / 'ca.crt'}"]
@@ -100,7 +109,7 @@ def controllers(kubeconfig: Path, at: Path) -> Iterator[None]:
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             create = ["kubectl", "--kubeconfig", str(kubeconfig), "create", "-f", "-"]
-            subprocess.run(create, input=_NODE, text=True, check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(create, input=_FIRST_OBJECTS, text=True, check=True, stdout=subprocess.DEVNULL)
             yield
         finally:
             process.terminate()
