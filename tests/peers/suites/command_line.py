@@ -16,6 +16,7 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import ssl
 import subprocess
 import sys
@@ -151,6 +152,7 @@ def main(names: tuple[str, ...], kubeconfig: Path | None, logs: Path | None) -> 
     if missing:
         click.echo(f"Kubernetes' tests of kubectl: skipped, {' and '.join(missing)} not set")
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the processes below end, too
     with contextlib.ExitStack() as stack:
         at = sources(Path(stack.enter_context(tempfile.TemporaryDirectory())))
         server = APIServerProcess(SystemHost(), "--cluster-objects", f"--disable-admission-plugins={OFF}")
