@@ -21,7 +21,7 @@ from controller_runtime.apiserver.cluster_objects.recorded import provide_record
 from controller_runtime.apiserver.cluster_objects.registrations import Registrations
 from controller_runtime.apiserver.definitions import Definitions
 from controller_runtime.apiserver.discovery.description import SelfDescription
-from controller_runtime.apiserver.discovery.discovery import is_served
+from controller_runtime.apiserver.discovery.discovery import is_served, version_document
 from controller_runtime.apiserver.gates import FeatureGates
 from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.kinds.registry import KINDS, NAMESPACE
@@ -226,7 +226,7 @@ class APIServer:
             if path in _HEALTH:
                 return text(200, "ok")
             if path == "/metrics":
-                return metrics_answer(self.storage, kinds, self.release)
+                return metrics_answer(self.storage, kinds, version_document(self.release))
             if (described := self._description.answer(kinds, path, request)) is not None:
                 return described
         check_part(kinds, path)

@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from controller_runtime.api.http import HTTPResponse
-from controller_runtime.apiserver.discovery.discovery import version_document
 from controller_runtime.apiserver.kinds.kind import Kinds
-from controller_runtime.apiserver.kinds.release import Release
 from controller_runtime.apiserver.storage.storage import Storage
 
 _HEADERS = {"content-type": "text/plain; version=0.0.4; charset=utf-8", "cache-control": "no-cache, private"}
 
 
-def metrics_answer(storage: Storage, kinds: Kinds, release: Release) -> HTTPResponse:
-    """Return a response with the release, and with the number of objects of each resource."""
-    version = version_document(release)
+def metrics_answer(storage: Storage, kinds: Kinds, version: Mapping[str, str]) -> HTTPResponse:
+    """Return a response with the version, as `/version` tells it, and the number of objects of each resource."""
     build = {"git_version": version["gitVersion"], "major": version["major"], "minor": version["minor"]}
     lines = [
         *_gauge("kubernetes_build_info", "The release of Kubernetes as which the server answers.", [(build, 1)]),
