@@ -56,8 +56,8 @@ here:
 
 `python tests/peers/suites/command_line.py` runs the 92 functions of Kubernetes' scripts in `test/cmd` one by one, each
 in a shell of its own, with the kubectl and the kubectl-convert of 1.36.2 in the folder `KUBECTL_BIN` and with the
-program `KUBE_CONTROLLER_MANAGER`; it says that it skips them if one of the two is not set. `tox -e peers` leaves them
-out, because they take half an hour. They were run on the embedded server and on a kube-apiserver of 1.36.2. These fail:
+program `KUBE_CONTROLLER_MANAGER`; it says that it skips them if one of the two is not set; `tox -e peers` does the same.
+They take half an hour. All were run on the embedded server and on a kube-apiserver of 1.36.2, and these fail:
 
 {commands}
 ## How to repeat the runs
@@ -73,7 +73,8 @@ out, because they take half an hour. They were run on the embedded server and on
   CGO_ENABLED=0 go test -c -vet=off -o BINARIES/client.test ./pkg/client`, and the same for the other three; then
   `go.py --binaries BINARIES`.
 - *kubectl.* In Kubernetes' source at v1.36.2, `go build -o PROGRAMS ./cmd/kubectl ./cmd/kubectl-convert`; then
-  `KUBECTL_BIN=PROGRAMS`.
+  `KUBECTL_BIN=PROGRAMS`. The scripts also need bash, curl, jq and openssl, and plugins of kubectl that are executable
+  files, as in a clone.
 - *On a real server.* Each of `run.py`, `go.py` and `command_line.py` takes `--kubeconfig FILE`. For `run.py`, pods must
   run: `python -m kit.pods_run FILE`, with `tests` on the path of Python. For `go.py` and `command_line.py`, start
   kube-apiserver with `--allow-privileged`; the second also needs `--authorization-mode=RBAC,AlwaysAllow`,
