@@ -56,8 +56,9 @@ here:
 
 `python tests/peers/suites/command_line.py` runs the 92 functions of Kubernetes' scripts in `test/cmd` one by one, each
 in a shell of its own, with the kubectl and the kubectl-convert of 1.36.2 in the folder `KUBECTL_BIN` and with the
-program `KUBE_CONTROLLER_MANAGER`; it says that it skips them if one of the two is not set; `tox -e peers` does the same.
-They take half an hour. All were run on the embedded server and on a kube-apiserver of 1.36.2, and these fail:
+program `KUBE_CONTROLLER_MANAGER`; it says that it skips them if one of the two is not set, and so does
+`tox -e peers`. They take half an hour. All were run on the embedded server and on a kube-apiserver of 1.36.2, and these
+fail:
 
 {commands}
 ## How to repeat the runs
