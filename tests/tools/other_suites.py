@@ -76,8 +76,10 @@ fail:
 - *kubectl.* In Kubernetes' source at v1.36.2, `go build -o PROGRAMS ./cmd/kubectl ./cmd/kubectl-convert`; then
   `KUBECTL_BIN=PROGRAMS`. The scripts also need bash, curl, jq and openssl, and plugins of kubectl that are executable
   files, as in a clone.
-- *On a real server.* Each of `run.py`, `go.py` and `command_line.py` takes `--kubeconfig FILE`. For `run.py`, pods must
-  run: `python -m kit.pods_run FILE`, with `tests` on the path of Python. For `go.py` and `command_line.py`, start
+- *On a real server.* Each of `run.py`, `go.py` and `command_line.py` takes `--kubeconfig FILE`. For `run.py`, have
+  kube-controller-manager beside it, with the controllers serviceaccount-controller,
+  root-ca-certificate-publisher-controller, namespace-controller and garbage-collector-controller, and pods that run:
+  `python -m kit.pods_run FILE`, with `tests` on the path of Python. For `go.py` and `command_line.py`, start
   kube-apiserver with `--allow-privileged`; the second also needs `--authorization-mode=RBAC,AlwaysAllow`,
   `--client-ca-file` with `hack/testdata/ca/ca.crt` of Kubernetes, `--service-cluster-ip-range=10.0.0.0/24`, and without
   the admission plugins that `OFF` in `command_line.py` names. Take a new server for each run: what one leaves, the next
