@@ -21,11 +21,13 @@ from controller_runtime.apiserver.cluster_objects.recorded import provide_record
 from controller_runtime.apiserver.cluster_objects.registrations import Registrations
 from controller_runtime.apiserver.definitions import Definitions
 from controller_runtime.apiserver.discovery.description import SelfDescription
-from controller_runtime.apiserver.discovery.discovery import is_served
+from controller_runtime.apiserver.discovery.discovery import is_served, version_document
 from controller_runtime.apiserver.gates import FeatureGates
 from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.kinds.registry import KINDS, NAMESPACE
 from controller_runtime.apiserver.kinds.release import NEWEST, Release
+from controller_runtime.apiserver.reads.metrics import metrics_answer
+from controller_runtime.apiserver.reads.pretty import readable_answer
 from controller_runtime.apiserver.routes import Route, check_part, find_route
 from controller_runtime.apiserver.status import (
     StatusError,
@@ -165,7 +167,8 @@ class APIServer:
         """
         accept = request.headers.get("accept", "")
         try:
-            return self._answer_or_refusal(request, accept, on_ready)
+            answer = self._answer_or_refusal(request, accept, on_ready)
+            return readable_answer(request, answer) if isinstance(answer, HTTPResponse) else answer
         except RecursionError:  # decoding, merging and comparing all recurse into the body
             return refusal(bad_request("the request is nested too deeply"), accept)
         except UnicodeEncodeError:
@@ -222,6 +225,8 @@ class APIServer:
         if request.method == "GET":
             if path in _HEALTH:
                 return text(200, "ok")
+            if path == "/metrics":
+                return metrics_answer(self.storage, kinds, version_document(self.release))
             if (described := self._description.answer(kinds, path, request)) is not None:
                 return described
         check_part(kinds, path)

@@ -14,6 +14,12 @@ from controller_runtime.apiserver.rules.autoscaler import AutoscalerRules, OldAu
 from controller_runtime.apiserver.rules.hooks import PolicyBindingRules
 from controller_runtime.apiserver.rules.rules import Object, Rules, part
 from controller_runtime.apiserver.rules.small_kinds import StatusRules
+from controller_runtime.apiserver.rules.storage_warnings import (
+    WarnedRules,
+    of_capacity,
+    of_runtime_class,
+    of_storage_class,
+)
 from controller_runtime.apiserver.rules.workload import SpecRules
 
 _OF_OBJECTS = ("labels", "annotations", "finalizers", "ownerReferences", "generation")
@@ -174,6 +180,9 @@ RULES: Mapping[Kind, Rules] = {
     kinds.NETWORK_POLICY: PolicyBindingRules(),
     kinds.SERVICE_CIDR: KeptStatusRules({}),
     kinds.CSI_DRIVER: DriverRules(),
+    kinds.CSI_CAPACITY: WarnedRules(of_capacity),
+    kinds.STORAGE_CLASS: WarnedRules(of_storage_class),
+    kinds.RUNTIME_CLASS: WarnedRules(of_runtime_class),
     kinds.ATTACHMENT: KeptStatusRules({"attached": False}),
     kinds.PRIORITY_CLASS: PriorityClassRules(),
     kinds.ENDPOINT_SLICE: EndpointSliceRules(),

@@ -11,10 +11,10 @@ from controller_runtime.apiserver.rules.rules import Object, part
 
 _GROUPS = ("initContainers", "containers")
 _IN_BYTES = ("memory", "ephemeral-storage")
-_FRACTIONS = ("m", "u", "n")  # how amounts end, in canonical spelling, that are no whole number
+FRACTIONS = ("m", "u", "n")  # how amounts end, in canonical spelling, that are no whole number
 _NO_SELECTOR = "a null labelSelector results in matching no pod"
 _NEGATIVE = "must be >= 0; negative values are invalid and will be treated as 1"
-_OLD_LABELS: Mapping[str, str] = {
+OLD_LABELS: Mapping[str, str] = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
     "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
     "failure-domain.beta.kubernetes.io/region": 'deprecated since v1.17; use "topology.kubernetes.io/region" instead',
@@ -24,7 +24,7 @@ _OLD_LABELS: Mapping[str, str] = {
     "scheduler.alpha.kubernetes.io/preferAvoidPods": "deprecated since v1.22; use Taints and Tolerations instead",
     "node-role.kubernetes.io/master": 'use "node-role.kubernetes.io/control-plane" instead',
 }
-_OLD_VOLUMES: Mapping[str, str] = {
+OLD_VOLUMES: Mapping[str, str] = {
     "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
     "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
     "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
@@ -59,8 +59,8 @@ def of_pod(spec: Object, place: str) -> list[str]:
     if not spec.keys().isdisjoint(_PLACEMENT):
         found += _of_placement(spec, place)
     for index, volume in enumerate(spec.get("volumes") or ()):
-        for name in volume.keys() & _OLD_VOLUMES.keys():
-            found.append(f"{place}.volumes[{index}].{_SPELT.get(name, name)}: {_OLD_VOLUMES[name]}")
+        for name in volume.keys() & OLD_VOLUMES.keys():
+            found.append(f"{place}.volumes[{index}].{_SPELT.get(name, name)}: {OLD_VOLUMES[name]}")
     if not spec.keys().isdisjoint(_LISTS):
         found += _of_lists(spec, place)
     for group in _GROUPS:
@@ -82,11 +82,11 @@ _LISTS = ("hostAliases", "imagePullSecrets")
 
 def _of_placement(spec: Object, place: str) -> Iterator[str]:
     for key in spec.get("nodeSelector") or ():
-        if text := _OLD_LABELS.get(key):
+        if text := OLD_LABELS.get(key):
             yield f"{place}.nodeSelector[{key}]: {text}"
     for index, one in enumerate(spec.get("topologySpreadConstraints") or ()):
         field, key = f"{place}.topologySpreadConstraints[{index}]", one.get("topologyKey", "")
-        if text := _OLD_LABELS.get(key):
+        if text := OLD_LABELS.get(key):
             yield f"{field}.topologyKey: {key} is {text}"
         if one.get("labelSelector") is None:
             yield f"{field}.labelSelector: {_NO_SELECTOR}"
@@ -113,7 +113,7 @@ def _of_resources(resources: Object, place: str) -> Iterator[str]:
     for name in _IN_BYTES:
         for side in ("limits", "requests"):
             text = part(resources, side).get(name)
-            if text is not None and str(text).endswith(_FRACTIONS):
+            if text is not None and str(text).endswith(FRACTIONS):
                 fault = f'fractional byte value "{text}" is invalid, must be an integer'
                 yield f"{place}.resources.{side}[{name}]: {fault}"
 

@@ -61,7 +61,7 @@ _RULES: Mapping[Kind, Rules] = {
 # The groups whose rules are loaded when the first of their objects is read or written.
 _BESIDE = (
     *("apiregistration.k8s.io", "autoscaling", "certificates.k8s.io", "discovery.k8s.io", "networking.k8s.io"),
-    *("flowcontrol.apiserver.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io"),
+    *("node.k8s.io", "flowcontrol.apiserver.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io"),
 )
 
 

@@ -9,6 +9,7 @@ from controller_runtime.api.objects import timestamp
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.small_kinds import StatusRules
+from controller_runtime.apiserver.rules.storage_warnings import of_claim, of_volume
 
 # The group and kind of the objects from which a claim can be filled; the older of its two fields is dropped otherwise.
 _SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
@@ -27,6 +28,9 @@ class ClaimRules(StatusRules):
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
         made = super().on_update(kind, old, new, subresource)
         return made if subresource == "status" else _with_both_sources(made, old)
+
+    def warnings(self, obj: Object, old: Object | None) -> list[str]:
+        return list(of_claim(obj))
 
 
 class VolumeRules(StatusRules):
@@ -47,6 +51,9 @@ class VolumeRules(StatusRules):
         else:
             changed = said or before.get(_CHANGED)
         return new if changed in (None, said) else {**new, "status": {**after, _CHANGED: changed}}
+
+    def warnings(self, obj: Object, old: Object | None) -> list[str]:
+        return list(of_volume(obj))
 
 
 def _with_both_sources(obj: Object, before: Object) -> Object:

@@ -51,9 +51,11 @@ def with_annotation(kind: Kind, live: Object, obj: dict[str, Any], config: Objec
     """
     if not _recorded(live, manager):
         return obj
-    metadata = config["metadata"]
-    annotations = {name: text for name, text in (metadata.get("annotations") or {}).items() if name != ANNOTATION}
-    plain = {**config, "metadata": {**metadata, "annotations": annotations}}
+    metadata = dict(config["metadata"])
+    sent = metadata.pop("annotations", None)
+    if sent is not None:
+        metadata["annotations"] = {name: text for name, text in sent.items() if name != ANNOTATION}
+    plain = {**config, "metadata": metadata}
     text = msgspec.json.encode({"apiVersion": kind.api_version, "kind": kind.kind, **plain}, order="sorted").decode()
     annotated = {**obj["metadata"].get("annotations", {}), ANNOTATION: f"{text}\n"}
     return {**obj, "metadata": {**obj["metadata"], "annotations": annotated}}

@@ -65,7 +65,9 @@ def test_health_and_version_are_for_everyone_without_wrong_credentials(path: str
     assert guarded.response("GET", path, headers=bearing("wrong")).status == 401
 
 
-@pytest.mark.parametrize("path", ["/", "/api", "/apis", "/apis/apps/v1", "/openapi/v2", "/nothing", "/api/v1/nothing"])
+@pytest.mark.parametrize(
+    "path", ["/", "/api", "/apis", "/apis/apps/v1", "/openapi/v2", "/metrics", "/nothing", "/api/v1/nothing"]
+)
 def test_an_anonymous_client_is_not_told_what_is_served(path: str, guarded: Guarded) -> None:
     assert guarded.response("GET", path).status == 403
 
