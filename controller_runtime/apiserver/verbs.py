@@ -26,7 +26,7 @@ from controller_runtime.apiserver.options import DeleteOptions, Query, check_seg
 from controller_runtime.apiserver.reads.components import Components
 from controller_runtime.apiserver.reads.forms import Form
 from controller_runtime.apiserver.reads.listing import Page, page_of
-from controller_runtime.apiserver.reads.negotiation import Now, check_no_table, form_for, line_form_for
+from controller_runtime.apiserver.reads.negotiation import Now, form_for, line_form_for, without_tables
 from controller_runtime.apiserver.reads.selection import Selection
 from controller_runtime.apiserver.reads.watch import check_watch, open_watch
 from controller_runtime.apiserver.routes import Route
@@ -50,6 +50,14 @@ _OF_OBJECTS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delet
 _NO_NAMES = (".", "..")
 _Wanted = tuple[Kind, str, str, Now]
 """The arguments of `form_for`."""
+# The subresources that a real server shows as objects alone, whatever the reason.
+_WITHOUT_TABLES = frozenset(
+    {
+        *(("namespaces", "finalize"), ("pods", "ephemeralcontainers"), ("pods", "resize"), ("serviceaccounts", "token")),
+        *(("apiservices", "status"), ("certificatesigningrequests", "approval"), ("resourceclaims", "status")),
+        ("customresourcedefinitions", "status"),
+    }
+)
 _OF_PARTS = {**_OF_OBJECTS, "POST": "create"}
 _OF_PROXIES = {**_OF_PARTS, "HEAD": "get", "OPTIONS": "get"}
 
@@ -132,6 +140,8 @@ class Verbs:
         if route.name in _NO_NAMES or "%" in route.name:
             check_segment(route.name, verb)
         accept = request.headers.get("accept", "")
+        if route.subresource and (route.kind.plural, route.subresource) in _WITHOUT_TABLES:
+            accept = without_tables(accept)
         wanted = (route.sent, accept, query.get("includeObject", ""), self._host.now)
         if verb == "list" and is_watch(query):
             if "watch" not in route.kind.verbs:
@@ -163,11 +173,13 @@ class Verbs:
         headers = request.headers
         content = Content(request.body, headers.get("content-type", ""), query, headers.get("user-agent", ""), user)
         if verb == "create" and (route.kind is BINDING or (route.subresource and route.kind is POD)):
-            check_no_table(accept)
+            without_tables(accept)
             self._pod_parts.create(route, content)
             return succeeded(201, accept)
         written = self._written(verb, route, content)
-        return whole_answer(written.status, form, _single(route, form, written.raw), written.warnings)
+        with warned_of(written.warnings):  # a form that cannot show the object refuses it once it is written
+            body = _single(route, form, written.raw)
+        return whole_answer(written.status, form, body, written.warnings)
 
     def _written(self, verb: str, route: Route, content: Content) -> Written:
         """Carry out a create, an update or a patch."""

@@ -64,7 +64,11 @@ def _claim(devices: Object, place: str) -> Iterator[Cause]:
     yield from each_of(requests, _MOST, _request, f"{place}.requests", "name")
 
     def reference(name: str, field: str) -> Iterator[Cause]:
-        for segment in name.split("/")[:2]:
+        segments = name.split("/")
+        if len(segments) > 2:
+            yield invalid(field, name, _NO_REQUEST)
+            return
+        for segment in segments:
             yield from device_name(segment, field)
         if name not in names:
             yield invalid(field, name, _NO_REQUEST)
@@ -139,8 +143,10 @@ def _config(config: Object, place: str) -> Iterator[Cause]:
         yield required(f"{place}.opaque")
         return
     yield from driver_name(opaque.get("driver", ""), f"{place}.opaque.driver")
-    if opaque.get("parameters") is None:
+    if (given := opaque.get("parameters")) is None:
         yield required(f"{place}.opaque.parameters")
+    elif not isinstance(given, dict):
+        yield invalid(f"{place}.opaque.parameters", "<value omitted>", "must be a valid JSON object")
 
 
 def device_class(obj: Object) -> Iterator[Cause]:
