@@ -167,7 +167,7 @@ def _of_causes(operation: Operation, ours: Normal, real: Normal) -> Iterator[Dif
         return
     if operation.kind == "custom objects" and len(mine) > 1 and sorted(mine) == sorted(theirs):
         return  # a real server looks at the fields of custom objects in any order
-    if sorted(mine) == sorted(theirs) and [one[0] for one in mine] == [one[0] for one in theirs]:
+    if mine != theirs and sorted(mine) == sorted(theirs) and [one[0] for one in mine] == [one[0] for one in theirs]:
         return  # a real server looks at the entries of a map, such as labels, in any order
     if mine != theirs:
         told = ([each for each in mine if each not in theirs], [each for each in theirs if each not in mine])

@@ -244,7 +244,8 @@ def test_a_second_default_class_of_priority_is_refused(
     ask.ok("POST", classes, {"metadata": {"name": "a"}, "value": 5, "globalDefault": True})
     ask.ok("POST", classes, {"metadata": {"name": "c"}, "value": 5})
 
-    code, answer = ask(method, classes + path, body)
+    headers = {"content-type": "application/merge-patch+json" if method == "PATCH" else "application/json"}
+    code, answer = ask(method, classes + path, body, headers=headers)
 
     told = "PriorityClass a is already marked as default. Only one default can exist"
     assert (code, told in answer.get("message", "")) == ((200, False) if path == "/a" else (403, True))
