@@ -53,7 +53,12 @@ _Wanted = tuple[Kind, str, str, Now]
 # The subresources that a real server shows as objects alone, whatever the reason.
 _WITHOUT_TABLES = frozenset(
     {
-        *(("namespaces", "finalize"), ("pods", "ephemeralcontainers"), ("pods", "resize"), ("serviceaccounts", "token")),
+        *(
+            ("namespaces", "finalize"),
+            ("pods", "ephemeralcontainers"),
+            ("pods", "resize"),
+            ("serviceaccounts", "token"),
+        ),
         *(("apiservices", "status"), ("certificatesigningrequests", "approval"), ("resourceclaims", "status")),
         ("customresourcedefinitions", "status"),
     }
@@ -164,11 +169,13 @@ class Verbs:
             case "delete":
                 return self._delete(user, route, query, request.body, form, accept)
             case "deletecollection":
+                chosen = ListOptions.parse(query)
+                Selection.of(route.kind, route.namespace, chosen)  # refuses selectors before options of the deletion
                 options = DeleteOptions.parse(query, request.body)
                 warnings = deletion_warnings(route.kind, options)
                 with warned_of(warnings):
                     asked = Asked(user, options, warnings, bool(options.dry_run))
-                    page = self._deletion.delete_collection(route, ListOptions.parse(query), options, asked)
+                    page = self._deletion.delete_collection(route, chosen, options, asked)
                 return _listed(page, form, warnings)
         headers = request.headers
         content = Content(request.body, headers.get("content-type", ""), query, headers.get("user-agent", ""), user)

@@ -57,7 +57,9 @@ def main() -> None:
 
 
 def _structs(package: str) -> dict[str, str]:
-    place = next((place + package.removeprefix(start) for start, place in _PLACES.items() if package.startswith(start)), "")
+    place = next(
+        (place + package.removeprefix(start) for start, place in _PLACES.items() if package.startswith(start)), ""
+    )
     git = ["git", "-C", sys.argv[1]]
     folder = place.replace(".", "/").replace("k8s/io", "k8s.io")
     listed = subprocess.run([*git, "ls-tree", "--name-only", "HEAD", f"{folder}/"], check=True, capture_output=True)

@@ -88,13 +88,15 @@ class _JSON:
 
     def _each(self, schema: Schema, kind: str, value: Any, of: type, struct: str, path: tuple[str, ...]) -> None:
         if type(value) is not of:
-            return self._note(_WORDS[type(value)], kind, struct, path)
+            self._note(_WORDS[type(value)], kind, struct, path)
+            return
         for item in value.values() if of is dict else value:
             self.value(schema, element_of(kind, schema), item, struct, path)
 
     def _fields(self, schema: Schema, kind: str, value: Any, struct: str, path: tuple[str, ...]) -> None:
         if type(value) is not dict:
-            return self._note(_WORDS[type(value)], kind, struct, path)
+            self._note(_WORDS[type(value)], kind, struct, path)
+            return
         for name, item in value.items():
             if (child := schema.properties.get(name)) is not None:
                 embedded, of = type_of(schema.name, name, child)
@@ -237,10 +239,10 @@ def _copied_scalar(kind: str, value: Any) -> None:
             raise _Refused(f"cannot restore slice from {given}")
         if value and (fault := base64_fault(value)):
             raise _Refused(f"error decoding from json: {fault}")
-    elif base in _BITS and given == "float64" and float(value).is_integer():
-        return
-    elif (given in ("int64", "float64") and base in ("int32", "int64", "float64")) or (given == "int64" and base == "string"):
-        if base == "string" or (given == "float64" and base != "float64"):
+    elif given == "float64" and base in _BITS:
+        if not value.is_integer():
             raise _Refused(f"cannot convert {given} to {kind}")
-    elif given != base and base != "interface {}":
+    elif given == "int64" and base == "string":
+        raise _Refused(f"cannot convert {given} to {kind}")
+    elif given != base and base != "interface {}" and not (given == "int64" and base in ("int32", "float64")):
         raise _Refused(f"unrecognized type: {base}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 
 from controller_runtime.api.quantities import QUANTITY
 
@@ -104,14 +103,18 @@ def _corrupt_at(text: str) -> int | None:
     return None if not in_quantum else at - in_quantum
 
 
+def _skipped(text: str, start: int) -> int:
+    """Return the offset of the next character that ends no line."""
+    return len(text) - len(text[start:].lstrip("\r\n"))
+
+
 def _corrupt_padding(text: str, at: int, in_quantum: int) -> int | None:
-    skip: Callable[[int], int] = lambda start: len(text) - len(text[start:].lstrip("\r\n"))
     if in_quantum == 2:
-        at = skip(at)
+        at = _skipped(text, at)
         if at == len(text):
             return at
         if text[at] != "=":
             return at - 1
         at += 1
-    at = skip(at)
+    at = _skipped(text, at)
     return at if at < len(text) else None

@@ -19,7 +19,7 @@ from controller_runtime.apiserver.rules.decoding_faults import conversion_fault,
 from controller_runtime.apiserver.rules.definitions.structural_shape import structural_shape
 from controller_runtime.apiserver.rules.go_values import plain
 from controller_runtime.apiserver.rules.shape import Compiler, Misshapen, Place, Shape, path_of
-from controller_runtime.apiserver.rules.stored_forms import defaults_of
+from controller_runtime.apiserver.rules.stored_forms import defaults_of, stored_form_of
 from controller_runtime.apiserver.writes import documents, warned
 
 STRICT = "Strict"
@@ -178,7 +178,11 @@ def _bare(schema: Schema) -> dict[str, Any]:
     times, instead of lacking them. Ownership in a new object is computed by comparing it with such an empty one.
     """
     nulls = [name for name, value in defaults_of(schema.name).items() if value is None]
-    bare: dict[str, Any] = dict.fromkeys((*schema.required, *nulls))
+    form = stored_form_of(schema.name)
+    # A required field that is left out when it is empty is not there before it is set.
+    optional = [] if form is None else [name for name, zero in form.zeros.items() if zero is None]
+    needed = [name for name in schema.required if name not in optional]
+    bare: dict[str, Any] = dict.fromkeys((*needed, *nulls))
     for name, child in schema.properties.items():
         if type(child.default) is dict:
             bare[name] = _bare(child)

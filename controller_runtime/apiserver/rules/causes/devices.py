@@ -6,12 +6,13 @@ The expressions that choose devices are in `device_selectors`, the devices of a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller_runtime.api.names import subdomain_problems
+from controller_runtime.apiserver.rules.causes.allocations import allocation, names_of, reference_to
 from controller_runtime.apiserver.rules.causes.basic import IMMUTABLE, each
-from controller_runtime.apiserver.rules.causes.device_names import device_name, each_of, full_name
+from controller_runtime.apiserver.rules.causes.device_names import device_name, each_of, full_name, pool_name
 from controller_runtime.apiserver.rules.causes.resources import is_extended
 from controller_runtime.apiserver.rules.causes.selectors import node_selector
 from controller_runtime.apiserver.rules.causes.slice_devices import devices_of_slice
@@ -23,15 +24,12 @@ from controller_runtime.apiserver.rules.validation import (
     invalid,
     not_supported,
     required,
-    too_long,
 )
 from controller_runtime.apiserver.status import Cause
 
 _MOST, _MOST_ALTERNATIVES, _MOST_RESERVED = 32, 8, 256
-_LONGEST_POOL = 253
 _MODES = ("All", "ExactCount")
 _ONE_KIND = "exactly one of `exactly` or `firstAvailable` is required"
-_NO_REQUEST = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 
@@ -60,18 +58,8 @@ def claim_template_change(old: Object, new: Object) -> Iterator[Cause]:
 
 def _claim(devices: Object, place: str) -> Iterator[Cause]:
     requests = devices.get("requests") or ()
-    names = _names(requests)
+    reference = reference_to(names_of(requests))
     yield from each_of(requests, _MOST, _request, f"{place}.requests", "name")
-
-    def reference(name: str, field: str) -> Iterator[Cause]:
-        segments = name.split("/")
-        if len(segments) > 2:
-            yield invalid(field, name, _NO_REQUEST)
-            return
-        for segment in segments:
-            yield from device_name(segment, field)
-        if name not in names:
-            yield invalid(field, name, _NO_REQUEST)
 
     def constraint(one: Object, field: str) -> Iterator[Cause]:
         yield from each_of(one.get("requests") or (), _MOST, reference, f"{field}.requests", "")
@@ -88,15 +76,6 @@ def _claim(devices: Object, place: str) -> Iterator[Cause]:
 
     yield from each_of(devices.get("constraints") or (), _MOST, constraint, f"{place}.constraints")
     yield from each_of(devices.get("config") or (), _MOST, config, f"{place}.config")
-
-
-def _names(requests: Sequence[Object]) -> set[str]:
-    found = set()
-    for request in requests:
-        name = request.get("name", "")
-        found.add(name)
-        found |= {f"{name}/{one.get('name', '')}" for one in request.get("firstAvailable") or ()}
-    return found
 
 
 def _request(request: Object, place: str) -> Iterator[Cause]:
@@ -168,6 +147,9 @@ def claim_status(old: Object, new: Object) -> Iterator[Cause]:
     was, now = before.get("allocation"), after.get("allocation")
     if was is not None and now is not None and was != now:
         yield invalid("status.allocation", shown("*AllocationResult", now), IMMUTABLE)
+    elif now is not None and was is None:
+        names = names_of(part(part(new, "spec"), "devices").get("requests") or ())
+        yield from allocation(now, names, "status.allocation")
 
 
 def _user(user: Object, place: str) -> Iterator[Cause]:
@@ -194,14 +176,7 @@ def _slice(spec: Object, before: Object | None = None) -> Iterator[Cause]:
 
 
 def _pool(pool: Mapping[str, Any], place: str) -> Iterator[Cause]:
-    name = pool.get("name", "")
-    if not name:
-        yield required(f"{place}.name")
-    elif len(name.encode()) > _LONGEST_POOL:
-        yield too_long(f"{place}.name", _LONGEST_POOL)
-    else:
-        for segment in name.split("/"):
-            yield from each(subdomain_problems, segment, f"{place}.name")
+    yield from pool_name(pool.get("name", ""), f"{place}.name")
     if (count := pool.get("resourceSliceCount", 0)) <= 0:
         yield invalid(f"{place}.resourceSliceCount", count, "must be greater than zero")
     if (generation := pool.get("generation", 0)) < 0:

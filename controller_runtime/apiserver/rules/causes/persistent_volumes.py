@@ -66,7 +66,9 @@ def volume(obj: Object) -> Iterator[Cause]:
 def inline_volume(spec: Object, place: str) -> Iterator[Cause]:
     """Return the faults of a volume that stands in an attachment: only a driver's volume can."""
     context = "in the context of inline volumes"
-    yield from (forbidden(f"{place}.{name}", f"may not be specified {context}") for name in _NOT_INLINE if spec.get(name))
+    yield from (
+        forbidden(f"{place}.{name}", f"may not be specified {context}") for name in _NOT_INLINE if spec.get(name)
+    )
     if spec.get("csi") is None:
         yield required(f"{place}.csi", f"has to be specified {context}")
     if not (modes := spec.get("accessModes")):
