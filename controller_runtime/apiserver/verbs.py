@@ -26,7 +26,7 @@ from controller_runtime.apiserver.options import DeleteOptions, Query, check_seg
 from controller_runtime.apiserver.reads.components import Components
 from controller_runtime.apiserver.reads.forms import Form
 from controller_runtime.apiserver.reads.listing import Page, page_of
-from controller_runtime.apiserver.reads.negotiation import Now, form_for, line_form_for, without_tables
+from controller_runtime.apiserver.reads.negotiation import Now, form_for, is_unknown_type, line_form_for, without_tables
 from controller_runtime.apiserver.reads.selection import Selection
 from controller_runtime.apiserver.reads.watch import check_watch, open_watch
 from controller_runtime.apiserver.routes import Route
@@ -39,6 +39,7 @@ from controller_runtime.apiserver.writes.admitting import Admitting
 from controller_runtime.apiserver.writes.content import Content, Written
 from controller_runtime.apiserver.writes.deletion import Deletion, deletion_warnings
 from controller_runtime.apiserver.writes.objects import Objects
+from controller_runtime.apiserver.writes.patch import check_patch_type
 from controller_runtime.apiserver.writes.pod_parts import PodParts
 from controller_runtime.apiserver.writes.reviews import Reviews
 from controller_runtime.apiserver.writes.token_requests import TokenRequests
@@ -129,6 +130,8 @@ class Verbs:
         try:
             answered = self._answer(user, route, request, on_ready)
         except StatusError as error:
+            if is_unknown_type(error) and route.kind.definition is None:
+                raise  # a real server finds no handler for it, and so none that warns
             answered = refusal(error, request.headers.get("accept", ""))
         headers = warned(answered.headers, [route.kind.deprecation])
         if isinstance(answered, HTTPResponse):
@@ -157,6 +160,8 @@ class Verbs:
             if route.subresource == "log":
                 form_for(*wanted)
             return answer_handed_on(self._storage, route, request)
+        if verb == "patch":
+            check_patch_type(route.kind, request.headers.get("content-type", ""))
         form = form_for(*wanted, is_list=verb == "list")
         match verb:
             case "get" if route.kind is COMPONENT_STATUS:

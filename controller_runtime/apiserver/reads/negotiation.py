@@ -102,6 +102,11 @@ def only_accepted(offered: Sequence[str]) -> StatusError:
     return StatusError(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(offered)}")
 
 
+def is_unknown_type(error: StatusError) -> bool:
+    """Return whether a request was refused for media types that no handler of a real server has."""
+    return error.message.startswith(("406: ", "415: "))
+
+
 def check_known(accept: str, offered: Sequence[str], listed: Sequence[str] = ()) -> None:
     """Refuse a request that names none of the media types that a path has, whatever their parameters.
 

@@ -14,6 +14,7 @@ import msgspec
 from controller_runtime.api.schema import Schema, schema_for
 from controller_runtime.apiserver import status
 from controller_runtime.apiserver.bounds import MOST_TOLD, abbreviated
+from controller_runtime.apiserver.kinds.infrastructure import API_SERVICE
 from controller_runtime.apiserver.kinds.registry import DEFINITION, Kind
 from controller_runtime.apiserver.rules.decoding_faults import conversion_fault, json_fault
 from controller_runtime.apiserver.rules.definitions.structural_shape import structural_shape
@@ -30,6 +31,7 @@ IGNORE = "Ignore"
 _KINDS = 512
 # The place of the code in a real server that knows the built-in kinds; its refusals name it.
 _SCHEME = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
+_OF_SERVICES = "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28"
 _ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml")
 
@@ -222,7 +224,8 @@ def _check_registered(kind: Kind, api_version: object, name: object) -> None:
         return
     group, _, version = str(api_version).rpartition("/")
     if schema_for(group, version, str(name)) is None:
-        raise Misshapen(f'no kind "{name}" is registered for version "{api_version}" in scheme "{_SCHEME}"')
+        scheme = _OF_SERVICES if kind is API_SERVICE else _SCHEME
+        raise Misshapen(f'no kind "{name}" is registered for version "{api_version}" in scheme "{scheme}"')
 
 
 def _check_kind(kind: Kind, api_version: object, name: object) -> None:

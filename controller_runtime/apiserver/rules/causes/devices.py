@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from controller_runtime.api.names import subdomain_problems
+from controller_runtime.api.names import label_value_problems, qualified_name_problems, subdomain_problems
 from controller_runtime.apiserver.rules.causes.allocations import allocation, names_of, reference_to
 from controller_runtime.apiserver.rules.causes.basic import IMMUTABLE, each
 from controller_runtime.apiserver.rules.causes.device_names import device_name, each_of, full_name, pool_name
 from controller_runtime.apiserver.rules.causes.resources import is_extended
 from controller_runtime.apiserver.rules.causes.selectors import node_selector
-from controller_runtime.apiserver.rules.causes.slice_devices import devices_of_slice
+from controller_runtime.apiserver.rules.causes.slice_devices import EFFECTS, devices_of_slice
 from controller_runtime.apiserver.rules.causes.sources import driver_name
 from controller_runtime.apiserver.rules.go_structs import shown
 from controller_runtime.apiserver.rules.rules import Object, part
@@ -29,6 +29,7 @@ from controller_runtime.apiserver.status import Cause
 
 _MOST, _MOST_ALTERNATIVES, _MOST_RESERVED = 32, 8, 256
 _MODES = ("All", "ExactCount")
+_OPERATORS = ("Equal", "Exists")
 _ONE_KIND = "exactly one of `exactly` or `firstAvailable` is required"
 _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
@@ -102,6 +103,8 @@ def _exact(request: Object, place: str) -> Iterator[Cause]:
     else:
         yield from each(subdomain_problems, name, f"{place}.deviceClassName")
     yield from each_of(request.get("selectors") or (), _MOST, _selector, f"{place}.selectors")
+    for index, one in enumerate(request.get("tolerations") or ()):
+        yield from _toleration(one, f"{place}.tolerations[{index}]")
     mode, count = request.get("allocationMode", ""), request.get("count", 0)
     if mode not in _MODES:
         yield not_supported(f"{place}.allocationMode", mode, _MODES)
@@ -109,6 +112,22 @@ def _exact(request: Object, place: str) -> Iterator[Cause]:
         yield invalid(f"{place}.count", count, "must not be specified when allocationMode is 'All'")
     elif mode == "ExactCount" and count <= 0:
         yield invalid(f"{place}.count", count, "must be greater than zero")
+
+
+def _toleration(toleration: Object, place: str) -> Iterator[Cause]:
+    if key := toleration.get("key"):
+        yield from each(qualified_name_problems, key, f"{place}.key")
+    operator, value, effect = (toleration.get(name, "") for name in ("operator", "value", "effect"))
+    if not operator:
+        yield required(f"{place}.operator")
+    elif operator not in _OPERATORS:
+        yield not_supported(f"{place}.operator", operator, _OPERATORS)
+    elif operator == "Equal":
+        yield from each(label_value_problems, value, f"{place}.value")
+    elif value:
+        yield invalid(f"{place}.value", value, "must be empty for operator `Exists`")
+    if effect and effect not in EFFECTS:
+        yield not_supported(f"{place}.effect", effect, EFFECTS)
 
 
 def _selector(given: Object, place: str) -> Iterator[Cause]:
