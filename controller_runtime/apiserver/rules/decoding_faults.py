@@ -8,7 +8,7 @@ and applied configurations, copies decoded values into structs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import NoneType
 from typing import Any
 
@@ -90,7 +90,7 @@ class _JSON:
         if type(value) is not of:
             self._note(_WORDS[type(value)], kind, struct, path)
             return
-        for item in value.values() if of is dict else value:
+        for item in _items(value):
             self.value(schema, element_of(kind, schema), item, struct, path)
 
     def _fields(self, schema: Schema, kind: str, value: Any, struct: str, path: tuple[str, ...]) -> None:
@@ -139,6 +139,11 @@ class _JSON:
 def _is_raw(schema: Schema) -> bool:
     """Return whether a field takes any value, or one of several types, as schemas in definitions do."""
     return schema.name in _RAW or not (schema.type or schema.name in _OWN)
+
+
+def _items(value: Any) -> Iterable[Any]:
+    """Return the elements of a list or the values of a map."""
+    return value.values() if type(value) is dict else value
 
 
 def _base_of(kind: str) -> str:
@@ -221,7 +226,7 @@ def _copied(schema: Schema, kind: str, value: Any) -> None:
             raise _Refused(f"cannot restore {word} from {_KINDS[type(value)]}")
         inner = schema.additional if schema.items is None else schema.items
         assert inner is not None, "a list or a map"
-        for item in value.values() if of is dict else value:
+        for item in _items(value):
             _copied(inner, element_of(kind, inner), item)
     elif reader_for(schema) is None or schema.name:
         if type(value) is not dict:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from controller_runtime.apiserver.admission.step import Asked, by_the_server
 from controller_runtime.apiserver.authorization.guard import Guard
+from controller_runtime.apiserver.kinds.access import VALIDATING_POLICY
 from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.kinds.registry import EVENT, SERVICE, Kind
 from controller_runtime.apiserver.list_options import version_number
@@ -294,5 +295,5 @@ class Objects:
 
 
 def _creates(route: Route) -> bool:
-    """Return whether a write to this path may create the object; a real server does it by the status of a service."""
-    return not route.subresource or (route.kind is SERVICE and route.subresource == "status")
+    """Return whether a write to this path may create the object; a real server does it by the status of two kinds."""
+    return not route.subresource or (route.kind in (SERVICE, VALIDATING_POLICY) and route.subresource == "status")
