@@ -236,7 +236,7 @@ def _name(obj: Any) -> str:
     if not isinstance(obj, dict):
         return ""
     if obj.get("kind") == "Table":
-        return "".join(_name(row.get("object")) for row in obj.get("rows") or ())
+        return "".join(_name(row.get("object")) for row in obj.get("rows") or () if isinstance(row, dict))
     return str((obj.get("metadata") or {}).get("uid", ""))
 
 
