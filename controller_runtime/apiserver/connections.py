@@ -51,6 +51,8 @@ def answer(storage: Storage, route: Route, request: HTTPRequest) -> HTTPResponse
     Raises:
         StatusError: The request is refused, or nothing can be reached.
     """
+    if route.subresource != "log" and "dryRun" in query_of(request.query):
+        raise bad_request("dryRun is not supported")
     if route.subresource == "proxy":
         raise _proxy_refusal(storage, route)
     query = query_of(request.query)

@@ -26,7 +26,7 @@ from controller_runtime.apiserver.options import DeleteOptions, Query, check_seg
 from controller_runtime.apiserver.reads.components import Components
 from controller_runtime.apiserver.reads.forms import Form
 from controller_runtime.apiserver.reads.listing import Page, page_of
-from controller_runtime.apiserver.reads.negotiation import Now, check_no_table, form_for, line_form_for
+from controller_runtime.apiserver.reads.negotiation import Now, form_for, is_unknown_type, line_form_for, without_tables
 from controller_runtime.apiserver.reads.selection import Selection
 from controller_runtime.apiserver.reads.watch import check_watch, open_watch
 from controller_runtime.apiserver.routes import Route
@@ -39,6 +39,7 @@ from controller_runtime.apiserver.writes.admitting import Admitting
 from controller_runtime.apiserver.writes.content import Content, Written
 from controller_runtime.apiserver.writes.deletion import Deletion, deletion_warnings
 from controller_runtime.apiserver.writes.objects import Objects
+from controller_runtime.apiserver.writes.patch import check_patch_type
 from controller_runtime.apiserver.writes.pod_parts import PodParts
 from controller_runtime.apiserver.writes.reviews import Reviews
 from controller_runtime.apiserver.writes.token_requests import TokenRequests
@@ -50,6 +51,19 @@ _OF_OBJECTS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delet
 _NO_NAMES = (".", "..")
 _Wanted = tuple[Kind, str, str, Now]
 """The arguments of `form_for`."""
+# The subresources that a real server shows as objects alone, whatever the reason.
+_WITHOUT_TABLES = frozenset(
+    {
+        *(
+            ("namespaces", "finalize"),
+            ("pods", "ephemeralcontainers"),
+            ("pods", "resize"),
+            ("serviceaccounts", "token"),
+        ),
+        *(("apiservices", "status"), ("certificatesigningrequests", "approval"), ("resourceclaims", "status")),
+        ("customresourcedefinitions", "status"),
+    }
+)
 _OF_PARTS = {**_OF_OBJECTS, "POST": "create"}
 _OF_PROXIES = {**_OF_PARTS, "HEAD": "get", "OPTIONS": "get"}
 
@@ -116,6 +130,8 @@ class Verbs:
         try:
             answered = self._answer(user, route, request, on_ready)
         except StatusError as error:
+            if is_unknown_type(error) and route.kind.definition is None:
+                raise  # a real server finds no handler for it, and so none that warns
             answered = refusal(error, request.headers.get("accept", ""))
         headers = warned(answered.headers, [route.kind.deprecation])
         if isinstance(answered, HTTPResponse):
@@ -132,6 +148,8 @@ class Verbs:
         if route.name in _NO_NAMES or "%" in route.name:
             check_segment(route.name, verb)
         accept = request.headers.get("accept", "")
+        if route.subresource and (route.kind.plural, route.subresource) in _WITHOUT_TABLES:
+            accept = without_tables(accept)
         wanted = (route.sent, accept, query.get("includeObject", ""), self._host.now)
         if verb == "list" and is_watch(query):
             if "watch" not in route.kind.verbs:
@@ -142,6 +160,8 @@ class Verbs:
             if route.subresource == "log":
                 form_for(*wanted)
             return answer_handed_on(self._storage, route, request)
+        if verb == "patch":
+            check_patch_type(route.kind, request.headers.get("content-type", ""))
         form = form_for(*wanted, is_list=verb == "list")
         match verb:
             case "get" if route.kind is COMPONENT_STATUS:
@@ -154,20 +174,24 @@ class Verbs:
             case "delete":
                 return self._delete(user, route, query, request.body, form, accept)
             case "deletecollection":
+                chosen = ListOptions.parse(query)
+                Selection.of(route.kind, route.namespace, chosen)  # refuses selectors before options of the deletion
                 options = DeleteOptions.parse(query, request.body)
                 warnings = deletion_warnings(route.kind, options)
                 with warned_of(warnings):
                     asked = Asked(user, options, warnings, bool(options.dry_run))
-                    page = self._deletion.delete_collection(route, ListOptions.parse(query), options, asked)
+                    page = self._deletion.delete_collection(route, chosen, options, asked)
                 return _listed(page, form, warnings)
         headers = request.headers
         content = Content(request.body, headers.get("content-type", ""), query, headers.get("user-agent", ""), user)
         if verb == "create" and (route.kind is BINDING or (route.subresource and route.kind is POD)):
-            check_no_table(accept)
+            without_tables(accept)
             self._pod_parts.create(route, content)
             return succeeded(201, accept)
         written = self._written(verb, route, content)
-        return whole_answer(written.status, form, _single(route, form, written.raw), written.warnings)
+        with warned_of(written.warnings):  # a form that cannot show the object refuses it once it is written
+            body = _single(route, form, written.raw)
+        return whole_answer(written.status, form, body, written.warnings)
 
     def _written(self, verb: str, route: Route, content: Content) -> Written:
         """Carry out a create, an update or a patch."""

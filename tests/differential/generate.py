@@ -16,13 +16,17 @@ from differential.reads import listed, watched, wrong
 from differential.samples import SAMPLES, Sample
 from differential.tables import ACCEPTS, DELETE_OPTIONS, LABELS, METADATA, QUERIES, VERBS
 
-PROFILES = ("core", "deep", "ssa", "watch", "crd")
+PROFILES = ("core", "deep", "ssa", "watch", "crd", "wide")
 LENGTH = 45
 NAMES = ("a", "b", "c")
 
 
 def sequence(seed: int, profile: str, drawn: Collection[str] = ()) -> list[Operation]:
     """Return the requests of a seed; `drawn` are the plurals of the kinds to draw from, all if it is empty."""
+    if profile == "wide":
+        from differential.wide import WideGenerator  # which is a generator of this module
+
+        return WideGenerator(seed, drawn).sequence()
     return Generator(seed, profile, drawn).sequence()
 
 

@@ -88,7 +88,7 @@ class Memory:
 
     def keep(self, path: str, answer: Answer) -> None:
         """Remember the object or the token of an answer."""
-        found = decoded(answer.body) if 200 <= answer.status < 300 and answer.body[:1] == b"{" else None
+        found = decoded(answer.body) if 200 <= answer.status < 300 and answer.body[:1] in (b"{", b"k") else None
         if not isinstance(found, dict) or found.get("kind") in ("Status", "Table", "Scale", "Eviction", None):
             return
         metadata = found.get("metadata") or {}

@@ -39,6 +39,8 @@ def started(folder: Path) -> Iterator[Path]:
             *(f"--service-account-signing-key-file={key}", "--service-account-issuer=https://kubernetes.default.svc"),
             *(f"--token-auth-file={place / 'tokens.csv'}", "--authorization-mode=RBAC"),
             *("--service-cluster-ip-range=10.0.0.0/24", "--disable-admission-plugins=ServiceAccount"),
+            # Its consumer writes to the status of flow schemas whenever it gets to it: no two runs are alike.
+            "--enable-priority-and-fairness=false",
             "--feature-gates=CoordinatedLeaderElection=true",
             "--runtime-config=coordination.k8s.io/v1beta1=true,coordination.k8s.io/v1alpha2=true",
         )

@@ -57,9 +57,11 @@ class Sample:
         return {"apiVersion": self.api_version, "kind": self.kind, "metadata": metadata, **copy.deepcopy(self.body)}
 
 
-def _read() -> tuple[Sample, ...]:
-    path = Path(__file__).resolve().parent / "data" / "samples.jsonl"
+def _read(name: str) -> tuple[Sample, ...]:
+    path = Path(__file__).resolve().parent / "data" / name
     return tuple(Sample(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines())
 
 
-SAMPLES = _read()
+SAMPLES = _read("samples.jsonl")
+MORE = _read("more-samples.jsonl")
+"""The kinds that the profile `wide` asks for, too; those before keep the sequences of their seeds."""

@@ -16,7 +16,9 @@ import attrs
 import yaml
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from controller_runtime.apiserver.protobuf.reader import decode_object
 from controller_runtime.apiserver.server import APIServer
+from controller_runtime.apiserver.status import StatusError
 from controller_runtime.core.stop import Stop
 from controller_runtime.core.system import SystemHost
 
@@ -157,7 +159,12 @@ class Real:
 
 
 def decoded(body: bytes) -> Any:
-    """Return the value of a body in JSON or YAML, or its text where it is neither."""
+    """Return the value of a body in JSON, YAML or protobuf, or its text where it is none of them."""
+    if body.startswith(b"k8s\0"):
+        try:
+            return decode_object(body)
+        except StatusError as error:
+            return f"protobuf: {error.message}"
     try:
         return json.loads(body)
     except ValueError:

@@ -32,9 +32,6 @@ _LANGUAGE = Deviation(Part.WORDING, "the real wording is that of another languag
 _BUILD = Deviation(Part.ANSWER, "another program of another make")
 
 DEVIATIONS: dict[str, Deviation] = {
-    "create: MicroTime without a fraction": _LANGUAGE,
-    "create: MicroTime with three digits": _LANGUAGE,
-    "create: a string where a number belongs": _LANGUAGE,
     "patch: JSON patch that is not a list": _LANGUAGE,
     "discovery: discovery and health": _BUILD,
     "discovery: discovery and health (2)": _BUILD,
@@ -56,9 +53,4 @@ DEVIATIONS: dict[str, Deviation] = {
     "patch table: no list": _LANGUAGE,
     "patch table: nothing": _LANGUAGE,
     "protobuf: a kind that does not exist": _LANGUAGE,
-    "outcomes: base64 with a blank": _LANGUAGE,
-    "outcomes: base64 without padding": _LANGUAGE,
-    "outcomes: base64 with too much padding": _LANGUAGE,
-    "outcomes: base64 with more after its padding": _LANGUAGE,
-    "outcomes: base64 for paths": _LANGUAGE,
 }

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from controller_runtime.apiserver.admission.step import Attributes, Operation, Step
+from controller_runtime.apiserver.kinds.infrastructure import PRIORITY_CLASS
 from controller_runtime.apiserver.kinds.registry import POD
 from controller_runtime.apiserver.rules.rules import Object, filled, part
 
@@ -19,13 +20,18 @@ _TOLERATED_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreach
 
 
 class Priority(Step):
-    """Sets the priority of a pod by its class. Only the class may decide it: another number is refused."""
+    """Sets the priority of a pod by its class. Only the class may decide it: another number is refused.
+
+    A second class that is the default of all pods is refused, too.
+    """
 
     name = "Priority"
-    kinds = (POD,)
+    kinds = (POD, PRIORITY_CLASS)
 
     def admit(self, attributes: Attributes) -> Object:
         obj, spec = attributes.obj, part(attributes.obj, "spec")
+        if attributes.kind is PRIORITY_CLASS:
+            return obj
         if attributes.operation is Operation.UPDATE:
             before = part(attributes.old or {}, "spec")
             kept = {name: before[name] for name in ("priority", "preemptionPolicy") if name in before}
@@ -45,6 +51,21 @@ class Priority(Step):
         named = {"priorityClassName": name} if name else {}
         return {**obj, "spec": {**spec, **named, "priority": priority, "preemptionPolicy": policy}}
 
+    def validate(self, attributes: Attributes) -> None:
+        if attributes.kind is not PRIORITY_CLASS or not attributes.obj.get("globalDefault"):
+            return
+        found = self._default()
+        name = "" if found is None else found["metadata"]["name"]
+        if name and (attributes.operation is Operation.CREATE or name != attributes.name):
+            text = f"PriorityClass {name} is already marked as default. Only one default can exist"
+            raise attributes.refused(text)
+
+    def _default(self) -> Mapping[str, Any] | None:
+        """Return the class of pods that name none; the lowest, if there are several."""
+        classes = [item.decode() for item in self._storage.read(_CLASSES).items]
+        defaults = [one for one in classes if one.get("globalDefault")]
+        return min(defaults, key=lambda one: int(one.get("value", 0)), default=None)
+
     def _class(self, attributes: Attributes, name: str) -> tuple[str, int, str]:
         """Return the name, the priority and the preemption policy of a pod's class."""
         if name in _SYSTEM:
@@ -56,9 +77,7 @@ class Priority(Step):
                 raise attributes.refused(f"no PriorityClass with name {name} was found")
             found = stored.decode()
         else:
-            classes = [item.decode() for item in self._storage.read(_CLASSES).items]
-            defaults = [one for one in classes if one.get("globalDefault")]
-            found = min(defaults, key=lambda one: int(one.get("value", 0)), default=None)
+            found = self._default()
         if found is None:
             return "", 0, _POLICY
         return found["metadata"]["name"], int(found.get("value", 0)), found.get("preemptionPolicy") or _POLICY

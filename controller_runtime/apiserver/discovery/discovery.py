@@ -14,6 +14,7 @@ from typing import Any
 
 from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.kinds.parts import PARTS
+from controller_runtime.apiserver.kinds.registry import KINDS
 from controller_runtime.apiserver.kinds.release import NEWEST, Release
 
 AGGREGATED: Mapping[str, str] = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
@@ -83,12 +84,15 @@ def aggregated_document(kinds: Kinds, path: str) -> dict[str, Any] | None:
 
 
 def is_served(kinds: Kinds, path: str) -> bool:
-    """Return whether `path` begins with a group version that is served, whatever the rest of it is."""
+    """Return whether `path` is below a group that is served, whatever the rest of it is.
+
+    Of a group of custom kinds alone, it must be below a version that is served, as in a real server.
+    """
     match path.split("/")[1:]:
-        case ["api", version, *_]:
-            return bool(kinds.of("", version))
+        case ["api", _, *_]:
+            return True
         case ["apis", group, version, *_] if group:
-            return bool(kinds.of(group, version))
+            return bool(kinds.of(group, version)) or any(kind.group == group for kind in KINDS)
         case _:
             return False
 

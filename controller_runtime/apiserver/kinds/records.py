@@ -35,6 +35,8 @@ OLD_LEASE_CANDIDATE = Kind(
     unconditional_update=False,
     name_rule="key",
     introduced=33,
+    deprecated=35,
+    deprecation="coordination.k8s.io/v1alpha2 LeaseCandidate is deprecated in v1.35+, unavailable in v1.38+",
     stored_as=LEASE_CANDIDATE,
 )
 

@@ -59,14 +59,18 @@ def form_for(kind: Kind, accept: str, include: str, now: Now, *, is_list: bool =
     raise only_accepted(DOCUMENTS)
 
 
-def check_no_table(accept: str) -> None:
-    """Refuse a request that is answered by no object if its client accepts nothing but tables.
+def without_tables(accept: str) -> str:
+    """Return the part of an `Accept` header that does not ask for tables, for a path that has none.
 
     Raises:
-        StatusError: 406.
+        StatusError: 406, the client accepts nothing but tables.
     """
-    if "Table" in accept and all(parameters.get("as") == "Table" for _, parameters in _candidates(accept)):
+    if "Table" not in accept:
+        return accept
+    left = [clause for clause in accept.split(",") if "as=Table" not in clause.replace(" ", "")]
+    if not left:
         raise only_accepted(DOCUMENTS)
+    return ",".join(left)
 
 
 def line_form_for(kind: Kind, accept: str, include: str, now: Now) -> LineForm:
@@ -96,6 +100,11 @@ def document_type(accept: str) -> str:
 def only_accepted(offered: Sequence[str]) -> StatusError:
     """Return a 406 for media types that the server knows, but cannot produce for this request."""
     return StatusError(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(offered)}")
+
+
+def is_unknown_type(error: StatusError) -> bool:
+    """Return whether a request was refused for media types that no handler of a real server has."""
+    return error.message.startswith(("406: ", "415: "))
 
 
 def check_known(accept: str, offered: Sequence[str], listed: Sequence[str] = ()) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -73,6 +74,16 @@ class DriverRules(PolicyBindingRules):
         if old is not None and part(old, "spec").get("tokenRequests") == requests:
             return []
         return [_UNSAFE_TOKENS] if requests and spec.get("serviceAccountTokenInSecrets") is None else []
+
+
+class DeviceSliceRules(PolicyBindingRules):
+    """A slice of devices counts the changes of its spec."""
+
+    def warnings(self, obj: Object, old: Object | None) -> list[str]:
+        driver = part(obj, "spec").get("driver", "")
+        shown = json.dumps(driver, ensure_ascii=False)
+        text = f"spec.driver: driver names should be lowercase; {shown} contains uppercase characters"
+        return [text] if driver != driver.lower() else []
 
 
 class EndpointSliceRules(Rules):
@@ -188,7 +199,7 @@ RULES: Mapping[Kind, Rules] = {
     kinds.ENDPOINT_SLICE: EndpointSliceRules(),
     kinds.DEVICE_CLASS: PolicyBindingRules(),
     kinds.RESOURCE_CLAIM: KeptStatusRules({}),
-    kinds.RESOURCE_SLICE: PolicyBindingRules(),
+    kinds.RESOURCE_SLICE: DeviceSliceRules(),
     kinds.FLOW_SCHEMA: FlowRules(),
     kinds.PRIORITY_LEVEL: FlowRules(),
 }

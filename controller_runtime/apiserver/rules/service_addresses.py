@@ -201,7 +201,9 @@ def _family_causes(made: Object) -> Iterator[Cause]:
 def _check_free(given: list[str], taken: Set[str | int]) -> None:
     address = ipaddress.ip_address(given[0])
     problem = ""
-    if address not in NETWORK or address in (NETWORK.network_address, NETWORK.broadcast_address):
+    if address not in NETWORK:
+        problem = "the provided network does not match the current range"
+    elif address in (NETWORK.network_address, NETWORK.broadcast_address):
         problem = f"the provided IP ({given[0]}) is not in the valid range. The range of valid IPs is {NETWORK}"
     elif given[0] in taken:
         problem = _TAKEN.format("IP")

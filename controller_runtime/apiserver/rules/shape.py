@@ -34,9 +34,11 @@ from controller_runtime.apiserver.rules.type_defaults import TYPE_DEFAULTS, Type
 from controller_runtime.apiserver.rules.values import (
     Reader,
     amount,
+    base64_text,
     canonical,
     int32,
     json_name,
+    octets,
     quantity,
     reader_for,
     wrapped,
@@ -81,6 +83,8 @@ class Compiler:
         reader = reader_for(schema)
         if reader is quantity and self._fill:
             return amount if of_map else canonical
+        if reader is base64_text and self._fill:
+            return octets
         return wrapped if reader is int32 and not self._fill else reader
 
     def _list(self, items: Schema) -> Shape:

@@ -31,6 +31,8 @@ _LEFT: Mapping[str, tuple[str, ...]] = {
     "io.k8s.api.apps.v1.StatefulSetUpdateStrategy": ("type",),
     "io.k8s.api.networking.v1.NetworkPolicySpec": ("policyTypes",),
 }
+# A field whose default its rules give, since it depends on annotations; its zero is kept.
+_BY_RULES = ("io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerSpec", "targetCPUUtilizationPercentage")
 # Stored as null by a real server when they are absent, but refused then: rules see them as absent.
 _REFUSED_WITHOUT = (
     *("conditions", "containers", "monitors", "nodeSelectorTerms", "pathType", "selector", "storedVersions"),
@@ -116,6 +118,8 @@ def _form(name: str, facts: Mapping[str, Any]) -> StoredForm:
     # A selector without terms is not a missing one: rules tell them apart.
     nulls = tuple(field for field, value in known.items() if value is None and field != "selector")
     nulls = () if name.startswith(_AS_JSON) else nulls
+    if name == _BY_RULES[0]:
+        defaults = {field: value for field, value in defaults.items() if field != _BY_RULES[1]}
     if left := _LEFT.get(name):
         defaults = {field: value for field, value in defaults.items() if field not in left}
         zeros |= dict.fromkeys(left)

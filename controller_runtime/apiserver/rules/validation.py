@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from controller_runtime.api import names
+from controller_runtime.apiserver.kinds import access
 from controller_runtime.apiserver.kinds import infrastructure as beside
 from controller_runtime.apiserver.kinds import registry as kinds
 from controller_runtime.apiserver.kinds.metadata import DELETION_METADATA
@@ -88,7 +89,7 @@ def metadata_causes(kind: Kind, metadata: Mapping[str, Any]) -> Iterator[Cause]:
     yield from _common_causes(metadata, {})
     yield from _finalizer_causes(metadata.get("finalizers", ()))
     # Custom objects get a warning instead, see `CustomRules.warnings`; the kinds that allow any finalizer get neither.
-    if kind.definition is None and _RULES_OF_KIND.get(kind, "u") not in ("g", ""):
+    if kind.definition is None and _RULES_OF_KIND.get(kind, "u") not in _ANY_FINALIZER:
         yield from _unqualified_causes(metadata.get("finalizers", ()))
 
 
@@ -165,30 +166,37 @@ def updated_metadata_causes(
     yield from (*common, *malformed, *fixed, *common)
     for rule in _order_of_rules(kind, subresource):
         yield from (*(fixed if rule in "ug" else ()), *common)
-        yield from (*(malformed if rule == "w" else ()), *(unqualified if rule in "uw" else ()))
+        yield from (*(malformed if rule in "wm" else ()), *(unqualified if rule in "uw" else ()))
 
 
-# The rules that a kind calls besides the general ones: `w` those of all metadata, `u` those of an update, `g` those of
-# an update that allow any finalizer.
+# The rules that a kind calls besides the general ones: `w` those of all metadata, `u` those of an update, `m` and `g`
+# the same, but for finalizers without a domain, which they allow.
 _RULES_OF_KINDS: Mapping[str, Sequence[Kind]] = {
     "uw": (
         *(kinds.POD, kinds.CONTROLLER_REVISION, kinds.ENDPOINTS, kinds.INGRESS, kinds.CONFIG_MAP, kinds.SECRET),
         *(kinds.SERVICE_ACCOUNT, kinds.CLAIM),
-        *(beside.INGRESS_CLASS, beside.ATTRIBUTES_CLASS, beside.API_SERVICE),
+        *(beside.INGRESS_CLASS, beside.ATTRIBUTES_CLASS),
     ),
     "wu": (
         *(kinds.JOB, kinds.ROLE, kinds.CLUSTER_ROLE, kinds.ROLE_BINDING, kinds.CLUSTER_ROLE_BINDING),
         *(kinds.NAMESPACE, kinds.NODE, beside.SIGNING_REQUEST, beside.STORAGE_CLASS, beside.CSI_CAPACITY),
-        *(beside.RUNTIME_CLASS, beside.RESOURCE_CLAIM, beside.RESOURCE_CLAIM_TEMPLATE, beside.DEVICE_CLASS),
+        *(beside.RESOURCE_CLAIM, beside.RESOURCE_CLAIM_TEMPLATE, beside.DEVICE_CLASS),
     ),
     "ww": (kinds.VOLUME,),
     "w": (
         *(kinds.LIMIT_RANGE, beside.CSI_NODE, beside.ATTACHMENT, beside.ENDPOINT_SLICE),
         *(beside.FLOW_SCHEMA, beside.PRIORITY_LEVEL),
     ),
+    "gm": (beside.API_SERVICE,),
+    "mg": (beside.RUNTIME_CLASS,),
+    "m": (
+        *(access.MUTATING_HOOKS, access.VALIDATING_HOOKS, access.MUTATING_POLICY, access.VALIDATING_POLICY),
+        *(access.MUTATING_POLICY_BINDING, access.VALIDATING_POLICY_BINDING),
+    ),
     "g": (kinds.LEASE, kinds.LEASE_CANDIDATE, kinds.DEFINITION),
     "": (kinds.DISRUPTION_BUDGET, kinds.EVENT),
 }
+_ANY_FINALIZER = ("g", "gm", "mg", "m", "")
 _RULES_OF_KIND = {kind: rules for rules, of in _RULES_OF_KINDS.items() for kind in of}
 
 

@@ -81,6 +81,13 @@ def wrapped(value: Any) -> Any:
     return (value + (1 << 31)) % (1 << 32) - (1 << 31) if type(value) is int else int32(value)
 
 
+def _byte(value: Any) -> int:
+    """Return a byte."""
+    if type(value) is not int or not 0 <= value <= 255:
+        raise _wrong("a byte", value)
+    return value
+
+
 int32 = _integer("int32", 32)
 int64 = _integer("int64", 64)
 
@@ -99,6 +106,13 @@ def base64_text(value: Any) -> str:
     except ValueError as error:  # also raised for text that is not ASCII
         raise ValueError(f"not base64: {error}") from error
     return binascii.b2a_base64(content, newline=False).decode()
+
+
+def octets(value: Any) -> str:
+    """Return bytes as `base64_text` does; a list of numbers is taken, too."""
+    if type(value) is not list:
+        return base64_text(value)
+    return binascii.b2a_base64(bytes(0 if one is None else _byte(one) for one in value), newline=False).decode()
 
 
 def _instant(pattern: re.Pattern[str], value: Any, expected: str) -> datetime:
@@ -194,6 +208,7 @@ _ZEROS: Mapping[Reader, Any] = {
     canonical: "0",
     amount: "0",
     base64_text: "",
+    octets: "",
 }
 
 

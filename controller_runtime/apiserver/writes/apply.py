@@ -18,6 +18,7 @@ from controller_runtime.apiserver.bounds import MOST_TOLD, abbreviated, told
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.metadata import CLIENT_METADATA
 from controller_runtime.apiserver.kinds.parts import SCALE
+from controller_runtime.apiserver.rules.decoding_faults import conversion_fault
 from controller_runtime.apiserver.rules.shape import Misshapen
 from controller_runtime.apiserver.writes import documents, last_applied, typed
 from controller_runtime.apiserver.writes.body import IGNORE, STRICT, configuration, empty
@@ -85,7 +86,8 @@ def read(kind: Kind, body: bytes, field_validation: str) -> tuple[Object, list[s
         config, unknown = configuration(kind, raw)
     except Misshapen as error:
         _check_types(kind, raw)
-        raise _unconverted(kind, raw, str(error)) from error
+        fault = conversion_fault(kind.schema, raw) if kind.definition is None else ""
+        raise _unconverted(kind, raw, fault or str(error)) from error
     # The types of a built-in kind are known to be right now, unless a list has elements that cannot be told apart.
     if kind.definition is not None or unknown or next(ambiguities(kind.schema, config), None) is not None:
         _check_types(kind, raw)

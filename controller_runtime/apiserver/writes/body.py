@@ -4,17 +4,23 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Mapping
 from types import NoneType
 from typing import Any
 
+import msgspec
+
 from controller_runtime.api.schema import Schema, schema_for
 from controller_runtime.apiserver import status
 from controller_runtime.apiserver.bounds import MOST_TOLD, abbreviated
+from controller_runtime.apiserver.kinds.infrastructure import API_SERVICE
 from controller_runtime.apiserver.kinds.registry import DEFINITION, Kind
+from controller_runtime.apiserver.rules.decoding_faults import conversion_fault, json_fault
 from controller_runtime.apiserver.rules.definitions.structural_shape import structural_shape
+from controller_runtime.apiserver.rules.go_values import plain
 from controller_runtime.apiserver.rules.shape import Compiler, Misshapen, Place, Shape, path_of
-from controller_runtime.apiserver.rules.stored_forms import defaults_of
+from controller_runtime.apiserver.rules.stored_forms import defaults_of, stored_form_of
 from controller_runtime.apiserver.writes import documents, warned
 
 STRICT = "Strict"
@@ -25,6 +31,7 @@ IGNORE = "Ignore"
 _KINDS = 512
 # The place of the code in a real server that knows the built-in kinds; its refusals name it.
 _SCHEME = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
+_OF_SERVICES = "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28"
 _ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml")
 
@@ -70,7 +77,9 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
         obj, unknown = _shaped(kind, raw, None)
         obj |= foreign
     except Misshapen as error:
-        raise status.bad_request(f"{refusal}: {error}") from error
+        is_of_kind = kind.definition is None and (version, body_kind) == (kind.api_version, kind.kind)
+        fault = json_fault(kind.schema, raw) if is_of_kind else ""
+        raise status.bad_request(f"{refusal}: {fault or error}") from error
     documents.check_weight(obj, len(body))
     findings = [*repeated, *unknown][:MOST_TOLD]
     if findings and field_validation == STRICT:
@@ -86,6 +95,7 @@ def admit(
     *,
     old: Mapping[str, Any] | None = None,
     is_applied: bool = False,
+    strategic: bytes = b"",
 ) -> tuple[dict[str, Any], list[str]]:
     """Return `obj` with typed and normalised values, and the warnings. `obj` is decoded already, as after a patch.
 
@@ -98,6 +108,7 @@ def admit(
         field_validation: See `decode`.
         old: The object before, if there was one.
         is_applied: Whether the object is the result of a server-side apply, which for a custom kind may hold nulls.
+        strategic: The strategic merge patch that made the object, which a refusal shows; empty for others.
 
     Raises:
         StatusError: 400, `obj` has an apiVersion other than that of `kind`; 422, any other error; 500, a custom object
@@ -112,9 +123,11 @@ def admit(
         shaped, findings = _shaped(kind, obj, old, is_applied=is_applied)
         shaped |= foreign
     except Misshapen as error:
-        raise _patch_refused(str(error)) from error
+        find = conversion_fault if strategic else json_fault
+        fault = find(kind.schema, obj) if kind.definition is None else ""
+        raise _patch_refused(fault or str(error), strategic) from error
     if findings and field_validation == STRICT:
-        raise _patch_refused(f"strict decoding error: {', '.join(findings)}")
+        raise _patch_refused(f"strict decoding error: {', '.join(findings)}", strategic)
     return shaped, [] if field_validation == IGNORE else findings
 
 
@@ -167,7 +180,11 @@ def _bare(schema: Schema) -> dict[str, Any]:
     times, instead of lacking them. Ownership in a new object is computed by comparing it with such an empty one.
     """
     nulls = [name for name, value in defaults_of(schema.name).items() if value is None]
-    bare: dict[str, Any] = dict.fromkeys((*schema.required, *nulls))
+    form = stored_form_of(schema.name)
+    # A required field that is left out when it is empty is not there before it is set.
+    optional = [] if form is None else [name for name, zero in form.zeros.items() if zero is None]
+    needed = [name for name in schema.required if name not in optional]
+    bare: dict[str, Any] = dict.fromkeys((*needed, *nulls))
     for name, child in schema.properties.items():
         if type(child.default) is dict:
             bare[name] = _bare(child)
@@ -176,7 +193,9 @@ def _bare(schema: Schema) -> dict[str, Any]:
     return bare
 
 
-def _patch_refused(text: str) -> status.StatusError:
+def _patch_refused(text: str, strategic: bytes) -> status.StatusError:
+    if strategic:
+        text = f"{json.dumps(plain(msgspec.json.decode(strategic)), ensure_ascii=False)}: {text}"
     cause = status.Cause("FieldValueInvalid", f"Invalid value: {text}", "patch")
     return status.StatusError(422, "Invalid", f' "" is invalid: {cause}', details={"causes": [cause._asdict()]})
 
@@ -205,7 +224,8 @@ def _check_registered(kind: Kind, api_version: object, name: object) -> None:
         return
     group, _, version = str(api_version).rpartition("/")
     if schema_for(group, version, str(name)) is None:
-        raise Misshapen(f'no kind "{name}" is registered for version "{api_version}" in scheme "{_SCHEME}"')
+        scheme = _OF_SERVICES if kind is API_SERVICE else _SCHEME
+        raise Misshapen(f'no kind "{name}" is registered for version "{api_version}" in scheme "{scheme}"')
 
 
 def _check_kind(kind: Kind, api_version: object, name: object) -> None:

@@ -13,8 +13,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from controller_runtime.api.objects import timestamp
+from controller_runtime.apiserver.kinds.infrastructure import OLD_AUTOSCALER
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.options import MANAGER_LENGTH
+from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.scale import replicas_of
 from controller_runtime.apiserver.writes.body import empty
 from controller_runtime.apiserver.writes.entries import (
@@ -138,8 +140,16 @@ def created(kind: Kind, obj: Object, writer: Writer, now: datetime) -> Sequence[
         writer: The creator.
         now: The time of the entry.
     """
-    taken = changes_of(kind, empty(kind), obj, writer).taken
+    taken = changes_of(kind, empty(kind), _completed(kind, obj), writer).taken
     return [writer.entry(kind, frozenset(taken), now)] if taken and is_typed(kind, obj) else []
+
+
+def _completed(kind: Kind, obj: Object) -> Object:
+    """Return an object with the fields that follow from others, such as annotations of an old autoscaler."""
+    if kind is not OLD_AUTOSCALER:
+        return obj
+    rules = rules_of(kind)
+    return rules.shown_form({**obj, **rules.stored_form(obj)})
 
 
 def updated(
@@ -165,6 +175,7 @@ def updated(
     if not base:
         return settled(old, new, base)
     shown = show(old)
+    sent = _completed(kind, sent)
     try:
         base = comparable(kind, base, shown, sent)
     except NotComparable:

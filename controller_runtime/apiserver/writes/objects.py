@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from controller_runtime.apiserver.admission.step import Asked, by_the_server
 from controller_runtime.apiserver.authorization.guard import Guard
+from controller_runtime.apiserver.kinds.access import VALIDATING_POLICY
 from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.kinds.registry import EVENT, SERVICE, Kind
 from controller_runtime.apiserver.list_options import version_number
@@ -39,7 +40,7 @@ from controller_runtime.apiserver.writes.content import Content, Written
 from controller_runtime.apiserver.writes.documents import check_weight
 from controller_runtime.apiserver.writes.entries import APPLY
 from controller_runtime.apiserver.writes.managed import Writer, settled, updated
-from controller_runtime.apiserver.writes.patch import APPLY_PATCH, apply_patch, form_of
+from controller_runtime.apiserver.writes.patch import APPLY_PATCH, STRATEGIC_MERGE_PATCH, apply_patch, form_of
 from controller_runtime.apiserver.writes.preconditions import check_uid
 from controller_runtime.apiserver.writes.warned import of_write, warned_of
 from controller_runtime.core.host import Host
@@ -114,8 +115,8 @@ class Objects:
     def patch(self, route: Route, content: Content) -> Written:
         """Handle a PATCH of an object or of its subresource."""
         kind, is_apply = route.kind, content.media_type.partition(";")[0].strip().lower() == APPLY_PATCH
-        if not is_apply:
-            form_of(kind, content.media_type)  # an unknown type is refused even if there is no such object
+        # An unknown type is refused even if there is no such object.
+        is_strategic = not is_apply and form_of(kind, content.media_type) == STRATEGIC_MERGE_PATCH
         if not route.name:  # in a path of a custom kind
             raise bad_request("name must be provided")
         if is_apply:
@@ -129,7 +130,8 @@ class Objects:
             shown = scale_of(kind, old) if route.sent is SCALE else rules.shown_form(old)
             patched = apply_patch(route.sent, content.media_type, shown, content.body)
             check_weight(patched, len(current.raw) + len(content.body))
-            obj, warnings = admit(route.sent, patched, options.field_validation, old=shown)
+            strategic = content.body if is_strategic else b""
+            obj, warnings = admit(route.sent, patched, options.field_validation, old=shown, strategic=strategic)
             with warned_of(warnings):
                 raw = self._replaced(
                     route, current, old, obj, writer, Asked(content.user, options, warnings, options.dry_run)
@@ -140,6 +142,8 @@ class Objects:
     def _apply(self, route: Route, content: Content) -> Written:
         """Handle a server-side apply, which creates the object if there is none."""
         kind, options = route.kind, WriteOptions.parse(content.query, PATCH_OPTIONS, applies=True)
+        if not _creates(route):
+            self._find(route)  # as a real server, which reads the configuration once it has the object
         config, warnings = apply.read(route.sent, content.body, options.field_validation)
         if route.sent is SCALE:
             config = scale_applied(kind, config)
@@ -291,5 +295,5 @@ class Objects:
 
 
 def _creates(route: Route) -> bool:
-    """Return whether a write to this path may create the object; a real server does it by the status of a service."""
-    return not route.subresource or (route.kind is SERVICE and route.subresource == "status")
+    """Return whether a write to this path may create the object; a real server does it by the status of two kinds."""
+    return not route.subresource or (route.kind in (SERVICE, VALIDATING_POLICY) and route.subresource == "status")

@@ -47,6 +47,17 @@ def form_of(kind: Kind, content_type: str) -> str:
     return media_type
 
 
+def check_patch_type(kind: Kind, content_type: str) -> None:
+    """Refuse a patch in a format that no handler of a built-in kind takes, before anything else is looked at.
+
+    Raises:
+        StatusError: 415.
+    """
+    media_type = content_type.partition(";")[0].strip().lower()
+    if kind.definition is None and media_type not in patches_of(kind):
+        raise status.unsupported_media_type(())
+
+
 def apply_patch(kind: Kind, content_type: str, current: Mapping[str, Any], patch: bytes) -> dict[str, Any]:
     """Return `current` with `patch` applied. It is not modified; unchanged parts are shared with the result.
 

@@ -226,3 +226,26 @@ def test_a_class_that_is_stored_decides_the_priority(sim: Simulation) -> None:
 
     assert (high["priority"], high["preemptionPolicy"]) == (9, "Never")
     assert (usual["priority"], usual["priorityClassName"]) == (3, "usual")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        pytest.param("POST", "", {"metadata": {"name": "b"}, "value": 7, "globalDefault": True}, id="a new one"),
+        pytest.param("POST", "", {"metadata": {"name": "a"}, "value": 7, "globalDefault": True}, id="there already"),
+        pytest.param("PATCH", "/c", {"globalDefault": True}, id="that becomes one"),
+        pytest.param("PATCH", "/a", {"description": "d"}, id="the same stays"),
+    ],
+)
+def test_a_second_default_class_of_priority_is_refused(
+    sim: Simulation, method: str, path: str, body: dict[str, Any]
+) -> None:
+    ask, classes = _asking(sim), "/apis/scheduling.k8s.io/v1/priorityclasses"
+    ask.ok("POST", classes, {"metadata": {"name": "a"}, "value": 5, "globalDefault": True})
+    ask.ok("POST", classes, {"metadata": {"name": "c"}, "value": 5})
+
+    headers = {"content-type": "application/merge-patch+json" if method == "PATCH" else "application/json"}
+    code, answer = ask(method, classes + path, body, headers=headers)
+
+    told = "PriorityClass a is already marked as default. Only one default can exist"
+    assert (code, told in answer.get("message", "")) == ((200, False) if path == "/a" else (403, True))

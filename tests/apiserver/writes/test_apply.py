@@ -181,8 +181,8 @@ def body(**parts: Any) -> bytes:
             body(metadata={"name": "l", "namespace": "n"}, spec={"renewTime": "now"}),
             500,
             "failed to convert new object (n/l; coordination.k8s.io/v1, Kind=Lease) to proper version: unable to "
-            "convert unstructured object to coordination.k8s.io/v1, Kind=Lease: spec.renewTime: 'now' is not a time "
-            "of RFC 3339 with six digits of fraction",
+            'convert unstructured object to coordination.k8s.io/v1, Kind=Lease: parsing time "now" as '
+            '"2006-01-02T15:04:05.000000Z07:00": cannot parse "now" as "2006"',
             id="no time",
         ),
     ],

@@ -79,29 +79,22 @@ def test_micro_times_keep_their_six_digits(sent: str, stored: str) -> None:
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        pytest.param(lease(renewTime="2026-01-01T00:00:00Z"), "spec.renewTime: '2026", id="no fraction"),
-        pytest.param(lease(renewTime="2026-01-01T00:00:00.123Z"), "spec.renewTime: '2026", id="three digits"),
-        pytest.param(lease(renewTime="2026-02-30T00:00:00.000000Z"), "spec.renewTime: '2026", id="no such day"),
-        pytest.param(lease(leaseDurationSeconds="40"), "spec.leaseDurationSeconds: expected an integer", id="a text"),
+        pytest.param(lease(renewTime="2026-01-01T00:00:00Z"), 'cannot parse "Z" as ".000000"', id="no fraction"),
+        pytest.param(lease(leaseDurationSeconds="40"), "string into Go struct field LeaseSpec.spec.lease", id="a text"),
+        pytest.param(lease(leaseDurationSeconds=1 << 31), "number 2147483648 into Go struct field Le", id="too many"),
+        pytest.param(b'{"spec":[]}', "array into Go struct field Lease.spec of type v1.LeaseSpec", id="a list"),
         pytest.param(
-            lease(leaseDurationSeconds=1.0), "spec.leaseDurationSeconds: expected an integer", id="a fraction"
+            b'{"metadata":{"ownerReferences":[{},{"uid":1}]}}', "OwnerReference.metadata.ownerReferences.uid", id="deep"
         ),
-        pytest.param(lease(leaseDurationSeconds=True), "spec.leaseDurationSeconds: expected an integer", id="a truth"),
-        pytest.param(lease(leaseDurationSeconds=1 << 31), "spec.leaseDurationSeconds: 2147483648 does", id="too many"),
-        pytest.param(lease(holderIdentity=5), "spec.holderIdentity: expected a string, got a number", id="a number"),
-        pytest.param(b'{"spec":[]}', "spec: expected an object, got a list", id="a list"),
-        pytest.param(
-            b'{"metadata":{"ownerReferences":[{},{"uid":1}]}}', "metadata.ownerReferences[1].uid: ex", id="deep"
-        ),
-        pytest.param(b'{"metadata":{"labels":{"a":1}}}', "metadata.labels.a: expected a string", id="in a map"),
-        pytest.param(b'{"metadata":{"finalizers":["a",1]}}', "metadata.finalizers[1]: expected a str", id="in a list"),
+        pytest.param(b'{"metadata":{"labels":{"a":1}}}', "ObjectMeta.metadata.labels of type string", id="in a map"),
     ],
 )
 def test_values_of_the_wrong_type_are_refused_with_their_place(body: bytes, problem: str) -> None:
     error = refused(LEASE, body)
 
     assert (error.code, error.reason) == (400, "BadRequest")
-    assert error.message.startswith(f'Lease in version "v1" cannot be handled as a Lease: {problem}')
+    assert error.message.startswith('Lease in version "v1" cannot be handled as a Lease: ')
+    assert problem in error.message
 
 
 @pytest.mark.parametrize(
@@ -218,7 +211,7 @@ def test_quantities_are_texts(sent: object, stored: str) -> None:
 def test_quantities_of_nothing_are_refused() -> None:
     error = refused(NODE, b'{"status":{"capacity":{"cpu":"many"}}}')
 
-    assert "status.capacity.cpu: 'many' is not a quantity" in error.message
+    assert "quantities must match the regular expression" in error.message
 
 
 def test_parts_of_the_old_object_are_taken_as_they_are() -> None:
@@ -250,7 +243,7 @@ def test_a_patched_object_of_the_wrong_form_is_invalid() -> None:
         admit(LEASE, {**old, "spec": {"leaseDurationSeconds": "1"}}, old=old)
 
     assert (error.value.code, error.value.reason) == (422, "Invalid")
-    assert "patch: Invalid value: spec.leaseDurationSeconds: expected an integer" in error.value.message
+    assert "string into Go struct field LeaseSpec.spec.leaseDurationSeconds of type int32" in error.value.message
 
 
 def test_a_patched_object_is_checked_for_unknown_fields() -> None:

@@ -56,7 +56,10 @@ def _problem_of_host(host: str) -> str:
 
 def service(reference: Mapping[str, Any], place: str) -> Iterator[Cause]:
     """Return the faults of a reference to the service of a webhook."""
-    yield from (required(f"{place}.{name}") for name in ("name", "namespace") if not reference.get(name))
+    # A real server hands its function the two the wrong way round, so that the other one is said to be missing.
+    for name, other in (("name", "namespace"), ("namespace", "name")):
+        if not reference.get(other):
+            yield required(f"{place}.{name}")
     if not 1 <= (port := reference.get("port", 443)) <= 65535:
         yield invalid(f"{place}.port", port, "port is not valid: must be between 1 and 65535, inclusive")
     path = reference.get("path")

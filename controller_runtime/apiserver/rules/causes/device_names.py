@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from controller_runtime.api.names import label_problems
+from controller_runtime.api.names import label_problems, subdomain_problems
 from controller_runtime.apiserver.rules.causes.basic import each
 from controller_runtime.apiserver.rules.causes.sources import driver_name
-from controller_runtime.apiserver.rules.validation import duplicate, invalid, too_long, too_many
+from controller_runtime.apiserver.rules.validation import duplicate, invalid, required, too_long, too_many
 from controller_runtime.apiserver.status import Cause
 
-_LONGEST_IDENTIFIER = 32
+_LONGEST_IDENTIFIER, _LONGEST_POOL = 32, 253
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NO_IDENTIFIER = (
     "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters "
@@ -41,6 +41,17 @@ def each_of(given: Sequence[Any], most: int, rule: Rule, field: str, key: str | 
 def device_name(name: str, field: str) -> Iterator[Cause]:
     """Return the faults of the name of a device, a request or a set of counters."""
     yield from each(label_problems, name, field)
+
+
+def pool_name(name: str, field: str) -> Iterator[Cause]:
+    """Return the faults of the name of a pool of devices: several domains, separated by slashes."""
+    if not name:
+        yield required(field)
+    elif len(name.encode()) > _LONGEST_POOL:
+        yield too_long(field, _LONGEST_POOL)
+    else:
+        for segment in name.split("/"):
+            yield from each(subdomain_problems, segment, field)
 
 
 def full_name(name: str, field: str) -> Iterator[Cause]:

@@ -6,15 +6,16 @@ The expressions that choose devices are in `device_selectors`, the devices of a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from controller_runtime.api.names import subdomain_problems
+from controller_runtime.api.names import label_value_problems, qualified_name_problems, subdomain_problems
+from controller_runtime.apiserver.rules.causes.allocations import allocation, names_of, reference_to
 from controller_runtime.apiserver.rules.causes.basic import IMMUTABLE, each
-from controller_runtime.apiserver.rules.causes.device_names import device_name, each_of, full_name
+from controller_runtime.apiserver.rules.causes.device_names import device_name, each_of, full_name, pool_name
 from controller_runtime.apiserver.rules.causes.resources import is_extended
 from controller_runtime.apiserver.rules.causes.selectors import node_selector
-from controller_runtime.apiserver.rules.causes.slice_devices import devices_of_slice
+from controller_runtime.apiserver.rules.causes.slice_devices import EFFECTS, devices_of_slice
 from controller_runtime.apiserver.rules.causes.sources import driver_name
 from controller_runtime.apiserver.rules.go_structs import shown
 from controller_runtime.apiserver.rules.rules import Object, part
@@ -23,15 +24,13 @@ from controller_runtime.apiserver.rules.validation import (
     invalid,
     not_supported,
     required,
-    too_long,
 )
 from controller_runtime.apiserver.status import Cause
 
 _MOST, _MOST_ALTERNATIVES, _MOST_RESERVED = 32, 8, 256
-_LONGEST_POOL = 253
 _MODES = ("All", "ExactCount")
+_OPERATORS = ("Equal", "Exists")
 _ONE_KIND = "exactly one of `exactly` or `firstAvailable` is required"
-_NO_REQUEST = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 
@@ -60,14 +59,8 @@ def claim_template_change(old: Object, new: Object) -> Iterator[Cause]:
 
 def _claim(devices: Object, place: str) -> Iterator[Cause]:
     requests = devices.get("requests") or ()
-    names = _names(requests)
+    reference = reference_to(names_of(requests))
     yield from each_of(requests, _MOST, _request, f"{place}.requests", "name")
-
-    def reference(name: str, field: str) -> Iterator[Cause]:
-        for segment in name.split("/")[:2]:
-            yield from device_name(segment, field)
-        if name not in names:
-            yield invalid(field, name, _NO_REQUEST)
 
     def constraint(one: Object, field: str) -> Iterator[Cause]:
         yield from each_of(one.get("requests") or (), _MOST, reference, f"{field}.requests", "")
@@ -84,15 +77,6 @@ def _claim(devices: Object, place: str) -> Iterator[Cause]:
 
     yield from each_of(devices.get("constraints") or (), _MOST, constraint, f"{place}.constraints")
     yield from each_of(devices.get("config") or (), _MOST, config, f"{place}.config")
-
-
-def _names(requests: Sequence[Object]) -> set[str]:
-    found = set()
-    for request in requests:
-        name = request.get("name", "")
-        found.add(name)
-        found |= {f"{name}/{one.get('name', '')}" for one in request.get("firstAvailable") or ()}
-    return found
 
 
 def _request(request: Object, place: str) -> Iterator[Cause]:
@@ -119,6 +103,8 @@ def _exact(request: Object, place: str) -> Iterator[Cause]:
     else:
         yield from each(subdomain_problems, name, f"{place}.deviceClassName")
     yield from each_of(request.get("selectors") or (), _MOST, _selector, f"{place}.selectors")
+    for index, one in enumerate(request.get("tolerations") or ()):
+        yield from _toleration(one, f"{place}.tolerations[{index}]")
     mode, count = request.get("allocationMode", ""), request.get("count", 0)
     if mode not in _MODES:
         yield not_supported(f"{place}.allocationMode", mode, _MODES)
@@ -126,6 +112,22 @@ def _exact(request: Object, place: str) -> Iterator[Cause]:
         yield invalid(f"{place}.count", count, "must not be specified when allocationMode is 'All'")
     elif mode == "ExactCount" and count <= 0:
         yield invalid(f"{place}.count", count, "must be greater than zero")
+
+
+def _toleration(toleration: Object, place: str) -> Iterator[Cause]:
+    if key := toleration.get("key"):
+        yield from each(qualified_name_problems, key, f"{place}.key")
+    operator, value, effect = (toleration.get(name, "") for name in ("operator", "value", "effect"))
+    if not operator:
+        yield required(f"{place}.operator")
+    elif operator not in _OPERATORS:
+        yield not_supported(f"{place}.operator", operator, _OPERATORS)
+    elif operator == "Equal":
+        yield from each(label_value_problems, value, f"{place}.value")
+    elif value:
+        yield invalid(f"{place}.value", value, "must be empty for operator `Exists`")
+    if effect and effect not in EFFECTS:
+        yield not_supported(f"{place}.effect", effect, EFFECTS)
 
 
 def _selector(given: Object, place: str) -> Iterator[Cause]:
@@ -139,8 +141,10 @@ def _config(config: Object, place: str) -> Iterator[Cause]:
         yield required(f"{place}.opaque")
         return
     yield from driver_name(opaque.get("driver", ""), f"{place}.opaque.driver")
-    if opaque.get("parameters") is None:
+    if (given := opaque.get("parameters")) is None:
         yield required(f"{place}.opaque.parameters")
+    elif not isinstance(given, dict):
+        yield invalid(f"{place}.opaque.parameters", "<value omitted>", "must be a valid JSON object")
 
 
 def device_class(obj: Object) -> Iterator[Cause]:
@@ -162,6 +166,9 @@ def claim_status(old: Object, new: Object) -> Iterator[Cause]:
     was, now = before.get("allocation"), after.get("allocation")
     if was is not None and now is not None and was != now:
         yield invalid("status.allocation", shown("*AllocationResult", now), IMMUTABLE)
+    elif now is not None and was is None:
+        names = names_of(part(part(new, "spec"), "devices").get("requests") or ())
+        yield from allocation(now, names, "status.allocation")
 
 
 def _user(user: Object, place: str) -> Iterator[Cause]:
@@ -188,14 +195,7 @@ def _slice(spec: Object, before: Object | None = None) -> Iterator[Cause]:
 
 
 def _pool(pool: Mapping[str, Any], place: str) -> Iterator[Cause]:
-    name = pool.get("name", "")
-    if not name:
-        yield required(f"{place}.name")
-    elif len(name.encode()) > _LONGEST_POOL:
-        yield too_long(f"{place}.name", _LONGEST_POOL)
-    else:
-        for segment in name.split("/"):
-            yield from each(subdomain_problems, segment, f"{place}.name")
+    yield from pool_name(pool.get("name", ""), f"{place}.name")
     if (count := pool.get("resourceSliceCount", 0)) <= 0:
         yield invalid(f"{place}.resourceSliceCount", count, "must be greater than zero")
     if (generation := pool.get("generation", 0)) < 0:

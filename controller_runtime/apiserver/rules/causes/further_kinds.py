@@ -44,7 +44,7 @@ def priority_class(obj: Object) -> Iterator[Cause]:
     elif value > _HIGHEST:
         yield forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST}")
     if (policy := obj.get("preemptionPolicy")) is not None:
-        yield from one_of(policy, _PREEMPTION, "preemptionPolicy")
+        yield from one_of(policy, _PREEMPTION, "preemptionPolicy") if policy else [required("preemptionPolicy")]
 
 
 def _system_problem(name: str, value: int, *, is_default: bool) -> str:

@@ -20,6 +20,7 @@ from controller_runtime.apiserver.rules.validation import forbidden, invalid, no
 from controller_runtime.apiserver.status import Cause
 
 _POLICIES = ("Delete", "Recycle", "Retain")
+_NOT_INLINE = ("claimRef", "capacity")
 _BETA = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
@@ -62,6 +63,28 @@ def volume(obj: Object) -> Iterator[Cause]:
             yield required("spec.csi", "has to be specified when using volumeAttributesClassName")
 
 
+def inline_volume(spec: Object, place: str) -> Iterator[Cause]:
+    """Return the faults of a volume that stands in an attachment: only a driver's volume can."""
+    context = "in the context of inline volumes"
+    yield from (
+        forbidden(f"{place}.{name}", f"may not be specified {context}") for name in _NOT_INLINE if spec.get(name)
+    )
+    if spec.get("csi") is None:
+        yield required(f"{place}.csi", f"has to be specified {context}")
+    if not (modes := spec.get("accessModes")):
+        yield required(f"{place}.accessModes")
+    yield from access_modes(modes or (), f"{place}.accessModes")
+    if (policy := spec.get("persistentVolumeReclaimPolicy")) and policy != "Retain":
+        yield forbidden(f"{place}.persistentVolumeReclaimPolicy", f"may only be Retain {context}")
+    if spec.get("nodeAffinity") is not None:
+        yield forbidden(f"{place}.nodeAffinity", f"may not be specified {context}")
+    yield from _source(spec, "", place)
+    if spec.get("storageClassName"):
+        yield forbidden(f"{place}.storageClassName", f"may not be specified {context}")
+    if spec.get("volumeMode") not in (None, "Filesystem"):
+        yield forbidden(f"{place}.volumeMode", f"may not specify volumeMode other than Filesystem {context}")
+
+
 def _capacity(capacity: Object) -> Iterator[Cause]:
     if not capacity:
         yield required("spec.capacity")
@@ -75,12 +98,12 @@ def _capacity(capacity: Object) -> Iterator[Cause]:
             yield invalid(f"spec.capacity[{name}]", text, "must be greater than zero")
 
 
-def _source(spec: Object, name: str) -> Iterator[Cause]:
+def _source(spec: Object, name: str, place: str = "spec") -> Iterator[Cause]:
     own = (*_BEFORE, Source("iscsi", sources.persistent_iscsi(name)), *_AFTER)
-    yield from only_source(spec, "spec", own)
+    yield from only_source(spec, place, own)
     given = [source.name for source in own if spec.get(source.name) is not None]
-    if given[:1] == ["local"] and spec.get("nodeAffinity") is None:
-        yield required("spec.nodeAffinity", "Local volume requires node affinity")
+    if given[:1] == ["local"] and (place != "spec" or spec.get("nodeAffinity") is None):
+        yield required(f"{place}.nodeAffinity", "Local volume requires node affinity")
 
 
 def _local(source: Object, place: str) -> Iterator[Cause]:

@@ -16,7 +16,7 @@ from controller_runtime.apiserver.cel.admission import (
 )
 from controller_runtime.apiserver.cel.declarations import Environment
 from controller_runtime.apiserver.cel.types import DYN, Type
-from controller_runtime.apiserver.rules.causes.basic import each, given_one_of
+from controller_runtime.apiserver.rules.causes.basic import each, one_of
 from controller_runtime.apiserver.rules.causes.expressions import expression, match_conditions, not_compiled
 from controller_runtime.apiserver.rules.causes.hooks import rule_causes
 from controller_runtime.apiserver.rules.causes.selectors import label_selector
@@ -78,7 +78,8 @@ def policy_change(old: Object, new: Object) -> Iterator[Cause]:
 
 def selection(spec: Object) -> Iterator[Cause]:
     """Return the faults of the fields that select the writes and the parameters of a policy of either kind."""
-    yield from given_one_of(spec.get("failurePolicy"), ("Fail", "Ignore"), "spec.failurePolicy")
+    if (policy := spec.get("failurePolicy")) is not None:
+        yield from one_of(policy, ("Fail", "Ignore"), "spec.failurePolicy")
     if (kind := spec.get("paramKind")) is not None:
         yield from _param_kind(kind)
     if spec.get("matchConstraints") is None:
@@ -102,7 +103,8 @@ def _param_kind(kind: Object) -> Iterator[Cause]:
 
 def _matches(found: Object, place: str, *, needs_rules: bool) -> Iterator[Cause]:
     """Return the faults of what says which writes are matched."""
-    yield from given_one_of(found.get("matchPolicy"), ("Equivalent", "Exact"), f"{place}.matchPolicy")
+    if (policy := found.get("matchPolicy")) is not None:
+        yield from one_of(policy, ("Equivalent", "Exact"), f"{place}.matchPolicy")
     for field in ("namespaceSelector", "objectSelector"):
         yield from label_selector(found.get(field), f"{place}.{field}")
     if needs_rules and not found.get("resourceRules"):

@@ -17,7 +17,7 @@ from controller_runtime.apiserver.status import Cause
 _MOST_DEVICES, _MOST_ADVANCED, _MOST_TAINTS, _MOST_NAMED, _LONGEST_VALUE = 128, 64, 16, 32, 64
 _MOST_CONDITIONS = 4
 _CONDITIONS = ("bindingConditions", "bindingFailureConditions")
-_EFFECTS = ("NoExecute", "NoSchedule", "None")
+EFFECTS = ("NoExecute", "NoSchedule", "None")
 _VALUES = ("bool", "int", "string", "version")
 _LISTS = ("ints", "bools", "strings", "versions")  # which are only there behind a feature gate
 _IN_GO = {
@@ -58,7 +58,20 @@ def _device(olds: dict[str, Object], device: Object, place: str) -> Iterator[Cau
     taints, old = device.get("taints") or (), olds.get(device.get("name", ""))
     if old is None or (old.get("taints") or ()) != taints:
         yield from each_of(taints, _MOST_TAINTS, _taint, f"{place}.taints")
+    for index, one in enumerate(device.get("consumesCounters") or ()):
+        yield from _consumption(one, f"{place}.consumesCounters[{index}]")
     yield from _binding(device, place)
+
+
+def _consumption(consumed: Object, place: str) -> Iterator[Cause]:
+    if name := consumed.get("counterSet"):
+        yield from device_name(name, f"{place}.counterSet")
+    else:
+        yield required(f"{place}.counterSet")
+    if not consumed.get("counters"):
+        yield required(f"{place}.counters")
+    for name in consumed.get("counters") or ():
+        yield from device_name(name, f"{place}.counters")
 
 
 def _binding(device: Object, place: str) -> Iterator[Cause]:
@@ -95,5 +108,5 @@ def _taint(taint: Object, place: str) -> Iterator[Cause]:
         yield from each(label_value_problems, value, f"{place}.value")
     if not (effect := taint.get("effect", "")):
         yield required(f"{place}.effect")
-    elif effect not in _EFFECTS:
-        yield not_supported(f"{place}.effect", effect, _EFFECTS)
+    elif effect not in EFFECTS:
+        yield not_supported(f"{place}.effect", effect, EFFECTS)

@@ -16,6 +16,7 @@ from controller_runtime.apiserver.rules.causes.basic import (
     qualified_name,
     unchanged,
 )
+from controller_runtime.apiserver.rules.causes.persistent_volumes import inline_volume
 from controller_runtime.apiserver.rules.causes.resources import quantity
 from controller_runtime.apiserver.rules.causes.selectors import label_selector
 from controller_runtime.apiserver.rules.causes.sources import driver_name
@@ -134,6 +135,8 @@ def attachment(obj: Object) -> Iterator[Cause]:
         yield forbidden("spec.source", _ONE_SOURCE)
     elif name == "":
         yield required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName")
+    elif inline is not None:
+        yield from inline_volume(inline, "spec.source.inlineVolumeSpec")
     yield from each(subdomain_problems, spec.get("nodeName", ""), "spec.nodeName")
     if _size(status.get("attachmentMetadata") or {}) > _MOST_BYTES:
         yield too_long("status.attachmentMetadata", _MOST_BYTES)
@@ -198,7 +201,8 @@ def _fixed(driver: Object) -> Object:
 def csi_driver(obj: Object) -> Iterator[Cause]:
     """Return the faults of a driver."""
     spec = part(obj, "spec")
-    yield from given_one_of(spec.get("fsGroupPolicy"), _GROUP_POLICIES, "spec.fsGroupPolicy")
+    if (policy := spec.get("fsGroupPolicy")) is not None:
+        yield from one_of(policy, _GROUP_POLICIES, "spec.fsGroupPolicy")
     requests = spec.get("tokenRequests") or ()
     audiences: set[str] = set()
     for index, request in enumerate(requests):
@@ -248,5 +252,5 @@ def csi_capacity_change(old: Object, new: Object) -> Iterator[Cause]:
     """Return the faults of a changed capacity: where it is and of which class is fixed."""
     yield from csi_capacity(new)
     if old.get("nodeTopology") != new.get("nodeTopology"):
-        yield invalid("nodeTopology", new.get("nodeTopology"), IMMUTABLE)
+        yield invalid("nodeTopology", shown("*selector", new.get("nodeTopology")), IMMUTABLE)
     yield from unchanged(old.get("storageClassName"), new.get("storageClassName"), "storageClassName")
