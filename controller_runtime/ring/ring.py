@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import msgspec
 
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.api.collection import Collection
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, Kind, Resource, resource_of
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
@@ -218,6 +219,14 @@ class Ring:
                 if slot is not None and slots >> slot & 1:
                     channel.push(key, cause="slot owned")
 
+    def _request_moved(self, resource: Resource[Any], key: ObjectKey) -> None:
+        """Request an object that comes to one of our slots: a predicate may pass over the change that brings it."""
+        slot = self._kinds[resource].slot_of(key)
+        if slot is not None and self.ownership.owns(slot):
+            for lister, channel in self._channels:
+                if lister.resource == resource:
+                    channel.push(key, cause="slot changed")
+
     def _prepare(self, slots: int) -> int:
         return reduce(lambda prepared, share: prepared & share.want(slots), self._shares, ALL)
 
@@ -244,7 +253,8 @@ class Ring:
 
     def _know(self, resource: Resource[Any], informers: Sequence[Informer], share: Share | None) -> RingKind:
         division = OwnSlots(self._by)
-        known = RingKind(self._host, self._client, resource, informers, division, share)
+        moved = partial(self._request_moved, resource)
+        known = RingKind(self._host, self._client, resource, informers, division, share, moved)
         self._kinds[resource] = known
         return known
 
