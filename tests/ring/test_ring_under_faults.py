@@ -47,3 +47,8 @@ def test_a_ring_holds_under_faults_of_every_profile(seed: int) -> None:
 )
 def test_a_ring_holds_in_kept_scripts(script: Script) -> None:
     assert run(1, script=script).message == ""
+
+
+def test_a_cache_that_is_behind_owns_its_slots_again_after_a_cut() -> None:
+    """Found as a fault of the judge: it wanted objects in the cache that are younger than the cut."""
+    assert run(25, script=(SystemFault(FaultKind.CUT, "server", 37.7, 11.8),)).message == ""
