@@ -101,8 +101,10 @@ def health_of(
 
     `workers` and `election` are checks of `/livez`; `informers`, `reconciles`, `shutdown`, and with webhooks
     `webhooks`, of `/readyz`.
+    With a ring, `rings` is a check of `/readyz`, too: of the rights without which this replica does no work for it.
     `mappers` and `objects` are notes of `/readyz`: they tell of single objects that fail. Neither a restart nor another
-    replica would cure those, and a rollout must not wait for an object that a user got wrong.
+    replica would cure those, and a rollout must not wait for an object that a user got wrong. With a ring, `rights` is
+    a note of the rights without which it works, but learns late of changes or does not clean up.
 
     Args:
         manager: The manager.
@@ -135,11 +137,25 @@ def health_of(
     def shutdown() -> str:
         return "the manager stops" if manager.stopping.is_set() else ""
 
+    def rings() -> str:
+        return "; ".join(missing_rights(manager, vital=True))
+
+    def rights() -> str:
+        return "; ".join(missing_rights(manager, vital=False))
+
     webhooks = {"webhooks": manager.webhooks_problem} if manager.has_webhooks else {}
+    ring_checks, ring_notes = ({"rings": rings}, {"rights": rights}) if manager.rings else ({}, {})
     return Health(
         live={"workers": workers, "election": election, **(live or {})},
-        ready={"informers": informers, "reconciles": reconciles, **webhooks, "shutdown": shutdown, **(ready or {})},
-        notes={"mappers": mappers, "objects": objects},
+        ready={
+            "informers": informers,
+            "reconciles": reconciles,
+            **webhooks,
+            **ring_checks,
+            "shutdown": shutdown,
+            **(ready or {}),
+        },
+        notes={"mappers": mappers, "objects": objects, **ring_notes},
     )
 
 
@@ -158,6 +174,14 @@ def overdue_reconciles(controllers: Sequence[Controller]) -> Iterator[str]:
         if counters is not None and timeout is not None and counters[1].longest_running > OVERDUE_AFTER * timeout:
             took = counters[1].longest_running
             yield f"{controller.name}: a reconcile has been running for {took:.3g} s and may take {timeout:g} s"
+
+
+def missing_rights(manager: Manager, *, vital: bool) -> Iterator[str]:
+    """Yield a line for each right of a ring's member that is missing, of those that it needs for its work or others."""
+    for ring in manager.rings:
+        for right in ring.rights.missing:
+            if right.is_vital is vital:
+                yield f"this replica may not {right}: {right.advice}"
 
 
 def failing_sources(controllers: Sequence[Controller]) -> Iterator[str]:

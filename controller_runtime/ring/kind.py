@@ -12,7 +12,7 @@ from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.share import Share
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import NotFound
+from controller_runtime.core.errors import Forbidden, NotFound
 from controller_runtime.core.host import Host
 from controller_runtime.ring.division import OwnSlots
 
@@ -40,6 +40,7 @@ class RingKind:
 
     Attributes:
         share: As given.
+        places: The kind with each namespace of which there is a cache; an empty one stands for all.
 
     Threads: any.
     """
@@ -53,9 +54,11 @@ class RingKind:
         division: OwnSlots,
         share: Share | None,
         on_moved: Callable[[ObjectKey], None],
+        advice: str,
     ) -> None:
         self.share = share
-        self._on_moved = on_moved
+        self._on_moved, self._advice = on_moved, advice
+        self.places = tuple(dict.fromkeys((resource, each.collection.namespace) for each in informers))
         self._client, self._resource, self._division = client, resource, division
         # Guards the field below: the objects that were deleted, until their absence has been reconciled.
         self._lock = host.lock("kind of a ring")
@@ -79,11 +82,17 @@ class RingKind:
         return self._division.slot_of(cached) if cached is not None else self._last(key).slot
 
     def exists(self, key: ObjectKey) -> bool:
-        """Return whether the server has an object of a key, under whatever uid; its metadata alone is asked for."""
+        """Return whether the server has an object of a key, under whatever uid; its metadata alone is asked for.
+
+        Raises:
+            Forbidden: This process may not ask; the text says how to mend it.
+        """
         try:
             self._client.get(self._resource.only_metadata(), key)
         except NotFound:
             return False
+        except Forbidden as error:
+            raise error.advised(self._advice) from None
         return True
 
     def forget(self, key: ObjectKey, uid: str) -> None:

@@ -33,7 +33,8 @@ from controller_runtime.ring.kind import RingKind
 from controller_runtime.ring.member import RingMember
 from controller_runtime.ring.ownership import Ownership, slot_in_hand
 from controller_runtime.ring.records import CLAIM, RING_LABEL, annotations_of
-from controller_runtime.ring.rights import advice
+from controller_runtime.ring.review import RightsReview
+from controller_runtime.ring.rights import advice, advice_on_objects
 from controller_runtime.ring.shared import SharedReconciler
 from controller_runtime.ring.slots import ALL
 from controller_runtime.ring.token import RingToken
@@ -61,6 +62,7 @@ class Ring:
         problem: As given.
         member: Takes part in the ring for this replica.
         ownership: The slots that this replica owns.
+        rights: Looks at the rights of this replica, as a runnable of its own.
 
     Threads: any; `run` one of its own.
     """
@@ -83,7 +85,7 @@ class Ring:
         self.member = RingMember(
             *(host, client, config, self.ownership), on_take=self._request, prepare=self._prepare, problem=problem
         )
-        self.name = self.member.name
+        self.name, self.rights = self.member.name, RightsReview(host, client.transport, config, self._asked_by_name)
         label, name = f"{RING_LABEL}={config.name}", f"metadata.name={config.name}"
         collections = (
             Collection(LEASES, config.namespace, label_selector=label),
@@ -227,6 +229,10 @@ class Ring:
                 if lister.resource == resource:
                     channel.push(key, cause="slot changed")
 
+    def _asked_by_name(self) -> list[tuple[Resource[Any], str]]:
+        kinds = [*self._kinds.values()] if self._by.needs_object else []
+        return [place for kind in kinds for place in kind.places]
+
     def _prepare(self, slots: int) -> int:
         return reduce(lambda prepared, share: prepared & share.want(slots), self._shares, ALL)
 
@@ -253,8 +259,8 @@ class Ring:
 
     def _know(self, resource: Resource[Any], informers: Sequence[Informer], share: Share | None) -> RingKind:
         division = OwnSlots(self._by)
-        moved = partial(self._request_moved, resource)
-        known = RingKind(self._host, self._client, resource, informers, division, share, moved)
+        moved, text = partial(self._request_moved, resource), advice_on_objects(self.config.name)
+        known = RingKind(self._host, self._client, resource, informers, division, share, moved, text)
         self._kinds[resource] = known
         return known
 
