@@ -228,7 +228,8 @@ class RingInvariants:
         sent_at = self._sent.get((name, stamp), self._sim.time)
         claim = Claim.from_text(annotations_of(lease)[CLAIM])
         host = next(each.host for each in self.standings if each.host.name[:2] == name[:2])  # or its successor
-        if claim.slots or claim.is_leaving:  # else it is a new membership, which gives all up
+        # A new membership gives all up; that of a member which leaves is told by the restored backup that it follows.
+        if claim.slots or (claim.is_leaving and name not in self._betrayed):
             self.effects.gives_back(name, self._claims.get(name, (0, 0.0))[0] & ~claim.slots)
         if claim.is_ready != (name in self._ready):
             self._ready ^= {name}
