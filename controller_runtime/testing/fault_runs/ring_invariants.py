@@ -142,7 +142,9 @@ class RingInvariants:
             taken |= held
             self._check_held(standing, held)
             if held & ~self._holds.get(standing.identity, 0):
-                self.effects.takes(standing.host, standing.caches, held, given=[since for _, since in self._given])
+                # A slot that another member is given meanwhile was this one's for an unknown time.
+                given = [since if owner == standing.identity else 0.0 for owner, since in self._given]
+                self.effects.takes(standing.host, standing.caches, held, given=given)
             self._holds[standing.identity] = held
         up = frozenset([each.identity for each in self.standings if each.is_reachable and each.has_joined])
         self.liveness.look(self._sim.time, up, self._ready, taken)
