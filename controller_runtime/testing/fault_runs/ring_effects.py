@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
@@ -55,7 +55,6 @@ class RingEffects:
         # The slots of an object of this key in this version: more than one only after a backup was restored.
         self._slots: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._ever: defaultdict[str, int] = defaultdict(int)  # those that it had in any version
-        self._present: dict[str, tuple[str, int, float]] = {}  # uid, slot, and since when it has both, by key
         self._absences: set[tuple[str, str]] = set()  # identities and keys: the server said that there is no object
         self._records: dict[str, str] = {}  # uids by key: the effect outside
 
@@ -93,7 +92,9 @@ class RingEffects:
             return
         found = json.loads(write.raw)
         numbers, metadata = annotations_of(found), meta(found)
-        self._note_slot(write.key, found)
+        slot = 1 << self._slot_of(write.key, found)
+        self._slots[write.key, metadata.resource_version] |= slot
+        self._ever[write.key] |= slot
         new = metadata.uid, int(numbers.get(WANTED, -1)), int(numbers.get(DONE, -1))
         old = self._numbers.get(write.key, new)
         is_back = old[0] == new[0] and (new[1] < old[1] or new[2] < old[2])
@@ -101,29 +102,22 @@ class RingEffects:
             raise Violated("no write is undone", f"{write.key}: (uid, wanted, done) were {old} and are {new}")
         self._numbers[write.key] = new
 
-    def _note_slot(self, key: str, found: Mapping[str, Any]) -> None:
-        metadata, slot = meta(found), self._slot_of(key, found)
-        self._slots[key, metadata.resource_version] |= 1 << slot
-        self._ever[key] |= 1 << slot
-        if self._present.get(key, ("", 0))[:2] != (metadata.uid, slot):
-            self._present[key] = metadata.uid, slot, self._sim.time
-
-    def takes(self, host: SimulatedHost, caches: Caches, slots: int, *, given: Sequence[float]) -> None:
+    def takes(self, host: SimulatedHost, caches: Caches, slots: int) -> None:
         """Raise `Violated` if a member owns slots whose objects are not in its cache.
+
+        A cache may be behind the server, but what it has must be whole up to its own version.
 
         Args:
             host: The member's host.
             caches: Its caches.
             slots: The slots.
-            given: When each slot was assigned to it, after which it had to list: younger objects may still come.
         """
         if not self._divided or self._disk.lost:
             return
         for collection, stored in self._disk.load()[1]:
-            if collection in self._kinds:
-                _, slot, since = self._present[stored.key]
-                is_due = slots >> slot & 1 and since < given[slot] - 1.0
-                if is_due and caches[collection].get(ObjectKey(*reversed(stored.key.rpartition("/")[::2]))) is None:
+            if collection in self._kinds and slots >> self._slot_of(stored.key, json.loads(stored.raw)) & 1:
+                key, cache = ObjectKey(*reversed(stored.key.rpartition("/")[::2])), caches[collection]
+                if cache.get(key) is None and not cache.behind(str(stored.version)):
                     what = f"{host.name} owns the slot of {stored.key}, which is not in its cache"
                     raise Violated("the cache is filled first", what)
 

@@ -13,7 +13,7 @@ from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.objects import annotations_of
 from controller_runtime.election.term import Term
 from controller_runtime.ring.by import RingBy
-from controller_runtime.ring.records import CLAIM, Assignment, Claim
+from controller_runtime.ring.records import CLAIM, Claim
 from controller_runtime.ring.ring import Ring
 from controller_runtime.ring.slots import SLOTS, count, slots_in
 from controller_runtime.testing.fault_runs.disk import Write
@@ -105,8 +105,6 @@ class RingInvariants:
         self._claims: dict[str, tuple[int, float]] = {}
         self._ready: set[str] = set()
         self._is_ring_lost = False
-        # For each slot: the member that it is assigned to, and since when without a break.
-        self._given = [("", 0.0)] * SLOTS
         self._holds: dict[str, int] = {}  # the slots of each identity at the last look
         # For each identity: its present membership, and from when on that may own slots.
         self._memberships: dict[str, tuple[Term, float]] = {}
@@ -142,9 +140,7 @@ class RingInvariants:
             taken |= held
             self._check_held(standing, held)
             if held & ~self._holds.get(standing.identity, 0):
-                # A slot that another member is given meanwhile was this one's for an unknown time.
-                given = [since if owner == standing.identity else 0.0 for owner, since in self._given]
-                self.effects.takes(standing.host, standing.caches, held, given=given)
+                self.effects.takes(standing.host, standing.caches, held)
             self._holds[standing.identity] = held
         up = frozenset([each.identity for each in self.standings if each.is_reachable and each.has_joined])
         self.liveness.look(self._sim.time, up, self._ready, taken)
@@ -208,22 +204,14 @@ class RingInvariants:
 
     def _check_write(self, write: Write) -> None:
         self.effects.stored(write)
-        if (write.collection, write.key) == ("configmaps", f"{CONFIG.namespace}/{CONFIG.name}"):
-            self._note_assignment(write.raw)
-            if write.raw is None:
-                self._is_ring_lost = True
-                self.disturbed(CONFIG.retry_period)
+        is_ring = (write.collection, write.key) == ("configmaps", f"{CONFIG.namespace}/{CONFIG.name}")
+        if is_ring and write.raw is None:
+            self._is_ring_lost = True
+            self.disturbed(CONFIG.retry_period)
         if write.collection.startswith("leases") and write.raw is not None:
             found = json.loads(write.raw)
             if CLAIM in annotations_of(found):
                 self._note_claim(found)
-
-    def _note_assignment(self, raw: bytes | None) -> None:
-        published = json.loads(raw) if raw is not None else {"data": {}}
-        owners = Assignment.of(published["data"], "").owners if raw is not None else [""] * SLOTS
-        for slot, owner in enumerate(owners):
-            if owner != self._given[slot][0]:
-                self._given[slot] = owner, self._sim.time
 
     def _note_claim(self, lease: Mapping[str, Any]) -> None:
         name, stamp = lease["metadata"]["name"], lease["spec"]["renewTime"]
