@@ -12,7 +12,7 @@ from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.answers import check
 from controller_runtime.client.transport import Transport
-from controller_runtime.core.errors import UNREADABLE, APIError, ConnectionLost
+from controller_runtime.core.errors import UNREADABLE, APIError, ConnectionLost, DecodeError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop
@@ -92,7 +92,7 @@ class RightsReview:
                 return True
             try:
                 is_granted = self._may(right)
-            except (APIError, ConnectionLost, *UNREADABLE) as error:
+            except (APIError, ConnectionLost, DecodeError) as error:
                 log.debug("a right of a ring's member is unknown", ring=self._config.name, right=right, error=error)
                 return False
             if not is_granted:
@@ -101,12 +101,22 @@ class RightsReview:
         return not missing
 
     def _may(self, right: Right) -> bool:
+        """Return whether the server grants a right.
+
+        Raises:
+            APIError: The server does not say.
+            ConnectionLost: No answer came in time.
+            DecodeError: The answer cannot be read.
+        """
         body = {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind}
         spec = {"spec": {"resourceAttributes": right.attributes()}}
         headers = {"content-type": "application/json", "accept": "application/json"}
         request = HTTPRequest("POST", _REVIEWS.path(), (), headers, msgspec.json.encode(body | spec))
         answer = check(self._transport.request(request, self._host.monotonic() + PATIENCE))
-        return _decode(answer.body).status.allowed
+        try:
+            return _decode(answer.body).status.allowed
+        except UNREADABLE as error:
+            raise DecodeError(f"{_REVIEWS.plural}: {error}") from None
 
     def _tell(self, missing: tuple[Right, ...]) -> None:
         before, self._missing = self._missing, missing

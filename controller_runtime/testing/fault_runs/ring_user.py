@@ -94,7 +94,7 @@ class Wisher:
 
     def _create(self, kind: Resource[Any], key: ObjectKey) -> None:
         self._number += 1
-        place = {"name": key.name, **({"namespace": key.namespace} if key.namespace else {})}
+        place: dict[str, Any] = {"name": key.name, **({"namespace": key.namespace} if key.namespace else {})}
         with contextlib.suppress(ControllerRuntimeError):  # it exists, or a request was lost
             if self._has_owners and key.namespace:
                 place["ownerReferences"] = self._references(key)
