@@ -111,7 +111,6 @@ def health_of(
         live: Further checks of `/livez`, by name.
         ready: Further checks of `/readyz`, by name.
     """
-    clock = manager.host
 
     def workers() -> str:
         return "; ".join(stuck_workers(manager.controllers))
@@ -122,7 +121,7 @@ def health_of(
     def informers() -> str:
         # A server that converts the objects of a list calls this program, once it is ready: it must not wait for that.
         awaited = (each for each in manager.informers if _definition_of(each) not in manager.converted)
-        problems = (problem_of(informer, clock) for informer in awaited)
+        problems = (problem_of(informer, manager.host) for informer in awaited)
         return "; ".join(problem for problem in problems if problem)
 
     def reconciles() -> str:
@@ -137,25 +136,23 @@ def health_of(
     def shutdown() -> str:
         return "the manager stops" if manager.stopping.is_set() else ""
 
-    def rings() -> str:
-        return "; ".join(missing_rights(manager, vital=True))
-
-    def rights() -> str:
-        return "; ".join(missing_rights(manager, vital=False))
-
     webhooks = {"webhooks": manager.webhooks_problem} if manager.has_webhooks else {}
-    ring_checks, ring_notes = ({"rings": rings}, {"rights": rights}) if manager.rings else ({}, {})
+    rings, rights = _checks_of_rings(manager)
+    works = {"informers": informers, "reconciles": reconciles, **webhooks, **rings, "shutdown": shutdown}
     return Health(
         live={"workers": workers, "election": election, **(live or {})},
-        ready={
-            "informers": informers,
-            "reconciles": reconciles,
-            **webhooks,
-            **ring_checks,
-            "shutdown": shutdown,
-            **(ready or {}),
-        },
-        notes={"mappers": mappers, "objects": objects, **ring_notes},
+        ready={**works, **(ready or {})},
+        notes={"mappers": mappers, "objects": objects, **rights},
+    )
+
+
+def _checks_of_rings(manager: Manager) -> tuple[Mapping[str, Check], Mapping[str, Check]]:
+    """Return the checks and the notes of a manager with rings; none without one."""
+    if not manager.rings:
+        return {}, {}
+    return (
+        {"rings": lambda: "; ".join(missing_rights(manager, vital=True))},
+        {"rights": lambda: "; ".join(missing_rights(manager, vital=False))},
     )
 
 
