@@ -86,8 +86,9 @@ class DividedStore(Store):
         others = [key for key, cached in objects.items() if not self._portion.keeps(cached)]
         for key in others:
             del objects[key]
+        brought = len(objects) + len(others)
         deltas = super().replace(objects, version)
-        if len(others) > MANY:
+        if brought > MANY:  # a share is often listed again, and most of a list is what the store has already
             give_back()
         return deltas
 

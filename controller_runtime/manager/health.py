@@ -101,15 +101,16 @@ def health_of(
 
     `workers` and `election` are checks of `/livez`; `informers`, `reconciles`, `shutdown`, and with webhooks
     `webhooks`, of `/readyz`.
+    With a ring, `rings` is a check of `/readyz`, too: of the rights without which this replica does no work for it.
     `mappers` and `objects` are notes of `/readyz`: they tell of single objects that fail. Neither a restart nor another
-    replica would cure those, and a rollout must not wait for an object that a user got wrong.
+    replica would cure those, and a rollout must not wait for an object that a user got wrong. With a ring, `rights` is
+    a note of the rights without which it works, but learns late of changes or does not clean up.
 
     Args:
         manager: The manager.
         live: Further checks of `/livez`, by name.
         ready: Further checks of `/readyz`, by name.
     """
-    clock = manager.host
 
     def workers() -> str:
         return "; ".join(stuck_workers(manager.controllers))
@@ -120,7 +121,7 @@ def health_of(
     def informers() -> str:
         # A server that converts the objects of a list calls this program, once it is ready: it must not wait for that.
         awaited = (each for each in manager.informers if _definition_of(each) not in manager.converted)
-        problems = (problem_of(informer, clock) for informer in awaited)
+        problems = (problem_of(informer, manager.host) for informer in awaited)
         return "; ".join(problem for problem in problems if problem)
 
     def reconciles() -> str:
@@ -136,10 +137,22 @@ def health_of(
         return "the manager stops" if manager.stopping.is_set() else ""
 
     webhooks = {"webhooks": manager.webhooks_problem} if manager.has_webhooks else {}
+    rings, rights = _checks_of_rings(manager)
+    works = {"informers": informers, "reconciles": reconciles, **webhooks, **rings, "shutdown": shutdown}
     return Health(
         live={"workers": workers, "election": election, **(live or {})},
-        ready={"informers": informers, "reconciles": reconciles, **webhooks, "shutdown": shutdown, **(ready or {})},
-        notes={"mappers": mappers, "objects": objects},
+        ready={**works, **(ready or {})},
+        notes={"mappers": mappers, "objects": objects, **rights},
+    )
+
+
+def _checks_of_rings(manager: Manager) -> tuple[Mapping[str, Check], Mapping[str, Check]]:
+    """Return the checks and the notes of a manager with rings; none without one."""
+    if not manager.rings:
+        return {}, {}
+    return (
+        {"rings": lambda: "; ".join(missing_rights(manager, vital=True))},
+        {"rights": lambda: "; ".join(missing_rights(manager, vital=False))},
     )
 
 
@@ -158,6 +171,14 @@ def overdue_reconciles(controllers: Sequence[Controller]) -> Iterator[str]:
         if counters is not None and timeout is not None and counters[1].longest_running > OVERDUE_AFTER * timeout:
             took = counters[1].longest_running
             yield f"{controller.name}: a reconcile has been running for {took:.3g} s and may take {timeout:g} s"
+
+
+def missing_rights(manager: Manager, *, vital: bool) -> Iterator[str]:
+    """Yield a line for each right of a ring's member that is missing, of those that it needs for its work or others."""
+    for ring in manager.rings:
+        for right in ring.rights.missing:
+            if right.is_vital is vital:
+                yield f"this replica may not {right}: {right.advice}"
 
 
 def failing_sources(controllers: Sequence[Controller]) -> Iterator[str]:

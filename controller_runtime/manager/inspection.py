@@ -189,4 +189,5 @@ def _ring(ring: Ring) -> dict[str, Any]:
         "changes": dict(counts.changes),
         "problem": ring.problem(),
         "last_error": ring.member.last_error,
+        "missing_rights": [str(right) for right in ring.rights.missing],
     }

@@ -10,7 +10,7 @@ from controller_runtime.manifests.facts import Watched
 from controller_runtime.manifests.rights import Rights, Rule
 from controller_runtime.manifests.settings import METRICS_PORT, Settings
 from controller_runtime.manifests.text import Literal, literal, when
-from controller_runtime.ring.rights import ring_rules, role_name
+from controller_runtime.ring.rights import objects_role_name, ring_rules, role_name
 
 Object = dict[str, Any]
 
@@ -79,7 +79,7 @@ def ring_roles(settings: Settings, shared: Iterable[Watched]) -> list[Object]:
         places.setdefault(one.namespace, []).append(rule)
     for namespace, rules in places.items():
         kind, where = ("Role", Literal(namespace)) if namespace else ("ClusterRole", None)
-        made += bound(settings, kind, where, f"{role_name(settings.name)}-objects", rules)
+        made += bound(settings, kind, where, objects_role_name(settings.name), rules)
     return made
 
 

@@ -22,11 +22,12 @@ class RingOptions(TypedDict, total=False):
     lease_duration: float
     renew_deadline: float
     retry_period: float
+    check_rights: bool
 
 
 @attrs.frozen(kw_only=True)
 class RingConfig:
-    """The configuration of a ring, equal in all members except for identity and weight.
+    """The configuration of a ring, equal in all members except for identity, weight and `check_rights`.
 
     Attributes:
         name: The ring's name: that of the ConfigMap with its assignment, and the beginning of its members' leases.
@@ -37,6 +38,8 @@ class RingConfig:
             slots after as long.
         renew_deadline: Seconds for which a member owns its slots without a successful renewal.
         retry_period: Seconds between two renewals.
+        check_rights: Whether this member asks the server which of its rights are missing, by a request for each, when
+            it starts and every ten minutes.
 
     Raises:
         ValueError: A value is out of range, or two of them contradict each other.
@@ -49,6 +52,7 @@ class RingConfig:
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
     retry_period: float = 2.0
+    check_rights: bool = True
 
     def __attrs_post_init__(self) -> None:
         for field in ("name", "identity"):

@@ -69,6 +69,12 @@ class OwnSlots:
             return slot_of_name(next((owner.uid for owner in _owners(cached) if owner.controller), cached.uid))
         return slot_of_key(self.by, cached.namespace, cached.name)
 
+    def has_moved(self, old: Cached, new: Cached) -> bool:
+        """Return whether a change of an object of one key has changed its slot."""
+        if self.by is RingBy.OWNER or (self.by is RingBy.UID and old.uid != new.uid):
+            return self.slot_of(old) != self.slot_of(new)
+        return False
+
     def selector(self, slots: int) -> str:
         """Return the `shardSelector`, which can choose by uid alone: the other hashes are not the server's."""
         return selector_of(slots) if self.by is RingBy.UID else ""

@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.informer import Informer
-from controller_runtime.cache.share import Division, Share
+from controller_runtime.cache.share import Share
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import NotFound
+from controller_runtime.core.errors import Forbidden, NotFound
 from controller_runtime.core.host import Host
+from controller_runtime.ring.division import OwnSlots
 
 MOST_GONE = 100_000
 """Deleted objects that are remembered, at most: a controller whose predicate passes over deletions forgets none."""
@@ -34,9 +35,12 @@ class RingKind:
         informers: Its caches.
         division: Tells the slot of each object.
         share: The share that the caches keep of the kind; None is everything.
+        on_moved: Called with the key of an object that a change has brought to another slot, on the threads of the
+            caches; it must not wait.
 
     Attributes:
         share: As given.
+        places: The kind with each namespace of which there is a cache; an empty one stands for all.
 
     Threads: any.
     """
@@ -47,10 +51,14 @@ class RingKind:
         client: Client,
         resource: Resource[Any],
         informers: Sequence[Informer],
-        division: Division,
+        division: OwnSlots,
         share: Share | None,
+        on_moved: Callable[[ObjectKey], None],
+        advice: str,
     ) -> None:
         self.share = share
+        self._on_moved, self._advice = on_moved, advice
+        self.places = tuple(dict.fromkeys((resource, each.collection.namespace) for each in informers))
         self._client, self._resource, self._division = client, resource, division
         # Guards the field below: the objects that were deleted, until their absence has been reconciled.
         self._lock = host.lock("kind of a ring")
@@ -74,11 +82,17 @@ class RingKind:
         return self._division.slot_of(cached) if cached is not None else self._last(key).slot
 
     def exists(self, key: ObjectKey) -> bool:
-        """Return whether the server has an object of a key, under whatever uid; its metadata alone is asked for."""
+        """Return whether the server has an object of a key, under whatever uid; its metadata alone is asked for.
+
+        Raises:
+            Forbidden: This process may not ask; the text says how to mend it.
+        """
         try:
             self._client.get(self._resource.only_metadata(), key)
         except NotFound:
             return False
+        except Forbidden as error:
+            raise error.advised(self._advice) from None
         return True
 
     def forget(self, key: ObjectKey, uid: str) -> None:
@@ -97,6 +111,8 @@ class RingKind:
                 self._gone[delta.key] = _Gone(delta.object.uid, self._division.slot_of(delta.object))
                 if len(self._gone) > MOST_GONE:
                     del self._gone[next(iter(self._gone))]
+        if delta.old is not None and delta.new is not None and self._division.has_moved(delta.old, delta.new):
+            self._on_moved(delta.key)
 
 
 _NOBODY = _Gone("", None)

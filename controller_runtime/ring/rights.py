@@ -1,12 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rights of a ring's member, and what to do without one of them."""
+"""The rights of a ring's member, and what to do without one of them. Pure functions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+import attrs
+
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
-from controller_runtime.api.resources import LEASES
+from controller_runtime.api.resources import LEASES, Resource
+
+
+@attrs.frozen
+class Right:
+    """One verb on one resource.
+
+    Attributes:
+        verb: The verb.
+        resource: The resource.
+        namespace: The namespace; empty for all, and for cluster-scoped resources.
+        name: The only object that is meant; empty for all.
+        is_vital: Whether a member without it does not do its work; else it only learns late of changes, or does not
+            clean up.
+        advice: How to get it.
+    """
+
+    verb: str
+    resource: Resource[Any]
+    namespace: str
+    name: str
+    is_vital: bool
+    advice: str
+
+    def __str__(self) -> str:
+        group, where = self.resource.group, f" in the namespace {self.namespace}" if self.namespace else ""
+        what = f"{self.resource.plural}.{group}" if group else self.resource.plural
+        return f"{self.verb} {what}{f' named {self.name}' if self.name else ''}{where}"
+
+    def attributes(self) -> dict[str, str]:
+        """Return the `resourceAttributes` of a review."""
+        found = {"verb": self.verb, "group": self.resource.group, "resource": self.resource.plural}
+        return {**found, **{k: v for k, v in (("namespace", self.namespace), ("name", self.name)) if v}}
 
 
 def ring_rules(ring: str) -> list[dict[str, Any]]:
@@ -30,9 +65,35 @@ def ring_rules(ring: str) -> list[dict[str, Any]]:
     ]
 
 
+def rights_of(ring: str, namespace: str, asked_by_name: Iterable[tuple[Resource[Any], str]] = ()) -> list[Right]:
+    """Return the rights that a member needs, one for each verb of `ring_rules`, and those to ask about absence.
+
+    Args:
+        ring: The ring's name.
+        namespace: That of its ConfigMap and leases.
+        asked_by_name: The kinds of which the server is asked whether an object is gone, and the caches' namespaces.
+    """
+    not_vital = {(CONFIG_MAPS, "list"), (CONFIG_MAPS, "watch"), (LEASES, "watch"), (LEASES, "delete")}
+    kinds = {(kind.group, kind.plural): kind for kind in (CONFIG_MAPS, LEASES)}
+    found = []
+    for rule in ring_rules(ring):
+        kind = kinds[rule["apiGroups"][0], rule["resources"][0]]
+        for verb in rule["verbs"]:
+            for name in rule.get("resourceNames", [""]):
+                is_vital = (kind, verb) not in not_vital
+                found.append(Right(verb, kind, namespace, name, is_vital, advice(ring, namespace)))
+    text = advice_on_objects(ring)
+    return found + [Right("get", kind, where, "", True, text) for kind, where in asked_by_name]
+
+
 def role_name(ring: str) -> str:
     """Return the name of the Role with the rules of a ring, in its namespace."""
     return f"{ring}-ring"
+
+
+def objects_role_name(ring: str) -> str:
+    """Return the name of the roles with the right to get the objects of a ring by uid or owner."""
+    return f"{role_name(ring)}-objects"
 
 
 def advice(ring: str, namespace: str) -> str:
@@ -40,4 +101,12 @@ def advice(ring: str, namespace: str) -> str:
     return (
         f"a member of a ring needs the Role {role_name(ring)} in the namespace {namespace}, which "
         "`python -m controller_runtime manifests PROGRAM --ring` makes: apply it"
+    )
+
+
+def advice_on_objects(ring: str) -> str:
+    """Return what to do where a member may not ask whether an object is gone."""
+    return (
+        "a member of a ring by uid or owner asks whether an object is gone, for which it needs the role "
+        f"{objects_role_name(ring)}, which `python -m controller_runtime manifests PROGRAM --ring` makes: apply it"
     )

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import msgspec
 
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.api.collection import Collection
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, Kind, Resource, resource_of
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
@@ -32,7 +33,8 @@ from controller_runtime.ring.kind import RingKind
 from controller_runtime.ring.member import RingMember
 from controller_runtime.ring.ownership import Ownership, slot_in_hand
 from controller_runtime.ring.records import CLAIM, RING_LABEL, annotations_of
-from controller_runtime.ring.rights import advice
+from controller_runtime.ring.review import RightsReview
+from controller_runtime.ring.rights import advice, advice_on_objects
 from controller_runtime.ring.shared import SharedReconciler
 from controller_runtime.ring.slots import ALL
 from controller_runtime.ring.token import RingToken
@@ -60,6 +62,7 @@ class Ring:
         problem: As given.
         member: Takes part in the ring for this replica.
         ownership: The slots that this replica owns.
+        rights: Looks at the rights of this replica, as a runnable of its own.
 
     Threads: any; `run` one of its own.
     """
@@ -82,7 +85,7 @@ class Ring:
         self.member = RingMember(
             *(host, client, config, self.ownership), on_take=self._request, prepare=self._prepare, problem=problem
         )
-        self.name = self.member.name
+        self.name, self.rights = self.member.name, RightsReview(host, client.transport, config, self._asked_by_name)
         label, name = f"{RING_LABEL}={config.name}", f"metadata.name={config.name}"
         collections = (
             Collection(LEASES, config.namespace, label_selector=label),
@@ -218,6 +221,18 @@ class Ring:
                 if slot is not None and slots >> slot & 1:
                     channel.push(key, cause="slot owned")
 
+    def _request_moved(self, resource: Resource[Any], key: ObjectKey) -> None:
+        """Request an object that comes to one of our slots: a predicate may pass over the change that brings it."""
+        slot = self._kinds[resource].slot_of(key)
+        if slot is not None and self.ownership.owns(slot):
+            for lister, channel in self._channels:
+                if lister.resource == resource:
+                    channel.push(key, cause="slot changed")
+
+    def _asked_by_name(self) -> list[tuple[Resource[Any], str]]:
+        kinds = [*self._kinds.values()] if self._by.needs_object else []
+        return [place for kind in kinds for place in kind.places]
+
     def _prepare(self, slots: int) -> int:
         return reduce(lambda prepared, share: prepared & share.want(slots), self._shares, ALL)
 
@@ -244,7 +259,8 @@ class Ring:
 
     def _know(self, resource: Resource[Any], informers: Sequence[Informer], share: Share | None) -> RingKind:
         division = OwnSlots(self._by)
-        known = RingKind(self._host, self._client, resource, informers, division, share)
+        moved, text = partial(self._request_moved, resource), advice_on_objects(self.config.name)
+        known = RingKind(self._host, self._client, resource, informers, division, share, moved, text)
         self._kinds[resource] = known
         return known
 

@@ -68,15 +68,16 @@ class SharedReconciler(Reconciler):
             if kind is None:
                 return self._inner.reconcile(request)
             cached = kind.get(request)
+            taken = cached is None and self._asks and kind.exists(request)
+            if taken or self._ring.slot_of(request, kind) != slot:
+                # Another object has the name, or another controller the object. If that is ours, it comes by the cache.
+                log.debug("not reconciled: the slot of the request has changed", request=request)
+                kind.forget(request, uid)
+                return Result()
             if cached is not None:
                 if kind.share is not None:
                     stack.enter_context(holding(kind.share, request, cached))
                 return self._inner.reconcile(request)
-            if self._asks and kind.exists(request):
-                # The name is another object's, which has an owner of its own; if that is us, it comes by the cache.
-                log.debug("absence not reconciled: the name is taken again", request=request)
-                kind.forget(request, uid)
-                return Result()
             result = self._inner.reconcile(request)
             if result == Result():
                 kind.forget(request, uid)

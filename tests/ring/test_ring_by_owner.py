@@ -14,6 +14,7 @@ from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES, Resource
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.lister import Lister
+from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
@@ -22,6 +23,7 @@ from controller_runtime.core.errors import UsageError
 from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.ring.by import RingBy
+from controller_runtime.ring.kind import RingKind
 from controller_runtime.ring.ring import Ring
 from controller_runtime.ring.slots import slot_of_name
 from controller_runtime.testing.simulation import Simulation
@@ -54,6 +56,7 @@ class World:
         user = sim.host("user")
         self.user = Client(user, InProcessTransport(user, self.server))
         self.log: list[tuple[str, str, bool]] = []
+        self.passes_over = False  # whether the controllers pass over changes; see `counts`
         self.rings: dict[str, Ring] = {}
         self.listers: dict[str, list[Lister[Any]]] = {}
         self.uids = {name: self.user.create(NODES, {"metadata": {"name": name}}).uid for name in OWNERS}
@@ -79,10 +82,13 @@ class World:
             ring.divide(ACCOUNTS)
         self.listers[name] = [manager.lister(kind, dict) for kind in (NODES, ACCOUNTS)]
         for lister in self.listers[name]:
-            controller = Controller(lister.resource.plural, Seen(name, lister, self.log)).watch(lister.resource)
-            manager.add(controller.shareable(lister))
+            controller = Controller(lister.resource.plural, Seen(name, lister, self.log))
+            manager.add(controller.watch(lister.resource, self.counts).shareable(lister))
             ring.share(controller)
         host.spawn("program", lambda: manager.run(Stop(host)))
+
+    def counts(self, delta: Delta) -> bool:
+        return not self.passes_over or delta.old is None
 
     def change(self, name: str, **metadata: Any) -> None:
         self.user.patch(ACCOUNTS, ObjectKey(name, "default"), {"metadata": metadata})
@@ -153,6 +159,37 @@ def test_an_object_that_its_controller_creates_again_stays_and_an_adopted_one_mo
     assert world.seen() == {f"{ours}-0": {("b", False)}}
     slots = {ring.slot_of(ObjectKey(f"{ours}-0", "default"), ring._kinds[ACCOUNTS]) for ring in world.rings.values()}
     assert slots == {None}, "a replica remembers an object whose absence was reconciled"
+
+
+def test_an_object_of_another_slot_that_takes_a_name_while_the_server_is_asked_is_its_owners_work(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exists = RingKind.exists
+
+    def too_early(kind: RingKind, key: ObjectKey) -> bool:
+        found = exists(kind, key)
+        if not found and key.name == "n0-0":  # the answer takes a while
+            world.create("n0-0", theirs)
+            Stop(world.sim.host("slow")).wait(1.0)
+        return found
+
+    replica = replica_of(world, "n0")
+    theirs = next(owner for owner in OWNERS if replica_of(world, owner) != replica)
+    monkeypatch.setattr(RingKind, "exists", too_early)
+    world.user.delete(ACCOUNTS, ObjectKey("n0-0", "default"))
+
+    seen = world.seen()["n0-0"]
+    assert seen - {(replica, False)} == {(replica_of(world, theirs), True)}
+
+
+def test_an_adopted_object_is_reconciled_though_a_predicate_passes_over_the_adoption(world: World) -> None:
+    ours = next(owner for owner in OWNERS if replica_of(world, owner) == "a")
+    theirs = next(owner for owner in OWNERS if replica_of(world, owner) == "b")
+    world.passes_over = True
+
+    world.change(f"{ours}-0", ownerReferences=world.controlled_by(theirs))
+
+    assert world.seen() == {f"{ours}-0": {("b", True)}}
 
 
 def test_a_ring_by_owner_must_know_whose_owner_and_keeps_children_as_any_kind() -> None:

@@ -47,3 +47,18 @@ def test_a_ring_holds_under_faults_of_every_profile(seed: int) -> None:
 )
 def test_a_ring_holds_in_kept_scripts(script: Script) -> None:
     assert run(1, script=script).message == ""
+
+
+def test_a_cache_that_is_behind_owns_its_slots_again_after_a_cut() -> None:
+    """Found as a fault of the judge: it wanted objects in the cache that are younger than the cut."""
+    assert run(25, script=(SystemFault(FaultKind.CUT, "server", 37.7, 11.8),)).message == ""
+
+
+def test_a_member_that_leaves_gives_all_up_at_once_when_a_restored_backup_ends_its_membership() -> None:
+    """Found as a fault of the judge: it took the new membership for slots that are given back one by one."""
+    script = (
+        SystemFault(FaultKind.STOP, "r0", 14.7, 0.1),
+        SystemFault(FaultKind.STOP, "r1", 23.6, 0.1),
+        SystemFault(FaultKind.RESTORE, "server", 25.2, 0.1),
+    )
+    assert run(2239, script=script).message == ""

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 import attrs
 
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.core.stop import Stop
@@ -31,11 +32,10 @@ from controller_runtime.testing.fault_runs.ring_program import (
     GIVEN_UP,
     LISTED,
     SLOWEST,
-    WISHES,
-    Objects,
-    Wisher,
+    Caches,
     program,
 )
+from controller_runtime.testing.fault_runs.ring_user import WISHES, Wisher
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network, Way
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
@@ -125,17 +125,17 @@ def with_disasters(chance: random.Random, faults: Script) -> Script:
     return tuple(sorted(found, key=lambda fault: fault.when))
 
 
-def bounds(by: RingBy, *, drift: int, latency: float) -> Bounds:
+def bounds(*, divided: bool, drift: int, latency: float) -> Bounds:
     """Return when each slot must have an owner, by the slowest clock.
 
     After a loss that is a lease and two retry periods; if the publisher is lost too, a lease and a retry period more,
     after which another one publishes; after a member may own slots, two retry periods; a hand-over takes as long and
-    the work in hand. By uid each takes the list of the slots, too. A message takes half as long again at most as the
-    latency, and a slot waits for `MESSAGES` of them.
+    the work in hand. With divided caches each takes the list of the slots, too. A message takes half as long again at
+    most as the latency, and a slot waits for `MESSAGES` of them.
     """
     turns, slowest = MESSAGES * 1.5 * latency, 1 / (1 - drift / 1e6)
     two = 2 * CONFIG.retry_period
-    filled = two + (LISTED if by is RingBy.UID else 0.0)
+    filled = two + (LISTED if divided else 0.0)
     return Bounds(
         owned=(CONFIG.lease_duration + filled) * slowest + turns,
         elected=(CONFIG.lease_duration + CONFIG.retry_period) * slowest + turns / 2,
@@ -151,8 +151,10 @@ class RingSystem:
         chance = sim.chance("ring")
         drift, latency = chance.choice(DRIFTS), chance.choice(LATENCIES)
         self._lost, self._by = chance.choice(LOST), chance.choice(list(WISHES))
-        # Lists are in the way of slots in a ring by uid alone.
-        self._given_up = GIVEN_UP / (1 - drift / 1e6) if self._by is RingBy.UID else 0.0
+        whole = sim.chance("whole caches").random() < 0.5
+        self._divided = self._by is RingBy.UID or (self._by is RingBy.OWNER and not whole)
+        # Lists are in the way of slots with divided caches alone.
+        self._given_up = GIVEN_UP / (1 - drift / 1e6) if self._divided else 0.0
         self._sim, self._fired, self._noted, self._effects_until = sim, fired, 0, 0.0
         self._course = Course(sim, faults.timed, self._supervise, self._inject)
         self._disk = RestorableDisk()
@@ -164,18 +166,17 @@ class RingSystem:
             return APIServer(host, journal=self._disk, feature_gates=gates)
 
         self._server = ServerProcess(sim, self._network, server, serve)
-        self._rings: dict[str, tuple[Ring, Objects]] = {}
+        self._rings: dict[str, tuple[Ring, Caches]] = {}
         hosts = [sim.host(name, drift=_drift(chance, drift)) for name in MEMBERS]
         self._replicas = [Replica(sim, host, self._program) for host in hosts]
-        self.invariants = RingInvariants(
-            sim, self._disk, self._by, bounds=bounds(self._by, drift=drift, latency=latency)
-        )
+        within = bounds(divided=self._divided, drift=drift, latency=latency)
+        self.invariants = RingInvariants(sim, self._disk, self._by, divided=self._divided, bounds=within)
         self._network.on_begin.append(self.invariants.begins)
         self._network.on_answer.append(self.invariants.answered)
         sim.check(self._look)
         user = sim.host("user")
         client = Client(user, NetworkTransport(self._network, user), request_timeout=2.0)
-        wisher = Wisher(user, client, WISHES[self._by])
+        wisher = Wisher(user, client, WISHES[self._by], ObjectKey(CONFIG.name, CONFIG.namespace))
         self._user_stop = Stop(user)
         user.spawn("user", lambda: wisher.run(self._user_stop))
 
@@ -192,8 +193,9 @@ class RingSystem:
             raise violated
 
     def _program(self, host: SimulatedHost) -> Manager:
-        manager, ring, objects = program(self._network, host, self._by, self.invariants.effects)
-        self._rings[host.name] = ring, objects
+        effects = self.invariants.effects
+        manager, ring, caches = program(self._network, host, self._by, effects, divided=self._divided)
+        self._rings[host.name] = ring, caches
         self.invariants.standings = self._stand()
         return manager
 
@@ -206,8 +208,8 @@ class RingSystem:
             host = replica.host
             runs = not host.crashed and not host.paused
             reaches = serves and not any(self._network.is_cut(host, way) for way in Way)
-            ring, objects = self._rings.get(host.name, (None, None))
-            found.append(Standing(host, ring, objects, runs and reaches, identity_of(host)))
+            ring, caches = self._rings.get(host.name, (None, {}))
+            found.append(Standing(host, ring, caches, runs and reaches, identity_of(host)))
         return found
 
     def _look(self) -> None:

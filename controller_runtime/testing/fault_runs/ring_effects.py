@@ -11,11 +11,12 @@ from typing import Any
 from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.objects import ObjectKey, annotations_of, meta
 from controller_runtime.ring.by import RingBy
-from controller_runtime.ring.slots import set_of, slot_of_name, slot_of_uid
+from controller_runtime.ring.slots import slot_of_name, slot_of_uid
 from controller_runtime.testing.fault_runs.disk import Write
 from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.fault_runs.restorable import RestorableDisk
-from controller_runtime.testing.fault_runs.ring_program import WISHES, Objects
+from controller_runtime.testing.fault_runs.ring_program import Caches
+from controller_runtime.testing.fault_runs.ring_user import WISHES
 from controller_runtime.testing.fault_runs.work import DONE, WANTED
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
@@ -31,27 +32,29 @@ class RingEffects:
 
     Objects have an effect outside of the server as well, a record under their name: a reconcile that sees an object
     writes its uid there, and one that sees none removes the record; as a request, that counts inside the interval only.
+    It is judged where the slot follows from the name, and by owner for objects that never had another controller.
 
     Args:
         sim: The simulation.
         disk: The server's disk.
         by: The part of a request that decides about its slot.
+        divided: Whether the caches have the objects of a replica's slots alone.
         interval: Tells what a member may do.
 
     Attributes:
         violated: The first fault of a thread of a replica: raised there, it would reach the reconcile.
     """
 
-    def __init__(self, sim: Simulation, disk: RestorableDisk, by: RingBy, interval: Interval) -> None:
+    def __init__(self, sim: Simulation, disk: RestorableDisk, by: RingBy, *, divided: bool, interval: Interval) -> None:
         self.violated: Violated | None = None
-        self._sim, self._disk, self._by, self._interval = sim, disk, by, interval
-        self._resource = WISHES[by].kind
+        self._sim, self._disk, self._by, self._divided, self._interval = sim, disk, by, divided, interval
+        self._kinds = {kind.plural: kind for kind in WISHES[by]}
         self._numbers: dict[str, tuple[str, int, int]] = {}  # (uid, wanted, done) by key
         # Requests that were not answered, by identity, key and body, with the slots and the sender's deadline.
         self._open: dict[tuple[str, str, bytes], tuple[int, float]] = {}
-        # The uids that an object of this key had in this version: more than one only after a backup was restored.
-        self._uids: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-        self._born: dict[str, float] = {}  # when each uid was stored first
+        # The slots of an object of this key in this version: more than one only after a backup was restored.
+        self._slots: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._ever: defaultdict[str, int] = defaultdict(int)  # those that it had in any version
         self._absences: set[tuple[str, str]] = set()  # identities and keys: the server said that there is no object
         self._records: dict[str, str] = {}  # uids by key: the effect outside
 
@@ -85,12 +88,13 @@ class RingEffects:
 
     def stored(self, write: Write) -> None:
         """Raise `Violated` if a write of the server undoes an earlier one."""
-        if write.collection != self._resource.plural or write.raw is None:
+        if write.collection not in self._kinds or write.raw is None:
             return
         found = json.loads(write.raw)
         numbers, metadata = annotations_of(found), meta(found)
-        self._born.setdefault(metadata.uid, self._sim.time)
-        self._uids[write.key, metadata.resource_version].add(metadata.uid)
+        slot = 1 << self._slot_of(write.key, found)
+        self._slots[write.key, metadata.resource_version] |= slot
+        self._ever[write.key] |= slot
         new = metadata.uid, int(numbers.get(WANTED, -1)), int(numbers.get(DONE, -1))
         old = self._numbers.get(write.key, new)
         is_back = old[0] == new[0] and (new[1] < old[1] or new[2] < old[2])
@@ -98,56 +102,56 @@ class RingEffects:
             raise Violated("no write is undone", f"{write.key}: (uid, wanted, done) were {old} and are {new}")
         self._numbers[write.key] = new
 
-    def takes(self, host: SimulatedHost, objects: Objects, slots: int, *, before: float) -> None:
+    def takes(self, host: SimulatedHost, caches: Caches, slots: int) -> None:
         """Raise `Violated` if a member owns slots whose objects are not in its cache.
+
+        A cache may be behind the server, but what it has must be whole up to its own version.
 
         Args:
             host: The member's host.
-            objects: Its cache.
+            caches: Its caches.
             slots: The slots.
-            before: When the assignment was published, after which it had to list: younger objects may still come.
         """
-        if self._by is not RingBy.UID or self._disk.lost:
+        if not self._divided or self._disk.lost:
             return
         for collection, stored in self._disk.load()[1]:
-            if collection == self._resource.plural:
-                uid = meta(json.loads(stored.raw)).uid
-                is_due = slots >> slot_of_uid(uid) & 1 and self._born.get(uid, before) < before - 1.0
-                if is_due and objects.get(ObjectKey(stored.key)) is None:
+            if collection in self._kinds and slots >> self._slot_of(stored.key, json.loads(stored.raw)) & 1:
+                key, cache = ObjectKey(*reversed(stored.key.rpartition("/")[::2])), caches[collection]
+                if cache.get(key) is None and not cache.behind(str(stored.version)):
                     what = f"{host.name} owns the slot of {stored.key}, which is not in its cache"
                     raise Violated("the cache is filled first", what)
 
     def saw(self, host: SimulatedHost, key: ObjectKey, found: Mapping[str, Any] | None) -> None:
         """Note what a reconcile sees when it begins, and write or remove the record outside.
 
-        In a ring by uid the server was asked before an absence is seen.
+        In a ring by uid or owner the server was asked before an absence is seen.
         """
         slots, until = self._interval(identity_of(host))
-        if self._by is not RingBy.UID and slots & self._slots_of(str(key), "") and self._sim.time <= until:
+        if self._has_record(str(key)) and slots & self._slots_of(str(key), "") and self._sim.time <= until:
             self._records[str(key)] = meta(found).uid if found is not None else ""
         if found is not None:
             return
         asked = (identity_of(host), str(key))
-        if self._by is RingBy.UID and asked not in self._absences:
+        if self._by.needs_object and asked not in self._absences:
             self._wrong(Violated("absence is asked of the server", f"{host.name} sees no {key}, and did not ask"))
         self._absences.discard(asked)
 
     def saw_again(self, host: SimulatedHost, key: ObjectKey, found: Mapping[str, Any] | None) -> None:
         """Check what a reconcile sees later of an object that it saw when it began."""
-        if found is None and self._by is RingBy.UID:
+        if found is None and self._divided:
             self._wrong(Violated("an object in hand is there to the end", f"{host.name} has lost {key}"))
 
     def unsettled(self) -> Violated | None:
         """Return what is not done yet; None if all is."""
         for collection, stored in self._disk.load()[1]:
-            if collection != self._resource.plural:
+            if collection not in self._kinds:
                 continue
             found = json.loads(stored.raw)
             numbers, uid = annotations_of(found), meta(found).uid
             if numbers.get(WANTED) != numbers.get(DONE):
                 return Violated("no key is lost", f"{stored.key}: the numbers are {numbers}")
             record = self._records.get(stored.key)
-            if WANTED in numbers and self._by is not RingBy.UID and record != uid:
+            if WANTED in numbers and self._has_record(stored.key) and record != uid:
                 what = f"{stored.key} has the uid {uid}, and the record outside says {record}"
                 return Violated("one owner for each name", what)
         return None
@@ -156,17 +160,34 @@ class RingEffects:
         """Return the key of the object that a request is about; empty if it is about none of the wishes."""
         collection, _, name = request.path.rpartition("/")
         before, _, plural = collection.rpartition("/")
-        if plural != self._resource.plural:
+        if plural not in self._kinds:
             return ""
-        return f"{before.rpartition('/')[2]}/{name}" if self._resource.namespaced else name
+        return f"{before.rpartition('/')[2]}/{name}" if self._kinds[plural].namespaced else name
+
+    def _has_record(self, key: str) -> bool:
+        """Return whether a ring keeps an effect under the name of an object right."""
+        return self._by is not RingBy.UID and (self._by is not RingBy.OWNER or self._ever[key].bit_count() == 1)
 
     def _slots_of(self, key: str, version: str) -> int:
-        """Return the slot of an object; by uid those of all objects that were ever stored in this version."""
-        if self._by is RingBy.UID:
-            return set_of(map(slot_of_uid, self._uids[key, version]))
+        """Return the slots of an object: of its key, or of all objects that were ever stored in this version."""
+        if self._by.needs_object:
+            return self._slots[key, version] if version else self._ever[key]
+        return 1 << self._slot_of(key, {})
+
+    def _slot_of(self, key: str, found: Mapping[str, Any]) -> int:
+        """Return the slot of an object as `docs/ring.md` has it, and not by the function under test."""
         namespace, _, name = key.rpartition("/")
-        # As `docs/ring.md` has it, and not by the function under test.
-        return 1 << slot_of_name(namespace or name if self._by is RingBy.NAMESPACE else f"{namespace}/{name}")
+        match self._by:
+            case RingBy.UID:
+                return slot_of_uid(found["metadata"]["uid"])
+            case RingBy.OWNER:
+                owners = found["metadata"].get("ownerReferences", [])
+                controllers = [owner["uid"] for owner in owners if owner.get("controller")]
+                return slot_of_name(*(controllers or [found["metadata"]["uid"]]))
+            case RingBy.NAMESPACE:
+                return slot_of_name(namespace or name)
+            case RingBy.NAME:
+                return slot_of_name(f"{namespace}/{name}")
 
     def _wrong(self, violated: Violated) -> None:
         self.violated = self.violated or violated

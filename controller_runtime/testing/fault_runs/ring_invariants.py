@@ -21,7 +21,7 @@ from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.fault_runs.restorable import RestorableDisk
 from controller_runtime.testing.fault_runs.ring_effects import RingEffects, identity_of
 from controller_runtime.testing.fault_runs.ring_liveness import Bounds, Liveness
-from controller_runtime.testing.fault_runs.ring_program import CONFIG, Objects
+from controller_runtime.testing.fault_runs.ring_program import CONFIG, Caches
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 CALL = 8.0
@@ -38,14 +38,14 @@ class Standing:
     Attributes:
         host: Its host.
         ring: Its ring; None while no program runs.
-        objects: Its cache; None while no program runs.
+        caches: Its caches; none while no program runs.
         is_reachable: Whether it runs and can talk to a server that runs.
         identity: The identity of its member.
     """
 
     host: SimulatedHost
     ring: Ring | None
-    objects: Objects | None
+    caches: Caches
     is_reachable: bool
     identity: str
 
@@ -73,7 +73,8 @@ class RingInvariants:
     Args:
         sim: The simulation; `look` is to be called at each step.
         disk: The server's disk.
-        by: The property of requests by which the ring divides them: the name, or the uid.
+        by: The property of requests by which the ring divides them.
+        divided: Whether the caches have the objects of a replica's slots alone.
         bounds: When slots must be held.
 
     Attributes:
@@ -88,10 +89,13 @@ class RingInvariants:
         disk: RestorableDisk,
         by: RingBy,
         *,
+        divided: bool,
         bounds: Bounds,
     ) -> None:
         self.liveness = Liveness(bounds)
-        self.effects = RingEffects(sim, disk, by, lambda identity: self._claims.get(identity, (0, 0.0)))
+        self.effects = RingEffects(
+            sim, disk, by, divided=divided, interval=lambda identity: self._claims.get(identity, (0, 0.0))
+        )
         self.standings: list[Standing] = []
         self._sim, self._disk = sim, disk
         self._looked_at = -1.0
@@ -101,7 +105,6 @@ class RingInvariants:
         self._claims: dict[str, tuple[int, float]] = {}
         self._ready: set[str] = set()
         self._is_ring_lost = False
-        self._published_at = 0.0
         self._holds: dict[str, int] = {}  # the slots of each identity at the last look
         # For each identity: its present membership, and from when on that may own slots.
         self._memberships: dict[str, tuple[Term, float]] = {}
@@ -136,8 +139,8 @@ class RingInvariants:
                 raise Violated("one owner at most", f"{names} own the slots {[*slots_in(both)][:8]}")
             taken |= held
             self._check_held(standing, held)
-            if standing.objects is not None and held & ~self._holds.get(standing.identity, 0):
-                self.effects.takes(standing.host, standing.objects, held, before=self._published_at)
+            if held & ~self._holds.get(standing.identity, 0):
+                self.effects.takes(standing.host, standing.caches, held)
             self._holds[standing.identity] = held
         up = frozenset([each.identity for each in self.standings if each.is_reachable and each.has_joined])
         self.liveness.look(self._sim.time, up, self._ready, taken)
@@ -201,11 +204,10 @@ class RingInvariants:
 
     def _check_write(self, write: Write) -> None:
         self.effects.stored(write)
-        if (write.collection, write.key) == ("configmaps", f"{CONFIG.namespace}/{CONFIG.name}"):
-            self._published_at = self._sim.time
-            if write.raw is None:
-                self._is_ring_lost = True
-                self.disturbed(CONFIG.retry_period)
+        is_ring = (write.collection, write.key) == ("configmaps", f"{CONFIG.namespace}/{CONFIG.name}")
+        if is_ring and write.raw is None:
+            self._is_ring_lost = True
+            self.disturbed(CONFIG.retry_period)
         if write.collection.startswith("leases") and write.raw is not None:
             found = json.loads(write.raw)
             if CLAIM in annotations_of(found):
@@ -216,7 +218,8 @@ class RingInvariants:
         sent_at = self._sent.get((name, stamp), self._sim.time)
         claim = Claim.from_text(annotations_of(lease)[CLAIM])
         host = next(each.host for each in self.standings if each.host.name[:2] == name[:2])  # or its successor
-        if claim.slots or claim.is_leaving:  # else it is a new membership, which gives all up
+        # A new membership gives all up; that of a member which leaves is told by the restored backup that it follows.
+        if claim.slots or (claim.is_leaving and name not in self._betrayed):
             self.effects.gives_back(name, self._claims.get(name, (0, 0.0))[0] & ~claim.slots)
         if claim.is_ready != (name in self._ready):
             self._ready ^= {name}

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asks which rights of a ring's member this process lacks: some are not used before a member dies or leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from controller_runtime.api.http import HTTPRequest
+from controller_runtime.api.resources import Resource
+from controller_runtime.client.answers import check
+from controller_runtime.client.transport import Transport
+from controller_runtime.core.errors import UNREADABLE, APIError, ConnectionLost, DecodeError
+from controller_runtime.core.host import Host
+from controller_runtime.core.log import get_logger
+from controller_runtime.core.stop import Stop
+from controller_runtime.ring.config import RingConfig
+from controller_runtime.ring.rights import Right, rights_of
+
+log = get_logger(__name__)
+
+_REVIEWS: Resource[Any] = Resource(
+    "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
+)
+AGAIN = 600.0
+"""Seconds after which the rights are looked at again: a role may be changed while the program runs."""
+SOON = 30.0
+"""Seconds after which they are looked at again while one of them is missing, or an answer was."""
+PATIENCE = 10.0
+"""Seconds that one answer may take."""
+
+
+class _Status(msgspec.Struct, gc=False):
+    allowed: bool = False
+
+
+class _Review(msgspec.Struct, gc=False):
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+_decode = msgspec.json.Decoder(_Review).decode
+
+
+class RightsReview:
+    """Looks at the rights of a member, by one review for each, and logs those that are missing; a runnable.
+
+    Each user who is authenticated may ask about its own rights, by the role `system:basic-user` of every cluster. Where
+    that is refused, or not served, nothing is known to be missing.
+
+    Args:
+        host: Its clock.
+        transport: Reaches the API server.
+        config: The ring.
+        asked_by_name: Returns the kinds of which the server is asked whether an object is gone, and where.
+
+    Attributes:
+        name: The name of the runnable.
+
+    Threads: `run` on one; `missing` from any.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        transport: Transport,
+        config: RingConfig,
+        asked_by_name: Callable[[], Iterable[tuple[Resource[Any], str]]],
+    ) -> None:
+        self.name = f"rights of ring/{config.name}"
+        self._host, self._transport, self._config, self._asked_by_name = host, transport, config, asked_by_name
+        self._missing: tuple[Right, ...] = ()  # replaced as a whole by the thread of `run`
+
+    @property
+    def missing(self) -> tuple[Right, ...]:
+        """The rights that the last reviews refused."""
+        return self._missing
+
+    def run(self, stop: Stop) -> None:
+        """Look at the rights until `stop` is set."""
+        pause = 0.0
+        while not stop.wait(pause):
+            pause = AGAIN if self._look(stop) else SOON
+
+    def _look(self, stop: Stop) -> bool:
+        """Ask about each right; return whether all were granted."""
+        missing = []
+        rights = rights_of(self._config.name, self._config.namespace, self._asked_by_name())
+        for right in rights:
+            if stop.is_set():
+                return True
+            try:
+                is_granted = self._may(right)
+            except (APIError, ConnectionLost, DecodeError) as error:
+                log.debug("a right of a ring's member is unknown", ring=self._config.name, right=right, error=error)
+                return False
+            if not is_granted:
+                missing.append(right)
+        self._tell(tuple(missing))
+        return not missing
+
+    def _may(self, right: Right) -> bool:
+        """Return whether the server grants a right.
+
+        Raises:
+            APIError: The server does not say.
+            ConnectionLost: No answer came in time.
+            DecodeError: The answer cannot be read.
+        """
+        body = {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind}
+        spec = {"spec": {"resourceAttributes": right.attributes()}}
+        headers = {"content-type": "application/json", "accept": "application/json"}
+        request = HTTPRequest("POST", _REVIEWS.path(), (), headers, msgspec.json.encode(body | spec))
+        answer = check(self._transport.request(request, self._host.monotonic() + PATIENCE))
+        try:
+            return _decode(answer.body).status.allowed
+        except UNREADABLE as error:
+            raise DecodeError(f"{_REVIEWS.plural}: {error}") from None
+
+    def _tell(self, missing: tuple[Right, ...]) -> None:
+        before, self._missing = self._missing, missing
+        ring = self._config.name
+        for right in missing:
+            if right not in before:
+                log.warning("a right of a ring's member is missing", ring=ring, right=right, advice=right.advice)
+        for right in before:
+            if right not in missing:
+                log.info("a right of a ring's member is there now", ring=ring, right=right)
