@@ -94,9 +94,9 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def _short(test: str) -> str:
-    """Return the name of a test with that of its module or class."""
-    place, _, name = test.partition("::")
-    return f"{place.rpartition('.')[2]}::{name}" if name else test
+    """Return the name of a test with that of its module or class; a function of a script has none."""
+    place, _, name = test.rpartition("::")
+    return f"{place.rpartition('.')[2] or 'test-cmd'}::{name}"
 
 
 def _failing(groups: Iterable[Mapping[str, Any]], what: str) -> list[str]:
