@@ -51,8 +51,8 @@ def page() -> str:
         "differed so. The real server runs without flow control there, whose consumer of flow schemas writes",
         "their status at any time. Where collections are deleted in parallel or maps are walked, any order is alike.",
         "",
-        "Not listed, because no single request shows it: the embedded server speaks HTTP/1.1 and no HTTP/2; it makes no",
-        "`IPAddress` for the address of a service; and pages of a collection end otherwise where a cluster has more",
+        "Not listed, because no single request shows it: the embedded server speaks HTTP/1.1 and no HTTP/2; it makes",
+        "no `IPAddress` for the address of a service; and pages of a collection end otherwise where a cluster has more",
         "objects of the kind than a bare server, such as priority classes.",
     ]
     for number, meaning in MEANINGS.items():
