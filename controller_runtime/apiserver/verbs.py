@@ -52,17 +52,11 @@ _NO_NAMES = (".", "..")
 _Wanted = tuple[Kind, str, str, Now]
 """The arguments of `form_for`."""
 # The subresources that a real server shows as objects alone, whatever the reason.
-_WITHOUT_TABLES = frozenset(
-    {
-        *(
-            ("namespaces", "finalize"),
-            ("pods", "ephemeralcontainers"),
-            ("pods", "resize"),
-            ("serviceaccounts", "token"),
-        ),
-        *(("apiservices", "status"), ("certificatesigningrequests", "approval"), ("resourceclaims", "status")),
-        ("customresourcedefinitions", "status"),
-    }
+_WITHOUT_TABLES = (
+    *(("namespaces", "finalize"), ("pods", "ephemeralcontainers"), ("pods", "resize")),
+    ("serviceaccounts", "token"),
+    *(("apiservices", "status"), ("certificatesigningrequests", "approval"), ("resourceclaims", "status")),
+    ("customresourcedefinitions", "status"),
 )
 _OF_PARTS = {**_OF_OBJECTS, "POST": "create"}
 _OF_PROXIES = {**_OF_PARTS, "HEAD": "get", "OPTIONS": "get"}
@@ -174,14 +168,7 @@ class Verbs:
             case "delete":
                 return self._delete(user, route, query, request.body, form, accept)
             case "deletecollection":
-                chosen = ListOptions.parse(query)
-                Selection.of(route.kind, route.namespace, chosen)  # refuses selectors before options of the deletion
-                options = DeleteOptions.parse(query, request.body)
-                warnings = deletion_warnings(route.kind, options)
-                with warned_of(warnings):
-                    asked = Asked(user, options, warnings, bool(options.dry_run))
-                    page = self._deletion.delete_collection(route, chosen, options, asked)
-                return _listed(page, form, warnings)
+                return self._delete_collection(user, route, query, request.body, form)
         headers = request.headers
         content = Content(request.body, headers.get("content-type", ""), query, headers.get("user-agent", ""), user)
         if verb == "create" and (route.kind is BINDING or (route.subresource and route.kind is POD)):
@@ -225,6 +212,16 @@ class Verbs:
         if on_ready is None:
             raise bad_request("a watch needs a reader that can be told when there is something to take")
         return open_watch(self._host, self._storage, route, form, options, on_ready)
+
+    def _delete_collection(self, user: User, route: Route, query: Query, body: bytes, form: Form) -> HTTPResponse:
+        chosen = ListOptions.parse(query)
+        Selection.of(route.kind, route.namespace, chosen)  # refuses selectors before options of the deletion
+        options = DeleteOptions.parse(query, body)
+        warnings = deletion_warnings(route.kind, options)
+        with warned_of(warnings):
+            asked = Asked(user, options, warnings, bool(options.dry_run))
+            page = self._deletion.delete_collection(route, chosen, options, asked)
+        return _listed(page, form, warnings)
 
     def _delete(self, user: User, route: Route, query: Query, body: bytes, form: Form, accept: str) -> HTTPResponse:
         options = DeleteOptions.parse(query, body)

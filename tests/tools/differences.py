@@ -48,11 +48,11 @@ def page() -> str:
         "of 6,058 random operations with seeds that nobody had worked with (10000 to 10019), 99.3 % were answered",
         "alike in every byte that is compared, and 1.2 in 1,000 differed in what was accepted, refused or stored. Of",
         "4,977 on the kinds that describe a cluster (10300 to 10319), 99.7 % were answered alike, and 0.8 in 1,000",
-        "differed so. The real server runs without flow control there, whose consumer of flow schemas writes to their",
-        "status at any time. Where collections are deleted in parallel or maps are gone through, any order is alike.",
+        "differed so. The real server runs without flow control there, whose consumer of flow schemas writes",
+        "their status at any time. Where collections are deleted in parallel or maps are walked, any order is alike.",
         "",
-        "Not listed, because no single request shows it: the embedded server speaks HTTP/1.1 and no HTTP/2; it makes no",
-        "`IPAddress` for the address of a service; and pages of a collection end otherwise where a cluster has more",
+        "Not listed, because no single request shows it: the embedded server speaks HTTP/1.1 and no HTTP/2; it makes",
+        "no `IPAddress` for the address of a service; and pages of a collection end otherwise where a cluster has more",
         "objects of the kind than a bare server, such as priority classes.",
     ]
     for number, meaning in MEANINGS.items():

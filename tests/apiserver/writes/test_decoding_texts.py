@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a real server says about values that do not fit into their fields, recorded from Kubernetes 1.36.2."""
+"""The words of a real server about values that do not fit into their fields, recorded from Kubernetes 1.36.2."""
 
 from __future__ import annotations
 
