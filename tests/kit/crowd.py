@@ -19,7 +19,7 @@ def together(*functions: Callable[[], object]) -> None:
         start.wait(SECONDS)
         try:
             function()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  raised again below
             errors.append(error)
 
     threads = [host.spawn(f"crowd-{number}", lambda each=each: run(each)) for number, each in enumerate(functions)]

@@ -64,7 +64,7 @@ def test_no_work_is_in_hand_in_a_slot_that_counts_as_drained() -> None:
             if (turn := ownership.turn(slot)) is not None:
                 with turn:
                     at_work[number][slot] += 1
-                    done[number] += 1
+                    done[number] += bool(sum(range(100)))  # takes a while
                     at_work[number][slot] -= 1
 
     def move() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from functools import partial
 
@@ -16,7 +17,7 @@ from controller_runtime.core.system import SystemHost
 from controller_runtime.queue.causes import Causes
 from controller_runtime.queue.workqueue import WorkQueue
 
-ITEMS, ROUNDS, HANDS, PASSES = 40, 1_000, 4, 30
+ITEMS, ROUNDS, HANDS, PASSES, RECONCILES = 40, 1_000, 4, 30, 3_000
 
 
 class Worked:
@@ -92,7 +93,7 @@ def test_each_reconcile_is_counted_once() -> None:
     tally, numbers = ReconcileTally(SystemHost(), "c"), [list[int]() for _ in range(HANDS)]
 
     def reconcile(worker: int) -> None:
-        for number in range(ROUNDS):
+        for number in range(RECONCILES):
             request = ObjectKey(f"{worker}-{number % 7}")
             numbers[worker].append(tally.begin(request))
             outcome = Outcome.ERROR if number % 10 == 0 else Outcome.SUCCESS
@@ -109,8 +110,8 @@ def test_each_reconcile_is_counted_once() -> None:
     together(*(partial(reconcile, worker) for worker in range(HANDS)), read, lambda: [tally.last() for _ in range(99)])
 
     counters = tally.snapshot()
-    assert sorted(sum(numbers, [])) == [*range(1, HANDS * ROUNDS + 1)]
-    assert (counters.reconciles, counters.errors, counters.timeouts) == (4_000, 400, 1_000)
+    assert sorted(itertools.chain.from_iterable(numbers)) == [*range(1, HANDS * RECONCILES + 1)]
+    assert (counters.reconciles, counters.errors, counters.timeouts) == (12_000, 1_200, 3_000)
     assert counters.active_workers == 0
 
 
