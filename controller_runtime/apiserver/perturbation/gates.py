@@ -88,7 +88,7 @@ class HeldWatch:
                 return held, False
             return self._inner.take(limit)
         taken = self._take_until_held(limit)
-        if self._is_late and gate.is_open:  # it was opened meanwhile, perhaps before this watch was known to it
+        if self._is_late and self._gate.is_open:  # it was opened meanwhile, perhaps before this watch was known to it
             self.wake()
         return taken
 
