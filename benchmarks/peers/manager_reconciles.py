@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reconciles that do nothing, through one manager: REQUESTS WORKERS."""
+"""Reconciles that do nothing, through one manager: REQUESTS WORKERS [BYTES]; with BYTES each decodes such a node."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import sys
 import time
 
 import attrs
+import msgspec
 
 from benchmarks.harness import report
+from benchmarks.nodes import big_node
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
@@ -23,11 +25,14 @@ LAST = ObjectKey("last")
 
 @attrs.frozen
 class NoOp(Reconciler):
-    """Does nothing, but notes the last request."""
+    """Does nothing, or decodes a node; and notes the last request."""
 
     ended: Stop
+    node: bytes = b""
 
     def reconcile(self, request: Request) -> Result:
+        if self.node:
+            msgspec.json.decode(self.node)
         if request is LAST:
             self.ended.set()
         return DONE
@@ -36,12 +41,13 @@ class NoOp(Reconciler):
 def main() -> None:
     """Push all requests before the start; print reconciles per second from the manager's start to the last one."""
     count, workers = int(sys.argv[1]), int(sys.argv[2])
+    node = msgspec.json.encode(big_node(0, int(sys.argv[3]))) if len(sys.argv) > 3 else b""
     host = SystemHost()
     ended, channel = Stop(host), Channel(host, capacity=count + 1)
     for number in range(count):
         channel.push(ObjectKey(f"object-{number}"))
     with EmbeddedCluster(host) as cluster:
-        cluster.manager.add(Controller("noop", NoOp(ended), workers=workers).receive(channel))
+        cluster.manager.add(Controller("noop", NoOp(ended, node), workers=workers).receive(channel))
         wall, cpu = time.perf_counter(), time.process_time()
         channel.push(LAST)
         cluster.start()

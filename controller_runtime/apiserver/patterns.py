@@ -7,6 +7,7 @@ that of Go's regular expressions, which a real server uses.
 
 from __future__ import annotations
 
+import sysconfig
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Any, TypeAlias
@@ -83,7 +84,8 @@ def _of_the_subset(pattern: str) -> SubsetPattern:
     try:
         return SubsetPattern(pattern)
     except BeyondSubset as error:
-        remedy = "pip install 'controller-runtime[server]'"
+        is_free = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))  # for which there is no wheel
+        remedy = "build it for this Python" if is_free else "pip install 'controller-runtime[server]'"
         raise UsageError(f"the pattern {pattern!r} needs google-re2: {remedy} ({error})") from None
 
 

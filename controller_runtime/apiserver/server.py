@@ -174,6 +174,9 @@ class APIServer:
         except UnicodeEncodeError:
             text = "the request is not valid text: it contains half of a surrogate pair"
             return refusal(bad_request(text))  # as JSON, because the header may be what is not valid
+        except UsageError as error:  # this installation lacks something that the request needs
+            log.warning("request refused", method=request.method, path=request.path, error=error)
+            return refusal(internal(str(error)))
         except Exception as error:  # a bug must fail the request, not the server
             log.exception("request failed", method=request.method, path=request.path)
             return refusal(internal(f"{type(error).__name__}: {error}"))

@@ -20,11 +20,12 @@ from controller_runtime.cache.liveness import Liveness
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.pace import Pace
 from controller_runtime.cache.recovery import Failure, classify, recovery
+from controller_runtime.cache.relisting import RelistRequest
 from controller_runtime.cache.state import TRANSITIONS, Listing, Receiving, Resuming, State, Streaming, Watching
 from controller_runtime.cache.streamed import StreamedList
 from controller_runtime.cache.transforms import transformed
 from controller_runtime.client.decoding import EventType, Page, Undecodable, WatchEvent
-from controller_runtime.client.listwatch import ANY_VERSION, MOST_RECENT, ListWatch, WatchStream
+from controller_runtime.client.listwatch import ANY_VERSION, MOST_RECENT, ListWatch
 from controller_runtime.client.reachable import ServerReachable
 from controller_runtime.core.errors import ControllerRuntimeError, DecodeError, Expired, StreamIdle
 from controller_runtime.core.host import Host
@@ -91,16 +92,11 @@ class Reflector:
         # The thread of `run` replaces it as a whole, so the others need no lock to read it.
         self.state: State = Streaming() if self._streaming else Listing()
         self.liveness = Liveness(host.monotonic())
-        # Each is replaced as a whole, so no lock is needed: `relist` sets the reason first and then closes the stream,
-        # and the thread of `run` looks for a reason after it has opened a stream and after one has ended.
-        self._relist_because = ""
-        self._open: WatchStream | None = None
+        self._relist = RelistRequest(host)
 
     def relist(self, why: str = "") -> None:
         """List again in place of the watch that is open or comes next; without a reason, what the portion lacks."""
-        self._relist_because = why or self._relist_because
-        if (stream := self._open) is not None:
-            stream.close()
+        self._relist.make(why)
 
     def run(self, stop: Stop) -> None:
         """Keep the sink in step with the server until `stop` is set.
@@ -147,7 +143,7 @@ class Reflector:
         return pages() if self._portion is None else self._portion.pages(partial(self._source.list, version), pages)
 
     def _must_list(self) -> bool:
-        return bool(self._relist_because) or (self._portion is not None and self._portion.lacks_slots)
+        return self._relist.is_made or (self._portion is not None and self._portion.lacks_slots)
 
     def _stream(self, stop: Stop, *, initial: bool) -> None:
         """Open a watch, which begins with a streamed list if `initial`, and read the watch to its end."""
@@ -160,7 +156,7 @@ class Reflector:
         before = self._version
         with self._source.watch(self._version_to_ask(), timeout=timeout, initial_events=initial) as stream:
             forget = stop.on_set(stream.close)
-            self._open = stream
+            self._relist.follow(stream)
             self._opened()
             try:
                 while (
@@ -169,12 +165,11 @@ class Reflector:
                 ):
                     self._take(events)
             finally:
-                self._open = None
+                self._relist.follow(None)
                 forget()
         if stop.is_set():
             return
-        if isinstance(self.state, Watching) and (why := self._relist_because):
-            self._relist_because = ""
+        if isinstance(self.state, Watching) and (why := self._relist.take()):
             raise Expired(f"{self._source}: {why}", code=410)
         if isinstance(self.state, Watching) and self._must_list():
             self._enter(Listing())

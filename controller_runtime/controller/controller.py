@@ -264,7 +264,8 @@ class Controller(Description):
         self._sources.append(source)
         self._unattached.append(source)
         # This order matters, for `start` sets `_running` before it empties `_unattached`: a start that runs at the
-        # same time is either seen here, or finds the source that was appended above.
+        # same time is either seen here, or finds the source that was appended above. Both threads change the deque
+        # between their two steps, and its operations are one after the other, with or without the GIL.
         if self._running is not None:
             self._attach(self._running.intake)
         return self

@@ -110,7 +110,8 @@ class ReconcileTally:
     """
 
     def __init__(self, host: Host, name: str) -> None:
-        # Each of these three is changed by single operations that no other thread sees half done.
+        # Each of these three is changed by single operations that no other thread sees half done, with or without the
+        # GIL: `next` of a counter, setting and popping a key of a dict, and both ends of a deque.
         self._numbers = itertools.count(1)
         self._active: dict[Request, None] = {}  # the requests being reconciled
         self._notes: deque[_Note] = deque()  # reconciles that have ended and are not counted yet, the oldest first

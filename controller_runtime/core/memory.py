@@ -12,7 +12,8 @@ def give_back() -> bool:
     """Give the pages of the heap that have become free back to the system; return whether any were.
 
     The allocator of glibc keeps them for later: after many objects are gone, the process would stay as large as it was.
-    A page that still has one object on it stays. It takes milliseconds. Other allocators are left alone.
+    A page that still has one object on it stays. It takes milliseconds. Other allocators are left alone, among them
+    that of a free-threaded Python, which keeps all objects elsewhere.
     """
     trim = _trim()
     return trim is not None and bool(trim(0))

@@ -120,7 +120,7 @@ class Definitions:
                 log.info("definitions are left as they are; --install-crds installs them", definitions=",".join(names))
             return
         writer = client or self.client
-        for body in map(self.complete, self._bodies.values()):
+        for body in map(self.complete, [*self._bodies.values()]):
             self._until_reached(functools.partial(_apply, writer, body), stop, deadline)
         for body in map(self.complete, self._created()):
             self._until_reached(functools.partial(_create, writer, body), stop, deadline)

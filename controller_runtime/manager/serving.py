@@ -280,5 +280,8 @@ class _Protocol(asyncio.StreamReaderProtocol):
 
 
 def _is_local(writer: asyncio.StreamWriter) -> bool:
-    peer = ipaddress.ip_address(writer.get_extra_info("peername")[0].partition("%")[0])
+    name = writer.get_extra_info("peername")
+    if name is None:  # the peer left before its address was read
+        return False
+    peer = ipaddress.ip_address(name[0].partition("%")[0])
     return peer.is_loopback or bool(peer.version == 6 and peer.ipv4_mapped and peer.ipv4_mapped.is_loopback)

@@ -113,7 +113,7 @@ def test_a_server_without_re2_uses_the_subset_and_says_once_what_it_lacks(
     patterns._engine.cache_clear()
     try:
         assert patterns.compiled("^a+$").matches("aa")
-        with pytest.raises(UsageError, match=r"'\\\\ba' needs google-re2: pip install .* \(.*\)$"):
+        with pytest.raises(UsageError, match=r"'\\\\ba' needs google-re2: .* \(.*\)$"):
             patterns.compiled(r"\ba")
     finally:
         patterns._engine.cache_clear()

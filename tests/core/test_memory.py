@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
+@pytest.mark.skipif(bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="objects are not on the heap of glibc")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the allocator of glibc alone keeps the pages")
 def test_pages_without_objects_go_back_to_the_system() -> None:
     objects = [bytes([number % 256]) * 2_000 for number in range(30_000)]

@@ -48,7 +48,7 @@ class Gate:
     def open(self, *, expires: bool = False) -> None:
         """Let the watches go on, or end with 410. Idempotent."""
         if not self.is_open:
-            self.is_open, self.expires = True, expires
+            self.expires, self.is_open = expires, True  # in this order, for watches read it in the other one
             for watch in [*self._waiting]:
                 watch.wake()
 
@@ -87,7 +87,10 @@ class HeldWatch:
             if held:
                 return held, False
             return self._inner.take(limit)
-        return self._take_until_held(limit)
+        taken = self._take_until_held(limit)
+        if self._is_late and self._gate.is_open:  # it was opened meanwhile, perhaps before this watch was known to it
+            self.wake()
+        return taken
 
     def next_wake(self) -> float | None:
         """Return the seconds until `take` has something to do; None while the gate is closed to this watch."""

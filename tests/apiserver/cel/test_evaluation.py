@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.engines import WITH_RE2
 
 from controller_runtime.apiserver.cel import types
 from controller_runtime.apiserver.cel.declarations import Environment
@@ -50,6 +51,7 @@ def outcome(expression: str) -> Any:
         return str(error)
 
 
+@WITH_RE2
 def test_expressions_come_to_what_they_do_on_a_real_server() -> None:
     expressions = [expression for expression in RECORDED if expression not in OTHERWISE]
     assert {expression: outcome(expression) for expression in expressions} == {

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from kit.engines import WITH_RE2
 
 from controller_runtime.apiserver.cel import types
 from controller_runtime.apiserver.cel.declarations import Environment, Function, Library, Overload
@@ -62,6 +63,7 @@ def refusal(expression: str) -> str:
     return "" if program.type == types.BOOL else "not a bool"
 
 
+@WITH_RE2
 @pytest.mark.parametrize("part", range(8))
 def test_refusals_are_those_of_a_real_server(part: int) -> None:
     expressions = [expression for expression in list(RECORDED)[part::8] if expression not in OTHERWISE]

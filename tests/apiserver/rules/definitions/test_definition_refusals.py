@@ -16,6 +16,7 @@ from kit.defining import (
     structure,
     version,
 )
+from kit.engines import WITH_RE2
 
 NAME = f"widgets.{GROUP}"
 ONE = f"{DEFINITIONS}/{NAME}"
@@ -102,6 +103,7 @@ def causes(answer: tuple[int, Any]) -> list[str]:
             'spec.validation.openAPIV3Schema.properties[spec].anyOf[0].pattern: Invalid value: "(": '
             "must be a valid regular expression, but isn't: error parsing regexp: missing closing ): `(`",
             id="no pattern in a combination",
+            marks=WITH_RE2,
         ),
         pytest.param(
             definition(version(schema=structure(functools.reduce(_listed, range(200), {"type": "string"})))),
