@@ -22,6 +22,7 @@ from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.webhooks.caller import Caller
 from controller_runtime.apiserver.writes.addresses import Addresses
 from controller_runtime.apiserver.writes.body import admit
+from controller_runtime.apiserver.writes.managed import completed
 from controller_runtime.apiserver.writes.policy_patches import applied_by_policy, patched_by_policy
 from controller_runtime.apiserver.writes.quota_counts import QuotaCounts
 from controller_runtime.apiserver.writes.webhook_patches import patched_by_webhook
@@ -77,8 +78,7 @@ class Admitting:
         Raises:
             StatusError: A step refuses the write.
         """
-        if kind is SIGNING_REQUEST:
-            obj = _requested_by(asked, obj)
+        obj = completed(kind, _requested_by(asked, obj) if kind is SIGNING_REQUEST else obj)
         steps = self._chain.steps(kind, Operation.CREATE, "")
         if steps is None and not self._quotas.concern(kind, namespace, dry_run=asked.dry_run):
             return obj, None

@@ -140,11 +140,11 @@ def created(kind: Kind, obj: Object, writer: Writer, now: datetime) -> Sequence[
         writer: The creator.
         now: The time of the entry.
     """
-    taken = changes_of(kind, empty(kind), _completed(kind, obj), writer).taken
+    taken = changes_of(kind, empty(kind), completed(kind, obj), writer).taken
     return [writer.entry(kind, frozenset(taken), now)] if taken and is_typed(kind, obj) else []
 
 
-def _completed(kind: Kind, obj: Object) -> Object:
+def completed(kind: Kind, obj: Object) -> Object:
     """Return an object with the fields that follow from others, such as annotations of an old autoscaler."""
     if kind is not OLD_AUTOSCALER:
         return obj
@@ -175,7 +175,7 @@ def updated(
     if not base:
         return settled(old, new, base)
     shown = show(old)
-    sent = _completed(kind, sent)
+    sent = completed(kind, sent)
     try:
         base = comparable(kind, base, shown, sent)
     except NotComparable:
