@@ -72,7 +72,7 @@ class Changing:
 
 
 class Mirror:
-    """What follows from the deltas of one handler."""
+    """The state that follows from the deltas of one handler."""
 
     def __init__(self) -> None:
         self.objects: dict[str, Cached] = {}

@@ -21,7 +21,7 @@ ITEMS, ROUNDS, HANDS, PASSES, RECONCILES = 40, 1_000, 4, 30, 3_000
 
 
 class Worked:
-    """What producers want of each item, and what consumers have seen of it.
+    """The version of each item that producers want, and the one that consumers have seen.
 
     `wanted` of one item is written by one producer, and `seen` by the one consumer that has the item.
     """
