@@ -98,7 +98,7 @@ def test_lease_candidates_are_served_since_their_release(sim: Simulation, releas
     answer = ask.response("GET", CANDIDATES)
 
     assert versions == (["v1", "v1beta1", "v1alpha2"] if is_served else ["v1"])
-    assert (answer.status, answer.body[:3]) == ((200, b'{"k') if is_served else (404, b"404"))
+    assert answer.status == (200 if is_served else 404)
     assert ("/apis/coordination.k8s.io/v1beta1" in ask.response("GET", "/openapi/v2").body.decode()) is is_served
 
 
