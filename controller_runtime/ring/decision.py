@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
@@ -149,18 +150,27 @@ def publishes(identity: str, members: Mapping[str, Sighting], now: float) -> boo
     return bool(living) and min(living) == identity
 
 
-def next_assignment(ring: Assignment | None, members: Sequence[Sighting], now: float) -> Assignment | None:
-    """Return the assignment to publish; None if the present one is as it should be.
+def next_assignment(
+    ring: Assignment | None, members: Sequence[Sighting], now: float, patient_until: float = -math.inf
+) -> Assignment | None:
+    """Return the assignment to publish; None if the present one is as it should be, or shall stay for now.
+
+    The first of several replicas that start together would be given all slots, and list all objects, only to give most
+    of them up a moment later. So while no living member owns a slot, those that are joining are waited for.
 
     Args:
         ring: The present assignment; None if there is none: then it is made from what the members claim.
         members: All members, the publisher included.
         now: Monotonic seconds.
+        patient_until: Monotonic seconds until which members that are joining are waited for.
     """
     weights = {member.member: member.claim.weight for member in members if _lives(member, now)}
     if not weights:
         return None
     before = ring or _rebuilt(members)
+    is_start = not any(owner in weights for owner in before.owners)
+    if is_start and now < patient_until and any(_joins(member, now) for member in members):
+        return None
     owners = assigned(weights, before.owners)
     if ring is not None and owners == ring.owners:
         return None
@@ -178,6 +188,10 @@ def long_dead(ring: Assignment | None, others: Iterable[Sighting], now: float) -
 
 def _lives(member: Sighting, now: float) -> bool:
     return member.claim.is_ready and not member.claim.is_leaving and now < member.expires_at
+
+
+def _joins(member: Sighting, now: float) -> bool:
+    return not member.claim.is_ready and not member.claim.is_leaving and now < member.expires_at
 
 
 def _rebuilt(members: Iterable[Sighting]) -> Assignment:

@@ -109,7 +109,7 @@ class RingMember:
         self._is_woken = False
         # The fields below belong to the thread of `run`.
         self._term: Term | None = None
-        self._ready_at = math.inf
+        self._ready_at = self._patient_until = math.inf
         self._claim = Claim(weight=config.weight)
         self._draining = 0
         self._ring_uid = ""
@@ -200,6 +200,7 @@ class RingMember:
             self._term = Term(self._host, attempt.claim.epoch, until)
             self._ownership.begin(self._term)
             self._ready_at = self._host.monotonic() + self._config.lease_duration
+            self._patient_until = self._ready_at + self._config.retry_period
             self._is_new = False
         elif self._term is None or not self._term.extend(until):
             self._rejoin("its renewal was answered too late")
@@ -241,7 +242,7 @@ class RingMember:
         self.status.changed(LOST, self._claim.slots)
         self._claim = Claim(weight=self._config.weight, is_leaving=self._claim.is_leaving)
         self._draining, self._ring_uid, self._is_new = 0, "", True
-        self._ready_at = math.inf
+        self._ready_at = self._patient_until = math.inf
         self._objects.forget_attempts()
 
     def _note(self, leases: dict[str, dict[str, Any]], now: float) -> None:
@@ -256,7 +257,7 @@ class RingMember:
         members = {**self._others, self.identity: own}
         if self._is_new or not publishes(self.identity, members, now):
             return
-        following = next_assignment(ring.assignment, [*members.values()], now)
+        following = next_assignment(ring.assignment, [*members.values()], now, self._patient_until)
         if following is None and ring.assignment is not None and self._objects.has_gone_back:
             following = ring.assignment.followed_by(ring.assignment.owners)  # for its incarnation
         if following is None:
@@ -285,8 +286,8 @@ class RingMember:
         """Return when the next turn begins: after a period, when we are ready, when another's claim ends, or soon."""
         now = self._host.monotonic()
         at = now + (SOON if self._draining else self._pause())
-        at = min(at, self._ready_at) if self._ready_at > now else at
-        return min([at, *(other.expires_at for other in self._others.values() if other.expires_at > now)])
+        others = (other.expires_at for other in self._others.values())
+        return min([at, *(due for due in (self._ready_at, self._patient_until, *others) if due > now)])
 
     def _wait(self, until: float) -> None:
         """Wait until a time, in monotonic seconds, or until `wake`."""

@@ -159,3 +159,32 @@ def test_nobody_publishes_where_nobody_is_ready() -> None:
     assert next_assignment(None, [attrs.evolve(OTHER, claim=Claim())], NOW) is None
     assert not publishes("b", {"b": attrs.evolve(OTHER, claim=Claim())}, NOW)
     assert NOBODY == ""
+
+
+@pytest.mark.parametrize(
+    ("other", "before", "now", "waits"),
+    [
+        pytest.param(Claim(), None, NOW, True, id="one is joining"),
+        pytest.param(Claim(), None, NOW + 2, False, id="one has been joining for too long"),
+        pytest.param(Claim(is_leaving=True), None, NOW, False, id="one is leaving"),
+        pytest.param(Claim(is_ready=True), None, NOW, False, id="all are ready"),
+        pytest.param(Claim(), "gone", NOW, True, id="one is joining, and all owners are gone"),
+        pytest.param(Claim(), "a", NOW, False, id="one is joining, and another one owns slots"),
+    ],
+)
+def test_a_first_assignment_waits_a_while_for_members_that_are_joining(
+    other: Claim, before: str | None, now: float, *, waits: bool
+) -> None:
+    sightings = [attrs.evolve(OTHER, member="a", claim=Claim(is_ready=True)), attrs.evolve(OTHER, claim=other)]
+    owners = None if before is None else Assignment(4, (before, *(NOBODY,) * (SLOTS - 1)), (0,) * SLOTS)
+
+    found = next_assignment(owners, sightings, now, NOW + 2)
+
+    assert (found is None) is waits
+
+
+def test_a_first_assignment_waits_for_no_member_that_is_silent() -> None:
+    silent = attrs.evolve(OTHER, claim=Claim(), seen_at=NOW - 15)
+    sightings = [attrs.evolve(OTHER, member="a", claim=Claim(is_ready=True)), silent]
+
+    assert next_assignment(None, sightings, NOW, NOW + 2) is not None

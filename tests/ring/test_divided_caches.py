@@ -183,6 +183,21 @@ def test_each_replica_has_its_share_before_it_works_for_it(sim: Simulation, *, s
     assert {name for _, name, there in world.log if there} == {*world.uids}
 
 
+def test_replicas_that_start_within_a_retry_period_get_their_shares_at_once(sim: Simulation) -> None:
+    world = World(sim, shards=True)
+    replicas = list[Replica]()
+    for name in "abcd":
+        replicas.append(world.start(name))
+        sim.advance(0.5)
+    most = {replica.name: 0 for replica in replicas}
+    sim.check(lambda: most.update({each.name: max(most[each.name], len(each.own)) for each in replicas}))
+    sim.advance(JOIN)
+
+    assert most == {replica.name: len(replica.own) for replica in replicas}
+    assert sum(most.values()) == OBJECTS
+    assert {replica.ring.member.epoch for replica in replicas} == {1}
+
+
 @pytest.mark.parametrize("shards", [True, False], ids=["the server sends shards", "the server sends all"])
 def test_a_share_shrinks_without_deletions_and_grows_around_what_stays(sim: Simulation, *, shards: bool) -> None:
     world = World(sim, shards=shards)

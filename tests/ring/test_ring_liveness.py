@@ -9,7 +9,7 @@ from controller_runtime.ring.slots import ALL
 from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.fault_runs.ring_liveness import Bounds, Liveness
 
-BOUNDS = Bounds(owned=8.0, elected=7.0, given=2.0, handed_over=5.0)
+BOUNDS = Bounds(owned=8.0, elected=7.0, given=2.0, handed_over=5.0, joined=1.5)
 OF_C = 0b111
 """The slots of the member `c`, which is lost at 100 s in each of the cases."""
 
@@ -91,3 +91,20 @@ def test_slots_between_two_living_members_have_the_time_of_a_hand_over() -> None
     liveness.look(104.9, frozenset("ab"), frozenset("ab"), OF_C)
     with pytest.raises(Violated):
         liveness.look(105.1, frozenset("ab"), frozenset("ab"), OF_C)
+
+
+def test_while_no_slot_has_an_owner_members_that_join_are_waited_for_and_then_all_have_theirs_at_once() -> None:
+    def violated_at(first_held: float) -> float | None:
+        liveness = Liveness(BOUNDS)
+        for tenths in range(1600):
+            now = tenths / 10
+            held = 0 if now < first_held else ALL & ~OF_C
+            try:
+                liveness.look(now, frozenset("abc"), frozenset("abc"), held)
+            except Violated:
+                return now
+        return None
+
+    assert violated_at(first_held=100.0) == 9.6
+    assert violated_at(first_held=9.0) == 11.0
+    assert violated_at(first_held=4.0) == 8.1

@@ -19,7 +19,7 @@ def _quietly(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("CRITICAL")
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_ring_holds_under_faults_of_every_profile(seed: int) -> None:
     assert run(seed, profile=PROFILE_NAMES[seed % len(PROFILE_NAMES)]).message == ""
 
@@ -62,3 +62,13 @@ def test_a_member_that_leaves_gives_all_up_at_once_when_a_restored_backup_ends_i
         SystemFault(FaultKind.RESTORE, "server", 25.2, 0.1),
     )
     assert run(2239, script=script).message == ""
+
+
+def test_a_late_claim_by_an_older_assignment_keeps_the_member_with_the_newer_one_waiting() -> None:
+    """Two members die; r1 is back when r0's slots go to r2, which stands still between reading that and claiming them."""
+    script = (
+        SystemFault(FaultKind.CRASH, "r1", 13.0, 0.5),
+        SystemFault(FaultKind.CRASH, "r0", 13.6, 8.0),
+        SystemFault(FaultKind.PAUSE, "r2", 19.35, 0.6),
+    )
+    assert run(21, script=script).message == ""

@@ -11,8 +11,6 @@ import math
 import random
 from collections.abc import Iterable
 
-import attrs
-
 from controller_runtime.api.objects import ObjectKey
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
@@ -25,6 +23,16 @@ from controller_runtime.testing.fault_runs.outcome import Outcome, observe
 from controller_runtime.testing.fault_runs.replica import Replica
 from controller_runtime.testing.fault_runs.restorable import RestorableDisk
 from controller_runtime.testing.fault_runs.ring_effects import identity_of
+from controller_runtime.testing.fault_runs.ring_faults import (
+    CUTS,
+    FAULTS_UNTIL,
+    MEMBERS,
+    PROFILES,
+    SERVER,
+    THROTTLED,
+    throttled,
+    with_disasters,
+)
 from controller_runtime.testing.fault_runs.ring_invariants import CALL, RingInvariants, Standing
 from controller_runtime.testing.fault_runs.ring_liveness import Bounds
 from controller_runtime.testing.fault_runs.ring_program import (
@@ -43,17 +51,11 @@ from controller_runtime.testing.simulation.system_faults import (
     CALLS,
     DrawnFaults,
     FaultKind,
-    Profile,
-    Script,
     ScriptedFaults,
     SystemFault,
     SystemFaults,
 )
 
-MEMBERS = ("r0", "r1", "r2")
-SERVER = "server"
-FAULTS_UNTIL = 60.0
-"""Virtual seconds during which faults begin: ten durations of a lease."""
 RECOVERY = 75.0
 """Virtual seconds after the faults until all must be done: the longest fault, a new membership, a silent watch."""
 CALM = 3.0
@@ -68,19 +70,6 @@ MESSAGES = 24
 owner, eight of that which publishes, six of the taker's turn in hand, and six of the one that takes."""
 LOST = (5, 12, 60)
 """Writes that a server loses when it is restored, one of these: the renewals of a second, or of twenty."""
-
-CUTS = (FaultKind.CUT, FaultKind.CUT_IN, FaultKind.CUT_OUT)
-_CUTS = {FaultKind.CUT: 2, FaultKind.CUT_IN: 2, FaultKind.CUT_OUT: 1}
-PROFILES = {
-    "broad": Profile(
-        {**_CUTS, FaultKind.PAUSE: 3, FaultKind.JUMP: 1, FaultKind.CRASH: 2, FaultKind.STOP: 2}, longest=15.0
-    ),
-    "network": Profile(_CUTS, rates=(0.1, 0.3), longest=12.0),
-    "freezes": Profile({FaultKind.PAUSE: 3, FaultKind.STOP: 3}, most=20, rates=(0.0, 0.1), longest=12.0),
-    "restarts": Profile({FaultKind.STOP: 3, FaultKind.CRASH: 1}, most=20, rates=(0.0, 0.02, 0.1)),
-    "backups": Profile({FaultKind.RESTORE: 2, **_CUTS, FaultKind.PAUSE: 1}, most=8, rates=(0.0, 0.1), longest=12.0),
-}
-"""The kinds of faults for a ring, by name."""
 
 
 def run(seed: int, *, profile: str = "broad", script: Iterable[SystemFault] | None = None) -> Outcome:
@@ -99,30 +88,11 @@ def run(seed: int, *, profile: str = "broad", script: Iterable[SystemFault] | No
 
     def live(sim: Simulation, fired: list[SystemFault]) -> None:
         if script is None:
-            faults.timed = with_disasters(sim.chance("disasters"), faults.timed)
+            chance = sim.chance("disasters")
+            faults.timed = throttled(chance) if profile == THROTTLED else with_disasters(chance, faults.timed)
         RingSystem(sim, faults, fired).run()
 
     return observe(seed, live)
-
-
-def with_disasters(chance: random.Random, faults: Script) -> Script:
-    """Return faults in which each restored backup comes after slots have moved, while a member is cut off.
-
-    That is when it does the most harm: the backup shows owners that the slots do not have any more. In every other case
-    the member that is cut off has come so late that an old backup does not know it.
-    """
-    found = [fault for fault in faults if fault.kind is not FaultKind.RESTORE]
-    for restore in (fault for fault in faults if fault.kind is FaultKind.RESTORE):
-        moving, cut = chance.sample(MEMBERS, 2)
-        when, before = max(restore.when, 20.0), chance.uniform(1.0, 8.0)
-        if chance.random() < 0.5:
-            moving, before = cut, 8.0 + before
-        found += [
-            SystemFault(FaultKind.STOP, moving, round(when - before, 1), 0.5),
-            SystemFault(FaultKind.CUT, cut, round(when - 0.1, 1), round(chance.uniform(2.0, 8.0), 1)),
-            attrs.evolve(restore, when=when, seconds=round(chance.uniform(0.1, 1.0), 1)),
-        ]
-    return tuple(sorted(found, key=lambda fault: fault.when))
 
 
 def bounds(*, divided: bool, drift: int, latency: float) -> Bounds:
@@ -130,8 +100,9 @@ def bounds(*, divided: bool, drift: int, latency: float) -> Bounds:
 
     After a loss that is a lease and two retry periods; if the publisher is lost too, a lease and a retry period more,
     after which another one publishes; after a member may own slots, two retry periods; a hand-over takes as long and
-    the work in hand. With divided caches each takes the list of the slots, too. A message takes half as long again at
-    most as the latency, and a slot waits for `MESSAGES` of them.
+    the work in hand; while no slot has an owner, members that join are waited for, for a retry period. With divided
+    caches each takes the list of the slots, too. A message takes half as long again at most as the latency, and a slot
+    waits for `MESSAGES` of them.
     """
     turns, slowest = MESSAGES * 1.5 * latency, 1 / (1 - drift / 1e6)
     two = 2 * CONFIG.retry_period
@@ -141,6 +112,7 @@ def bounds(*, divided: bool, drift: int, latency: float) -> Bounds:
         elected=(CONFIG.lease_duration + CONFIG.retry_period) * slowest + turns / 2,
         given=filled * slowest + turns,
         handed_over=(SLOWEST + filled) * slowest + turns,
+        joined=CONFIG.retry_period * slowest,
     )
 
 

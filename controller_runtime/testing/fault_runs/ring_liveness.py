@@ -21,12 +21,15 @@ class Bounds:
         elected: The time that it may take in addition if the publisher is lost too, while slots have no owner.
         given: From the last change of the members that may own slots: each is given its share as soon as it may.
         handed_over: From the last instant at which the slot had an owner: two members may hand it over.
+        joined: The time that it may take in addition while no slot has an owner: members that are joining are waited
+            for. From the first that has one, the others may take as long as `given`.
     """
 
     owned: float
     elected: float
     given: float
     handed_over: float
+    joined: float
 
 
 class Liveness:
@@ -48,7 +51,7 @@ class Liveness:
         self._up: AbstractSet[str] = frozenset()
         self._quiet_since = self._ready_since = 0.0
         self._publisher_lost_at: float | None = None
-        self._held = 0
+        self._held, self._none_held_at = 0, 0.0
         self._lost = [(0.0, ALL)]  # slots without an owner, and since when
 
     def disturbed(self, until: float) -> None:
@@ -75,6 +78,7 @@ class Liveness:
             if gone := self._held & ~held:
                 self._lost.append((now, gone))
             self._held = held
+            self._none_held_at = self._none_held_at if held else now
             for since, slots in self._lost:
                 self._check(now, since, slots)
 
@@ -94,7 +98,9 @@ class Liveness:
         late = now - counted - bounds.owned
         if lost_at is not None and since < lost_at:
             late = max(late, now - self._quiet_since - bounds.owned - bounds.elected)
-        late = min(late, now - self._ready_since - bounds.given, now - since - bounds.handed_over)
+        late = min(late, now - self._ready_since - bounds.given)
+        late = min(late, now - self._none_held_at - bounds.given) if self._held else late - bounds.joined
+        late = min(late, now - since - bounds.handed_over)
         self.slowest = max(self.slowest, late)
         if late > 0.0:
             gap, quiet = now - since, now - counted
