@@ -72,3 +72,16 @@ def test_a_late_claim_by_an_older_assignment_keeps_the_member_with_the_newer_one
         SystemFault(FaultKind.PAUSE, "r2", 19.35, 0.6),
     )
     assert run(21, script=script).message == ""
+
+
+def test_a_claim_that_was_under_way_while_the_server_was_restored_is_not_that_of_a_member_that_goes_on() -> None:
+    """Found as a fault of the judge: it took a late request of the old membership for one that the member decided on."""
+    lost = [("user", 0), ("r1", 6), ("r0", 12), ("user", 16), ("r2", 20), ("r1", 37)]
+    slow = [("r2", 7, 16.0), ("user", 7, 8.4), ("r2", 14, 5.3), ("r0", 54, 0.3), ("r0", 62, 7.5)]
+    script = (
+        *(SystemFault(FaultKind.LOSE_REQUEST, host, call, 0.1) for host, call in lost),
+        *(SystemFault(FaultKind.SLOW_REQUEST, host, call, seconds) for host, call, seconds in slow),
+        SystemFault(FaultKind.STOP, "r2", 17.6, 0.1),
+        SystemFault(FaultKind.RESTORE, "server", 29.7, 0.1),
+    )
+    assert run(5014, script=script).message == ""

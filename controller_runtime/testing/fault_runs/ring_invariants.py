@@ -111,7 +111,8 @@ class RingInvariants:
         # For each identity: the stamps of its leases, in order, of which it knows that they were stored.
         self._known: dict[str, dict[str, None]] = {}
         self._answered_at: dict[str, float] = {}  # when each identity heard of its last lease
-        self._betrayed: set[str] = set()  # those whose leases the server has forgotten, until they write again
+        # For each identity whose lease the server has forgotten, since when; until it writes again.
+        self._betrayed: dict[str, float] = {}
 
     def disturbed(self, seconds: float) -> None:
         """Note that something happens that may have effects for `seconds`."""
@@ -173,7 +174,7 @@ class RingInvariants:
                 shown[stored.key.rpartition("/")[2]] = json.loads(stored.raw)["spec"]["renewTime"]
         for identity, (*before, last) in ((name, [*stamps]) for name, stamps in self._known.items() if stamps):
             if shown.get(identity, "") in ("", *before) and shown.get(identity) != last:
-                self._betrayed.add(identity)
+                self._betrayed[identity] = self._sim.time
 
     def unsettled(self) -> Violated | None:
         """Return what is not done yet; None if all is done, and all slots are held in fair shares."""
@@ -218,6 +219,8 @@ class RingInvariants:
         sent_at = self._sent.get((name, stamp), self._sim.time)
         claim = Claim.from_text(annotations_of(lease)[CLAIM])
         host = next(each.host for each in self.standings if each.host.name[:2] == name[:2])  # or its successor
+        if sent_at <= self._betrayed.get(name, 0.0):
+            return  # it was under way when the server was restored, and its member knows nothing of it
         # A new membership gives all up; that of a member which leaves is told by the restored backup that it follows.
         if claim.slots or (claim.is_leaving and name not in self._betrayed):
             self.effects.gives_back(name, self._claims.get(name, (0, 0.0))[0] & ~claim.slots)
@@ -225,7 +228,7 @@ class RingInvariants:
             self._ready ^= {name}
             self.liveness.ready_changed(self._sim.time)
         if name in self._betrayed:
-            self._betrayed.discard(name)
+            del self._betrayed[name]
             if claim.slots or claim.is_ready:
                 raise Violated("a restored backup ends memberships", f"{name} goes on with {count(claim.slots)} slots")
         self._claims[name] = claim.slots, sent_at + CONFIG.renew_deadline / (1 + host.drift / 1e6) + 0.001
