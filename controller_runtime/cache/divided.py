@@ -3,13 +3,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
-from collections.abc import Iterator
-from typing import NamedTuple
-
-from controller_runtime.api.objects import Cached, ObjectKey, PlainKey
-from controller_runtime.cache.share import Portion, Share
+from controller_runtime.api.objects import Cached, PlainKey
+from controller_runtime.cache.share import Portion
 from controller_runtime.cache.store import Delta, Store
 from controller_runtime.client.decoding import EventType, WatchEvent
 from controller_runtime.core.host import Host
@@ -17,28 +12,6 @@ from controller_runtime.core.memory import give_back
 
 MANY = 1_000
 """Objects that must go at once so that their memory is given back to the system."""
-
-
-class _Held(NamedTuple):
-    share: Share
-    key: ObjectKey
-    cached: Cached
-
-
-_held: contextvars.ContextVar[_Held | None] = contextvars.ContextVar("held object", default=None)
-
-
-@contextlib.contextmanager
-def holding(share: Share, key: ObjectKey, cached: Cached) -> Iterator[None]:
-    """Have reads of a key in this context find at least this state of its object, to the end of the context.
-
-    So work that began with an object does not see it vanish, whether it was deleted or its slot is another replica's.
-    """
-    token = _held.set(_Held(share, key, cached))
-    try:
-        yield
-    finally:
-        _held.reset(token)
 
 
 class DividedStore(Store):
@@ -63,13 +36,6 @@ class DividedStore(Store):
     def is_partial(self) -> bool:
         """Whether the store has a share of the collection alone."""
         return True
-
-    def get(self, key: ObjectKey) -> Cached | None:
-        """Return the object of that key, or the state of it that is held in this context; None if there is none."""
-        found = super().get(key)
-        if found is None and (held := _held.get()) is not None and held.share is self._portion.share:
-            return held.cached if held.key == key else None
-        return found
 
     def apply(self, event: WatchEvent) -> Delta | None:
         """Apply one event; see `Store.apply`."""

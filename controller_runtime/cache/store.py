@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from controller_runtime.api.objects import Cached, ObjectKey, ObjectMeta, PlainKey
 from controller_runtime.api.versions import compare_versions, newest
+from controller_runtime.cache.held import HELD
 from controller_runtime.cache.index import Index, IndexFunction
 from controller_runtime.cache.liveness import Liveness
 from controller_runtime.client.decoding import EventType, WatchEvent
@@ -102,9 +103,11 @@ class Store:
         return len(self._objects)  # one number, so whole without the lock
 
     def get(self, key: ObjectKey) -> Cached | None:
-        """Return the object of that key; None if there is none."""
+        """Return the object of that key, or the state of it that is held in this context; None if there is none."""
         with self._condition:
-            return self._objects.get(key)
+            found = self._objects.get(key)
+        held = HELD.get()
+        return found if held is None else held.read(self, key, found)
 
     def by_index(self, name: str, value: str) -> tuple[Cached, ...]:
         """Return the objects that have `value` in the index `name`.

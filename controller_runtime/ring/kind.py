@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import Resource
+from controller_runtime.cache.held import Held
 from controller_runtime.cache.informer import Informer
-from controller_runtime.cache.share import Share
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.core.errors import Forbidden, NotFound
@@ -34,12 +34,10 @@ class RingKind:
         resource: The kind.
         informers: Its caches.
         division: Tells the slot of each object.
-        share: The share that the caches keep of the kind; None is everything.
         on_moved: Called with the key of an object that a change has brought to another slot, on the threads of the
             caches; it must not wait.
 
     Attributes:
-        share: As given.
         places: The kind with each namespace of which there is a cache; an empty one stands for all.
 
     Threads: any.
@@ -52,11 +50,9 @@ class RingKind:
         resource: Resource[Any],
         informers: Sequence[Informer],
         division: OwnSlots,
-        share: Share | None,
         on_moved: Callable[[ObjectKey], None],
         advice: str,
     ) -> None:
-        self.share = share
         self._on_moved, self._advice = on_moved, advice
         self.places = tuple(dict.fromkeys((resource, each.collection.namespace) for each in informers))
         self._client, self._resource, self._division = client, resource, division
@@ -70,6 +66,11 @@ class RingKind:
     def get(self, key: ObjectKey) -> Cached | None:
         """Return the object of a key, if it is cached."""
         return next((cached for store in self._stores if (cached := store.get(key)) is not None), None)
+
+    def held(self, key: ObjectKey, slot: int) -> Held:
+        """Return the states of a key in each cache, to be held by work for a slot."""
+        states = {store: store.get(key) for store in self._stores}
+        return Held(key, states, lambda later: self._division.slot_of(later) == slot)
 
     def uid_of(self, key: ObjectKey) -> str:
         """Return the uid of the object of a key, or that of the last one which was deleted; empty for neither."""

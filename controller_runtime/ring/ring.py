@@ -117,7 +117,7 @@ class Ring:
             raise UsageError(f"{self.name} keeps objects with their controllers: call its `divide` with each child")
         own = self._share(OwnSlots(self._by))
         self._informers.divide(resource, own)
-        self._know(resource, self._informers.each(Collection(resource)), own)
+        self._know(resource, self._informers.each(Collection(resource)))
         for child in children:
             self._informers.divide(child, self._share(OwnersSlots(self._by, resource)))
 
@@ -255,12 +255,12 @@ class Ring:
             )
         cached = [informer for informer in self._informers if informer.collection.resource == resource]
         cached = [informer for informer in cached if informer not in self._protocol]
-        return self._know(resource, cached or self._informers.each(Collection(resource)), None)
+        return self._know(resource, cached or self._informers.each(Collection(resource)))
 
-    def _know(self, resource: Resource[Any], informers: Sequence[Informer], share: Share | None) -> RingKind:
+    def _know(self, resource: Resource[Any], informers: Sequence[Informer]) -> RingKind:
         division = OwnSlots(self._by)
         moved, text = partial(self._request_moved, resource), advice_on_objects(self.config.name)
-        known = RingKind(self._host, self._client, resource, informers, division, share, moved, text)
+        known = RingKind(self._host, self._client, resource, informers, division, moved, text)
         self._kinds[resource] = known
         return known
 

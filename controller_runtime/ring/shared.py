@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
-from controller_runtime.cache.divided import holding
+from controller_runtime.cache.held import holding
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.log import get_logger
 from controller_runtime.ring.kind import RingKind
@@ -67,16 +67,16 @@ class SharedReconciler(Reconciler):
         with turn, contextlib.ExitStack() as stack:
             if kind is None:
                 return self._inner.reconcile(request)
-            cached = kind.get(request)
+            held = kind.held(request, turn.slot)
+            cached = held.present
             taken = cached is None and self._asks and kind.exists(request)
-            if taken or self._ring.slot_of(request, kind) != slot:
+            if taken or (cached is not None and not held.is_own(cached)) or self._ring.slot_of(request, kind) != slot:
                 # Another object has the name, or another controller the object. If that is ours, it comes by the cache.
                 log.debug("not reconciled: the slot of the request has changed", request=request)
                 kind.forget(request, uid)
                 return Result()
+            stack.enter_context(holding(held))
             if cached is not None:
-                if kind.share is not None:
-                    stack.enter_context(holding(kind.share, request, cached))
                 return self._inner.reconcile(request)
             result = self._inner.reconcile(request)
             if result == Result():

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_runtime.api.objects import Cached, ObjectKey, PlainKey
-from controller_runtime.cache.divided import DividedStore, holding
+from controller_runtime.cache.divided import DividedStore
+from controller_runtime.cache.held import Held, holding
 from controller_runtime.cache.share import Portion, Share
 from controller_runtime.client.decoding import EventType, Page, WatchEvent
 from controller_runtime.core.system import SystemHost
@@ -122,9 +124,31 @@ def test_what_a_context_holds_is_found_in_it_and_nowhere_else() -> None:
     made, store = store_with(mine)
     _, other = store_with()
 
-    with holding(made, key, mine):
+    with holding(Held(key, {store: mine}, lambda later: False)):
         made.want(0)
         assert store.get(key) is mine
         assert store.get(ObjectKey("b")) is None
         assert other.get(key) is None
     assert store.get(key) is None
+
+
+@pytest.mark.parametrize(
+    ("held", "later", "seen"),
+    [
+        pytest.param("x1", None, "x1", id="it is deleted"),
+        pytest.param("x1", "y1", "y1", id="it is replaced by one of the same slot"),
+        pytest.param("x1", "y2", "x1", id="it is replaced by one of another slot"),
+        pytest.param(None, "y2", None, id="one of another slot comes"),
+        pytest.param(None, "y1", "y1", id="one of the slot comes"),
+    ],
+)
+def test_work_sees_what_it_began_with_and_later_states_of_its_own_slot(
+    held: str | None, later: str | None, seen: str | None
+) -> None:
+    _, store = store_with(*([] if later is None else [cached("a", later)]))
+    began = None if held is None else cached("a", held)
+
+    with holding(Held(ObjectKey("a"), {store: began}, lambda now: ByFirstDigit().slot_of(now) == 1)):
+        found = store.get(ObjectKey("a"))
+
+    assert (None if found is None else found.uid) == seen

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.testing.fault_runs.ring import PROFILES, run
+from controller_runtime.testing.fault_runs.ring import run
+from controller_runtime.testing.fault_runs.ring_faults import PROFILES
 
 PROFILE_NAMES = tuple(PROFILES)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 import click
 
-from controller_runtime.testing.fault_runs import caches, ring
+from controller_runtime.testing.fault_runs import caches, ring, ring_faults
 from controller_runtime.testing.fault_runs.outcome import Outcome
 from controller_runtime.testing.fault_runs.replicas import run
 from controller_runtime.testing.simulation.shrinking import shrunk
@@ -43,7 +43,7 @@ class System(NamedTuple):
 SYSTEMS = {
     "replicas": System(run, PROFILES),
     "caches": System(caches.run, caches.PROFILES),
-    "ring": System(ring.run, ring.PROFILES),
+    "ring": System(ring.run, ring_faults.PROFILES),
 }
 """The systems by name: three replicas that elect a leader, and two caches; each with a server and a user."""
 

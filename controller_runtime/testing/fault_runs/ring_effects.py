@@ -138,7 +138,7 @@ class RingEffects:
 
     def saw_again(self, host: SimulatedHost, key: ObjectKey, found: Mapping[str, Any] | None) -> None:
         """Check what a reconcile sees later of an object that it saw when it began."""
-        if found is None and self._divided:
+        if found is None and (self._divided or self._by.needs_object):
             self._wrong(Violated("an object in hand is there to the end", f"{host.name} has lost {key}"))
 
     def unsettled(self) -> Violated | None:
