@@ -100,7 +100,7 @@ class ClusterSize:
     @property
     def nodes(self) -> int:
         """Number of nodes counted so far."""
-        return self._nodes
+        return self._nodes  # one number
 
     def ttl(self) -> int:
         """Return the TTL for the present number of nodes, in seconds."""

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from kit.unlocked import unlocked_reads
 
-PACKAGE = Path(__file__).parents[1] / "controller_runtime"
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("controller_runtime", "controllers")
 
 SHOWN = """
 class Counted:
@@ -40,8 +41,9 @@ class Counted:
 
 def test_each_read_without_the_lock_has_its_reason_at_the_line() -> None:
     missing = [
-        f"{path.relative_to(PACKAGE)}:{line} {what}"
-        for path in sorted(PACKAGE.rglob("*.py"))
+        f"{path.relative_to(ROOT)}:{line} {what}"
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
         for what, line in unlocked_reads(path.read_text(encoding="utf-8"))
     ]
     assert not missing, "write at the line why it needs no lock, or take the lock"

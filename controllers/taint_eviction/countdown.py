@@ -52,7 +52,7 @@ class Countdowns:
         self._deletions = Histogram(BUCKETS)
 
     def __len__(self) -> int:
-        return len(self._running)
+        return len(self._running)  # the length of a dict is one number
 
     def get(self, pod: ObjectKey) -> Countdown | None:
         """Return the countdown of a pod, or None if the pod need not leave."""

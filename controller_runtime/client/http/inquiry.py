@@ -37,7 +37,8 @@ class Inquiry(Generic[T]):
         self._ask = ask
         self._is_quick = is_quick
         self._daemon = daemon
-        # Guards the flags and the outcome.
+        # Guards the flags and the outcome. `is_over` is set last, so a thread that sees it without the lock sees the
+        # outcome as well.
         self._condition = host.condition(name)
         self._has_begun = False
         self._is_given_up = False
