@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from kit.crowd import together
+from kit.crowd import SECONDS, together
 from kit.nodes import added, cached, deleted, modified
 
 from controller_runtime.api.objects import Cached, ObjectKey, labels_of
@@ -140,15 +141,17 @@ class Stream:
 def test_a_reason_to_list_again_is_found_or_closes_the_stream_and_is_not_overwritten() -> None:
     host = SystemHost()
     asked: list[Any] = [RelistRequest(host) for _ in range(500)]
-    streams, found = [Stream() for _ in asked], list[bool]()
+    streams, found, step = [Stream() for _ in asked], list[bool](), threading.Barrier(3)
 
     def watch() -> None:
         for each, stream in zip(asked, streams, strict=True):
+            step.wait(SECONDS)
             each.follow(stream)
             found.append(each.is_made)
 
     def make(why: str) -> None:
         for each in asked:
+            step.wait(SECONDS)
             each.make(why)
 
     together(watch, partial(make, "an audit"), partial(make, ""))

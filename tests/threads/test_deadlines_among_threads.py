@@ -14,7 +14,7 @@ from controller_runtime.election.term import Term
 from controller_runtime.ring.ownership import Ownership
 from controller_runtime.ring.slots import ALL, set_of
 
-SLOTS, ROUNDS, WORKERS = 8, 400, 4
+SLOTS, ROUNDS, WORKERS, LOOKS = 8, 400, 4, 50_000
 
 
 def test_no_thread_leads_once_another_has_seen_the_end() -> None:
@@ -73,8 +73,10 @@ def test_no_work_is_in_hand_in_a_slot_that_counts_as_drained() -> None:
             slot = chance.randrange(SLOTS)
             ownership.drain(1 << slot)
             assert not ownership.owns(slot)
+            looks = 0
             while not ownership.drained(1 << slot):
                 assert ownership.in_hand & ~ALL == 0
+                assert (looks := looks + 1) < LOOKS, f"slot {slot} is never drained"
             # Between here and `take` the slot is another replica's.
             assert [busy[slot] for busy in at_work] == [0] * WORKERS, f"work in slot {slot} after it was given back"
             ownership.take(1 << slot)
