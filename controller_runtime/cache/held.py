@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import attrs
@@ -15,16 +15,18 @@ from controller_runtime.api.objects import Cached, ObjectKey
 
 @attrs.frozen(eq=False)
 class Held:
-    """The states of one key in some stores when the work began, None for an absence.
+    """The states of one key in some stores: when the work began, and as it saw them later; None for an absence.
 
     Attributes:
         key: The key.
         states: The state in each store.
         is_own: Whether a later state may be seen by this work; one that may not is another worker's object.
+
+    Threads: one; it is in the context of the work.
     """
 
     key: ObjectKey
-    states: Mapping[Any, Cached | None]
+    states: dict[Any, Cached | None]
     is_own: Callable[[Cached], bool]
 
     @property
@@ -33,9 +35,14 @@ class Held:
         return next((cached for cached in self.states.values() if cached is not None), None)
 
     def read(self, store: object, key: ObjectKey, found: Cached | None) -> Cached | None:
-        """Return the state to see where a store has `found`: that, if it is the work's own, else the one held."""
-        if key != self.key or store not in self.states or (found is not None and self.is_own(found)):
+        """Return the state to see where a store has `found`: that, if it is the work's own, else the one held.
+
+        A state that was seen is held from then on.
+        """
+        if key != self.key or store not in self.states:
             return found
+        if found is not None and self.is_own(found):
+            self.states[store] = found
         return self.states[store]
 
 

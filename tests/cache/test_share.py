@@ -145,10 +145,12 @@ def test_what_a_context_holds_is_found_in_it_and_nowhere_else() -> None:
 def test_work_sees_what_it_began_with_and_later_states_of_its_own_slot(
     held: str | None, later: str | None, seen: str | None
 ) -> None:
-    _, store = store_with(*([] if later is None else [cached("a", later)]))
+    made, store = store_with(*([] if later is None else [cached("a", later)]))
     began = None if held is None else cached("a", held)
 
     with holding(Held(ObjectKey("a"), {store: began}, lambda now: ByFirstDigit().slot_of(now) == 1)):
         found = store.get(ObjectKey("a"))
 
-    assert (None if found is None else found.uid) == seen
+        assert (None if found is None else found.uid) == seen
+        made.want(0)
+        assert store.get(ObjectKey("a")) is found
