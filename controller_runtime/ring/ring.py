@@ -174,8 +174,8 @@ class Ring:
         not this replica's any more, and a slot is given to another replica only when its reconciles have ended.
 
         If the caches of the kind are divided, or the ring is by uid or owner, a reconcile reads the object that it has
-        seen to its end, even if it is deleted. By uid or owner, the server is asked once by name before a reconcile sees
-        that its object is absent: if it exists, it is another object, and the reconcile is left out.
+        seen to its end, even if it is deleted. By uid or owner, the server is asked once by name before a reconcile
+        sees that its object is absent: if it exists, it is another object, and the reconcile is left out.
 
         Args:
             reconciler: Does the work.
