@@ -8,7 +8,7 @@ from collections.abc import Callable
 from controller_runtime.api.objects import Cached, PlainKey
 from controller_runtime.cache.index import IndexFunction
 from controller_runtime.cache.latch import Latch
-from controller_runtime.cache.store import Delta, Store
+from controller_runtime.cache.store import Delta, Sharing, Store, alone
 from controller_runtime.cache.union import Peers
 from controller_runtime.client.decoding import WatchEvent
 from controller_runtime.core.host import Host
@@ -60,11 +60,7 @@ class Delivery:
     def apply(self, event: WatchEvent) -> None:
         """Apply one event to the store, and call the handlers if an object has changed."""
         with self._lock:
-            peers = self._peers
-            if peers is None or len(peers.stores) < 2:
-                delta = self._store.apply(event)
-            else:
-                delta = peers.apply(self._store, event)
+            delta = self._store.apply(event, self._sharing())
             if delta is not None:
                 self._call_handlers(delta)
 
@@ -72,9 +68,7 @@ class Delivery:
         """Replace the content of the store with `objects`, and call the handlers for each difference."""
         with self._lock:
             initial = not self._store.filled
-            peers, store = self._peers, self._store
-            deltas = peers.replace(store, objects, version) if peers is not None else store.replace(objects, version)
-            for delta in deltas:
+            for delta in self._store.replace(objects, version, self._sharing()):
                 self._call_handlers(delta)
             synced = [synced for _, synced in self._handlers.values()] if initial else []
         for handler_has_synced in synced:
@@ -118,6 +112,9 @@ class Delivery:
                 self._handlers.pop(key, None)
 
         return remove
+
+    def _sharing(self) -> Sharing:
+        return alone if self._peers is None else self._peers.sharing(self._store)
 
     def _call_handlers(self, delta: Delta) -> None:
         for handler, _ in self._handlers.values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from controller_runtime.api.objects import Cached, PlainKey
 from controller_runtime.cache.share import Portion
-from controller_runtime.cache.store import Delta, Store
+from controller_runtime.cache.store import Delta, Sharing, Store, alone
 from controller_runtime.client.decoding import EventType, WatchEvent
 from controller_runtime.core.host import Host
 from controller_runtime.core.memory import give_back
@@ -37,23 +37,23 @@ class DividedStore(Store):
         """Whether the store has a share of the collection alone."""
         return True
 
-    def apply(self, event: WatchEvent) -> Delta | None:
+    def apply(self, event: WatchEvent, sharing: Sharing = alone) -> Delta | None:
         """Apply one event; see `Store.apply`."""
         if event.cached is not None and not self._portion.keeps(event.cached):
             if event.cached.plain_key in self._objects:
                 event = event._replace(type=EventType.DELETED)
             else:
                 event = WatchEvent(EventType.BOOKMARK, None, event.version)
-        return super().apply(event)
+        return super().apply(event, sharing)
 
-    def replace(self, objects: dict[PlainKey, Cached], version: str) -> list[Delta]:
+    def replace(self, objects: dict[PlainKey, Cached], version: str, sharing: Sharing = alone) -> list[Delta]:
         """Replace the content with a list; see `Store.replace`."""
         # In place, because a second dict of a large list would stay in the memory of the process.
         others = [key for key, cached in objects.items() if not self._portion.keeps(cached)]
         for key in others:
             del objects[key]
         brought = len(objects) + len(others)
-        deltas = super().replace(objects, version)
+        deltas = super().replace(objects, version, sharing)
         if brought > MANY:  # a share is often listed again, and most of a list is what the store has already
             give_back()
         return deltas

@@ -8,6 +8,7 @@ changed as `Delta`s, and `delivery.py` passes these to the handlers.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 from controller_runtime.api.objects import Cached, ObjectKey, ObjectMeta, PlainKey
@@ -46,6 +47,17 @@ class Delta(NamedTuple):
     def key(self) -> ObjectKey:
         """The object's name and namespace."""
         return self.object.key
+
+
+Sharing = Callable[[], AbstractContextManager[Callable[[Cached], Cached]]]
+"""Begins a block in which no other store takes objects, and returns what finds the equal object of another store."""
+
+_ALONE: AbstractContextManager[Callable[[Cached], Cached]] = nullcontext(lambda cached: cached)
+
+
+def alone() -> AbstractContextManager[Callable[[Cached], Cached]]:
+    """Return the block of a store that shares nothing."""
+    return _ALONE
 
 
 class Store:
@@ -197,8 +209,12 @@ class Store:
         with self._condition:
             self._indices[name] = index
 
-    def apply(self, event: WatchEvent) -> Delta | None:
+    def apply(self, event: WatchEvent, sharing: Sharing = alone) -> Delta | None:
         """Apply one event, and return the change; None if no object has changed.
+
+        Args:
+            event: The event.
+            sharing: Finds an equal object to keep in place of the event's.
 
         Raises:
             Exception: An index function raised it; the store is then unchanged.
@@ -216,11 +232,11 @@ class Store:
             return None
         # The index functions are user code, so they run before the lock is taken and before anything is changed.
         moves = [(index, index.values(old), index.values(new)) for index in self._indices.values()]
-        with self._condition:
+        with sharing() as shared, self._condition:
             if new is None:
                 del self._objects[key]
             else:
-                self._objects[key] = new
+                new = self._objects[key] = shared(new)
             for index, before, after in moves:
                 index.move(key, before, after)
             self._version = newest(self._version, event.version)
@@ -229,16 +245,35 @@ class Store:
             return None
         return Delta(old, new)
 
-    def replace(self, objects: dict[PlainKey, Cached], version: str) -> list[Delta]:
+    def replace(self, objects: dict[PlainKey, Cached], version: str, sharing: Sharing = alone) -> list[Delta]:
         """Replace the content of the store with a list, and return exactly the differences, deletions first.
 
         Args:
             objects: The listed objects by key; the store keeps the dict itself, not a copy.
             version: The resourceVersion of the list.
+            sharing: Finds equal objects to keep in place of those listed.
 
         Raises:
             Exception: An index function raised it; the store is then unchanged.
         """
+        # The index functions are user code, so they run before any lock is taken.
+        indices = {name: index.over(objects) for name, index in self._indices.items()}
+        with sharing() as shared:
+            if sharing is not alone:
+                for key, cached in objects.items():
+                    objects[key] = shared(cached)
+            deltas, went_back = self._differences(objects, version)
+            with self._condition:
+                self._objects = objects
+                self._indices = indices
+                self._version = version
+                self._resets += went_back
+                self._filled = True
+                self._condition.notify_all()
+        return deltas
+
+    def _differences(self, objects: dict[PlainKey, Cached], version: str) -> tuple[list[Delta], bool]:
+        """Return the differences of a list, and whether it is of an older state of the server."""
         went_back = compare_versions(version, self._version) < 0  # without the lock, because no other thread writes
         initial = not self._filled  # without the lock, because no other thread writes
         before = self._objects  # without the lock, because no other thread writes
@@ -248,15 +283,7 @@ class Store:
             # After a backup was restored, one version can name two states, so equal versions prove nothing.
             if old is None or not _same(old, new) or (went_back and old.raw != new.raw):
                 deltas.append(Delta(old, new, initial))
-        indices = {name: index.over(objects) for name, index in self._indices.items()}
-        with self._condition:
-            self._objects = objects
-            self._indices = indices
-            self._version = version
-            self._resets += went_back
-            self._filled = True
-            self._condition.notify_all()
-        return deltas
+        return deltas, went_back
 
     def _commit(self, version: str) -> None:
         with self._condition:

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Protocol
 
 from controller_runtime.api.objects import Cached, ObjectKey, ObjectMeta, PlainKey
 from controller_runtime.api.versions import compare_versions
-from controller_runtime.cache.store import Delta, Store
-from controller_runtime.client.decoding import WatchEvent
+from controller_runtime.cache.store import Sharing, Store, alone
 from controller_runtime.core.host import Host
 
 
@@ -158,13 +159,13 @@ class Peers:
     Attributes:
         stores: The stores; replaced as a whole, under the lock of the informers.
 
-    Threads: any; `apply` and `replace` those that may write to the store.
+    Threads: any.
     """
 
     def __init__(self, host: Host) -> None:
         self.stores: tuple[Store, ...] = ()
         # Guards nothing but the order: while one store looks for an object in the others and takes it, no other store
-        # does. Else two that receive it at one instant would both keep their own.
+        # does. Else two that receive it at one instant would both keep their own. No user code runs under it.
         self._lock = host.lock("stores that share objects")
 
     def shared(self, own: Store, cached: Cached) -> Cached:
@@ -174,21 +175,17 @@ class Peers:
                 return found
         return cached
 
-    def apply(self, own: Store, event: WatchEvent) -> Delta | None:
-        """Apply an event to `own`, with the equal object of another store in place of its object if there is one."""
-        if event.cached is None:
-            return own.apply(event)
-        with self._lock:
-            return own.apply(event._replace(cached=self.shared(own, event.cached)))
-
-    def replace(self, own: Store, objects: dict[PlainKey, Cached], version: str) -> list[Delta]:
-        """Replace the content of `own`, with equal objects of other stores in place of those listed."""
+    def sharing(self, own: Store) -> Sharing:
+        """Return what `own` passes to its changes, so that it keeps equal objects of the other stores."""
         if len(self.stores) < 2:
-            return own.replace(objects, version)
-        with self._lock:
-            for key, cached in objects.items():
-                objects[key] = self.shared(own, cached)
-            return own.replace(objects, version)
+            return alone
+
+        @contextmanager
+        def block() -> Iterator[Callable[[Cached], Cached]]:
+            with self._lock:
+                yield partial(self.shared, own)
+
+        return block
 
 
 def _age_of(cached: Cached) -> tuple[int, str]:

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import pytest
+from kit.nodes import added, cached, listed
 
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.objects import Cached, ObjectKey, PartialObjectMetadata, labels_of
 from controller_runtime.api.resources import NAMESPACES, NODES, PODS
 from controller_runtime.cache.scope import CacheScope
+from controller_runtime.cache.store import Store
+from controller_runtime.cache.union import Peers
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.errors import UsageError
@@ -139,3 +142,31 @@ def test_following_several_namespaces_is_refused_with_the_remedy(cluster: Embedd
 
     with pytest.raises(UsageError, match="name one of them"):
         cluster.manager.run()
+
+
+def test_stores_share_equal_objects_and_users_functions_run_while_another_store_may_take_some() -> None:
+    with Simulation(1) as sim:
+        host = sim.host("h")
+        peers, taken = Peers(host), list[bool]()
+        stores = [Store(host, name) for name in "ab"]
+        peers.stores = tuple(stores)
+
+        def zones(obj: Cached) -> list[str]:
+            with peers.sharing(stores[1])():  # as the other store does
+                taken.append(True)
+            return ["all"]
+
+        stores[0].add_index("zone", zones)
+
+        def run() -> None:
+            stores[1].replace(listed(cached("x", 1)), "1")
+            stores[0].replace(listed(cached("x", 1)), "1", peers.sharing(stores[0]))
+            stores[1].apply(added(cached("y", 2)), peers.sharing(stores[1]))
+            stores[0].apply(added(cached("y", 2)), peers.sharing(stores[0]))
+
+        host.spawn("reflector", run)
+        sim.advance(1.0)
+
+        for name in "xy":
+            assert stores[0].get(ObjectKey(name)) is stores[1].get(ObjectKey(name)) is not None
+        assert taken
