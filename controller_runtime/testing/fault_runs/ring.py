@@ -203,6 +203,8 @@ class RingSystem:
         self.invariants.standings = self._stand()
 
     def _inject(self, fault: SystemFault) -> None:
+        self.invariants.standings = self._stand()  # a member that came back a moment ago is lost again by this fault
+        self.invariants.look_again()
         self._network.note(fault)
         replica = next((r for r in self._replicas if r.host.name.partition("#")[0] == fault.host), None)
         host = replica.host if replica is not None else self._server.host

@@ -39,15 +39,26 @@ class RingEffects:
         disk: The server's disk.
         by: The part of a request that decides about its slot.
         divided: Whether the caches have the objects of a replica's slots alone.
-        interval: Tells what a member may do.
+        interval: Tells what a member may do, as the server has stored it.
+        known_until: Tells when the membership of a member ends, as far as that member has heard.
 
     Attributes:
         violated: The first fault of a thread of a replica: raised there, it would reach the reconcile.
     """
 
-    def __init__(self, sim: Simulation, disk: RestorableDisk, by: RingBy, *, divided: bool, interval: Interval) -> None:
+    def __init__(
+        self,
+        sim: Simulation,
+        disk: RestorableDisk,
+        by: RingBy,
+        *,
+        divided: bool,
+        interval: Interval,
+        known_until: Callable[[str], float],
+    ) -> None:
         self.violated: Violated | None = None
         self._sim, self._disk, self._by, self._divided, self._interval = sim, disk, by, divided, interval
+        self._known_until = known_until
         self._kinds = {kind.plural: kind for kind in WISHES[by]}
         self._numbers: dict[str, tuple[str, int, int]] = {}  # (uid, wanted, done) by key
         # Requests that were not answered, by identity, key and body, with the slots and the sender's deadline.
@@ -66,7 +77,7 @@ class RingEffects:
         version = json.loads(request.body)["metadata"]["resourceVersion"]
         slots, until = self._interval(identity_of(host))
         needed = self._slots_of(key, version)
-        self._open[identity_of(host), key, request.body] = needed, until
+        self._open[identity_of(host), key, request.body] = needed, min(until, self._known_until(identity_of(host)))
         if not (slots & needed and self._sim.time <= until):
             what = f"{host.name} sends a write for {key}, whose slot it does not own"
             self._wrong(Violated("no request outside the interval", what))

@@ -94,7 +94,10 @@ class RingInvariants:
     ) -> None:
         self.liveness = Liveness(bounds)
         self.effects = RingEffects(
-            sim, disk, by, divided=divided, interval=lambda identity: self._claims.get(identity, (0, 0.0))
+            *(sim, disk, by),
+            divided=divided,
+            interval=lambda identity: self._claims.get(identity, (0, 0.0)),
+            known_until=lambda identity: self._known_until.get(identity, 0.0),
         )
         self.standings: list[Standing] = []
         self._sim, self._disk = sim, disk
@@ -110,6 +113,7 @@ class RingInvariants:
         self._memberships: dict[str, tuple[Term, float]] = {}
         # For each identity: the stamps of its leases, in order, of which it knows that they were stored.
         self._known: dict[str, dict[str, None]] = {}
+        self._known_until: dict[str, float] = {}  # when the membership of each identity ends by the last of them
         self._answered_at: dict[str, float] = {}  # when each identity heard of its last lease
         # For each identity whose lease the server has forgotten, since when; until it writes again.
         self._betrayed: dict[str, float] = {}
@@ -126,8 +130,11 @@ class RingInvariants:
         """
         if self.effects.violated is not None:
             raise self.effects.violated
-        if self._looked_at == self._sim.time:
-            return
+        if self._looked_at != self._sim.time:
+            self.look_again()
+
+    def look_again(self) -> None:
+        """Look, although this instant was looked at before; see `look`."""
         self._looked_at = self._sim.time
         while self._checked < len(self._disk.writes):
             self._check_write(self._disk.writes[self._checked])
@@ -201,6 +208,8 @@ class RingInvariants:
         if request.method in ("POST", "PUT") and "/leases" in request.path and response.status in (200, 201):
             stamp = json.loads(request.body)["spec"]["renewTime"]
             self._known.setdefault(identity_of(host), {})[stamp] = None
+            sent_at = self._sent.get((identity_of(host), stamp), self._sim.time)
+            self._known_until[identity_of(host)] = _ends_at(sent_at, host)
             self._answered_at[identity_of(host)] = self._sim.time
 
     def _check_write(self, write: Write) -> None:
@@ -231,4 +240,9 @@ class RingInvariants:
             del self._betrayed[name]
             if claim.slots or claim.is_ready:
                 raise Violated("a restored backup ends memberships", f"{name} goes on with {count(claim.slots)} slots")
-        self._claims[name] = claim.slots, sent_at + CONFIG.renew_deadline / (1 + host.drift / 1e6) + 0.001
+        self._claims[name] = claim.slots, _ends_at(sent_at, host)
+
+
+def _ends_at(sent_at: float, host: SimulatedHost) -> float:
+    """Return when a membership ends, in virtual seconds, that was renewed by a request of a time."""
+    return sent_at + CONFIG.renew_deadline / (1 + host.drift / 1e6) + 0.001
