@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from controller_runtime.api.objects import Cached, PlainKey
 from controller_runtime.cache.reflector import Reflector
 from controller_runtime.cache.state import Resuming, Watching
-from controller_runtime.cache.store import Delta, Store
+from controller_runtime.cache.store import Delta, Sharing, Store, alone
 from controller_runtime.client.decoding import Undecodable, WatchEvent
 from controller_runtime.core.errors import ControllerRuntimeError, Expired
 
@@ -45,5 +45,5 @@ class BelievesInItsVersion(Reflector):
 class TellsOfNoDeletions(Store):
     """Reports no deletions that it learns of from a list."""
 
-    def replace(self, objects: dict[PlainKey, Cached], version: str) -> list[Delta]:
-        return [delta for delta in super().replace(objects, version) if delta.new is not None]
+    def replace(self, objects: dict[PlainKey, Cached], version: str, sharing: Sharing = alone) -> list[Delta]:
+        return [delta for delta in super().replace(objects, version, sharing) if delta.new is not None]
