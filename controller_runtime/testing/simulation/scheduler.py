@@ -8,7 +8,6 @@ there is no lock.
 
 from __future__ import annotations
 
-import contextlib
 import random
 import threading
 from collections.abc import Callable
@@ -189,8 +188,7 @@ class Scheduler:
     def _unwind(self, task: Task, timeout: float) -> None:
         if task.state is not State.RUNNING:
             self.current = task
-            with contextlib.suppress(RuntimeError):  # it has the baton already: it was chosen when the test gave up
-                task.baton.release()
+            task.baton.give()  # it may have been chosen already when the test gave up
         task.thread.join(timeout)
         if task.thread.is_alive() and timeout > 0:
             raise Hang(f"{task.name} did not end with its simulation; it is at\n{stack_of(task)}")
@@ -198,7 +196,7 @@ class Scheduler:
     # The baton.
 
     def _run(self, task: Task, target: Callable[[], None]) -> None:
-        task.baton.acquire()
+        task.baton.take()
         if self.watches_clocks and task.machine.is_watched:
             watch_thread(self.fail)  # it ends with the thread
         try:
@@ -238,16 +236,16 @@ class Scheduler:
         self.trace.write(self.timeline.now, chosen.name, chosen.label)
         self.current = chosen
         if chosen is not task:
-            chosen.baton.release()
+            chosen.baton.give()
         return chosen
 
     def _await_baton(self, task: Task) -> None:
         if task is not self.root:
-            task.baton.acquire()
+            task.baton.take()
             return
         seen = self.steps
         try:
-            while not task.baton.acquire(timeout=self._stuck_after):
+            while not task.baton.take(self._stuck_after):
                 if seen == self.steps:
                     what = stuck_outside(self.current, self._stuck_after)
                     raise Hang(f"{self._report(what)}\nits stack:\n{stack_of(self.current)}")
