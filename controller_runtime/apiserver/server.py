@@ -130,6 +130,7 @@ class APIServer:
                 disable_admission_plugins,
                 caller=self._caller,
                 kinds=lambda: self._definitions.kinds,
+                release=self.release,
             )
             self._verbs = Verbs(host, self.storage, self._access, self.release, admitting, gates, self._caller)
             self._definitions = Definitions(host, self.storage, KINDS.of_release(self.release), self._caller)

@@ -19,7 +19,7 @@ class _BySigner(Step):
 
     kinds = (SIGNING_REQUEST,)
     operations = (Operation.UPDATE,)
-    subresources = True
+    subresources = None
 
     def _check(self, attributes: Attributes, verb: str) -> None:
         signer = part(attributes.old or {}, "spec").get("signerName", "")

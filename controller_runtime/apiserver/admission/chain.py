@@ -21,6 +21,7 @@ from controller_runtime.apiserver.admission.classes import (
 )
 from controller_runtime.apiserver.admission.limit_ranger import LimitRanger
 from controller_runtime.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from controller_runtime.apiserver.admission.pod_security.step import PodSecurity
 from controller_runtime.apiserver.admission.pods import DefaultTolerationSeconds, Priority
 from controller_runtime.apiserver.admission.policies.mutating import MutatingAdmissionPolicy
 from controller_runtime.apiserver.admission.policies.steps import ValidatingAdmissionPolicy
@@ -42,6 +43,7 @@ _STEPS: tuple[type[Step], ...] = (
     LimitRanger,
     ServiceAccount,
     TaintNodesByCondition,
+    PodSecurity,
     Priority,
     DefaultTolerationSeconds,
     DefaultStorageClass,
@@ -117,10 +119,10 @@ class Chain:
         off = {*OFF_BY_DEFAULT, *disabled} - {*enabled}
         self._storage = storage
         self._steps = [step(storage, around) for step in _STEPS if step.name not in off]
-        # The steps that are not idle, by kind, operation, and whether they see a subresource. Replaced when a
+        # The steps that are not idle, by kind, operation and subresource. Replaced when a
         # collection becomes empty or is empty no more, on which idleness depends: its number of turns stands before.
         # Kinds come and go with their definitions; all custom ones are seen by the same steps, and share one entry.
-        self._awake: tuple[int, dict[tuple[Kind | None, Operation, bool], Awake | None]] = (0, {})
+        self._awake: tuple[int, dict[tuple[Kind | None, Operation, str], Awake | None]] = (0, {})
 
     def has(self, name: str) -> bool:
         """Return whether a step is carried out."""
@@ -129,21 +131,21 @@ class Chain:
     def steps(self, kind: Kind, operation: Operation, subresource: str) -> Awake | None:
         """Return the steps that see a write and are not idle; None if there are none, as for most writes."""
         seen_as = kind if kind.definition is None else None
-        place = seen_as, operation, bool(subresource)
+        place = seen_as, operation, subresource
         if (awake := self._awake)[0] != (turns := self._storage.turns):
             awake = self._awake = (turns, {})
         if place in awake[1]:
             return awake[1][place]
-        seeing = (step for step in self._steps if _sees(step, seen_as, operation, bool(subresource)))
+        seeing = (step for step in self._steps if _sees(step, seen_as, operation, subresource))
         found = awake[1][place] = Awake.of([step for step in seeing if not step.is_idle()])
         return found
 
 
-def _sees(step: Step, kind: Kind | None, operation: Operation, is_part: bool) -> bool:
+def _sees(step: Step, kind: Kind | None, operation: Operation, subresource: str) -> bool:
     return (
         (step.kinds is None or kind in step.kinds)
         and operation in step.operations
-        and (step.subresources or not is_part)
+        and (not subresource or step.subresources is None or subresource in step.subresources)
     )
 
 

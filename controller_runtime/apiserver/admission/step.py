@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import attrs
@@ -12,6 +12,7 @@ import msgspec
 
 from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.kinds.registry import KINDS
+from controller_runtime.apiserver.kinds.release import NEWEST, Release
 from controller_runtime.apiserver.options import DeleteOptions, WriteOptions
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.status import StatusError, forbidden
@@ -164,6 +165,7 @@ class Surroundings:
     Attributes:
         host: Provides time and identifiers.
         kinds: Returns the kinds that are served at present.
+        release: The release of Kubernetes as which the server answers.
         caller: Calls webhooks.
         hand: Hands reviews to those in this process.
         redecode: Reads an object again that a step has changed freely.
@@ -178,6 +180,7 @@ class Surroundings:
     patched_by_policy: Patched
     applied_by_policy: Callable[[Kind, Object, Object], Object]
     kinds: Callable[[], Kinds] = lambda: KINDS
+    release: Release = NEWEST
     caller: Caller = attrs.field(factory=Nowhere)
     hand: Hand = attrs.field(init=False)
 
@@ -199,7 +202,7 @@ class Step:
         name: The name by which a real server switches the step on and off.
         kinds: The kinds whose writes it sees; None for those of all kinds.
         operations: The operations that it sees.
-        subresources: Whether it sees the writes of subresources, too.
+        subresources: The subresources whose writes it sees, too; None for all of them.
         counts: Whether its check holds only until the next write: it is made last, while no such write is stored.
 
     Threads: any.
@@ -208,7 +211,7 @@ class Step:
     name = ""
     kinds: tuple[Kind, ...] | None = None
     operations: tuple[Operation, ...] = (Operation.CREATE, Operation.UPDATE)
-    subresources = False
+    subresources: Collection[str] | None = ()
     counts = False
 
     def __init__(self, storage: Storage, around: Surroundings) -> None:

@@ -15,9 +15,11 @@ from controller_runtime.apiserver.admission.step import Asked, Attributes, Opera
 from controller_runtime.apiserver.kinds.infrastructure import SIGNING_REQUEST
 from controller_runtime.apiserver.kinds.kind import Kind, Kinds
 from controller_runtime.apiserver.kinds.registry import KINDS, SERVICE
+from controller_runtime.apiserver.kinds.release import NEWEST, Release
 from controller_runtime.apiserver.routes import Route
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
+from controller_runtime.apiserver.status import StatusError
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.webhooks.caller import Caller
 from controller_runtime.apiserver.writes.addresses import Addresses
@@ -25,6 +27,7 @@ from controller_runtime.apiserver.writes.body import admit
 from controller_runtime.apiserver.writes.managed import completed
 from controller_runtime.apiserver.writes.policy_patches import applied_by_policy, patched_by_policy
 from controller_runtime.apiserver.writes.quota_counts import QuotaCounts
+from controller_runtime.apiserver.writes.warned import of_rules
 from controller_runtime.apiserver.writes.webhook_patches import patched_by_webhook
 from controller_runtime.core.host import Host
 
@@ -45,6 +48,7 @@ class Admitting:
         disabled: The names of steps to switch off.
         caller: Calls webhooks; None leaves out the steps that do.
         kinds: Returns the kinds that are served at present.
+        release: The release of Kubernetes as which the server answers.
 
     Raises:
         UsageError: A name is unknown, or is given twice.
@@ -61,9 +65,12 @@ class Admitting:
         *,
         caller: Caller | None = None,
         kinds: Callable[[], Kinds] = lambda: KINDS,
+        release: Release = NEWEST,
     ) -> None:
         self._addresses = Addresses(host, storage)
-        around = Surroundings(host, _redecoded, patched_by_webhook, patched_by_policy, applied_by_policy, kinds)
+        around = Surroundings(
+            host, _redecoded, patched_by_webhook, patched_by_policy, applied_by_policy, kinds, release
+        )
         if caller is None:
             disabled = {*disabled, *WEBHOOKS}
             enabled = {*enabled} - {*WEBHOOKS}
@@ -164,12 +171,22 @@ class Admitting:
     def _checked(
         self, checking: Sequence[Step], counting: Sequence[Step], attributes: Attributes, made: Object
     ) -> AbstractContextManager[None]:
-        """See `Check`. Webhooks are called here, with no lock held."""
+        """See `Check`. Webhooks are called here, with no lock held.
+
+        The warnings of the rules come before those of the steps, as on a real server.
+        """
         # Not by `_replace`, which takes several times as long: each write of an object passes here.
-        operation, kind, namespace, asked, _, old, part, sent, rounds = attributes
+        operation, kind, namespace, asked, obj, old, part, sent, rounds = attributes
         attributes = Attributes(operation, kind, namespace, asked, made, old, part, sent, rounds)
-        for step in checking:
-            step.validate(attributes)
+        before = len(asked.warnings)
+        try:
+            for step in checking:
+                step.validate(attributes)
+        except StatusError:
+            asked.warnings[before:before] = of_rules(kind, part, obj, old, made)
+            raise
+        if len(asked.warnings) > before:
+            asked.warnings[before:before] = of_rules(kind, part, obj, old, made)
         if not counting and not self._quotas.concern(kind, namespace, dry_run=asked.dry_run):
             return UNCHECKED
         return self._counted(counting, attributes)

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.parts import SCALE
 from controller_runtime.apiserver.kinds.registry import SERVICE
 from controller_runtime.apiserver.routes import Route
@@ -51,13 +52,16 @@ def of_owners(owners: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def of_write(route: Route, obj: Object, old: Object | None, raw: bytes) -> Sequence[str]:
-    """Return the warnings of a write; the rest of an object is not looked at when its status is written.
+    """Return the warnings of a write that is stored as `raw`; see `of_rules`."""
+    if route.sent is SCALE and old is not None:
+        obj = scaled(route.kind, old, obj)
+    stored = msgspec.json.decode(raw) if route.kind is SERVICE and route.subresource != "status" else obj
+    return of_rules(route.kind, route.subresource, obj, old, stored)
+
+
+def of_rules(kind: Kind, subresource: str, obj: Object, old: Object | None, stored: Object) -> Sequence[str]:
+    """Return the warnings of the rules of a kind; the rest of an object is not looked at when its status is written.
 
     Those of a service are about what it has once it is stored.
     """
-    if route.subresource == "status":
-        return ()
-    if route.sent is SCALE and old is not None:
-        obj = scaled(route.kind, old, obj)
-    seen = msgspec.json.decode(raw) if route.kind is SERVICE else obj
-    return rules_of(route.kind).warnings(seen, old)
+    return () if subresource == "status" else rules_of(kind).warnings(stored if kind is SERVICE else obj, old)

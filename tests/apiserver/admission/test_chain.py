@@ -68,6 +68,13 @@ def _mutated(ask: Asking) -> Any:
     return ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}})[1].get("data")
 
 
+def _secured(ask: Asking) -> Any:
+    ask.patch(
+        "/api/v1/namespaces/default", {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}}
+    )
+    return ask("POST", PODS, pod("p", hostNetwork=True))[0]
+
+
 def _stored_in(ask: Asking) -> Any:
     for name, is_default in (("a", "true"), ("b", "false"), ("c", "true")):
         annotations = {"storageclass.kubernetes.io/is-default-class": is_default}
@@ -115,10 +122,15 @@ def _decided(ask: Asking, part: str, condition: str) -> Any:
 
 # By step: a request, its answer with the step, and the answer without it.
 DOES: dict[str, tuple[Callable[[Asking], Any], Any, Any]] = {
-    "NamespaceLifecycle": (lambda ask: ask("POST", PODS.replace("default", "nowhere"), pod("p"))[0], 404, 201),
+    "NamespaceLifecycle": (
+        lambda ask: ask("POST", "/api/v1/namespaces/nowhere/configmaps", {"metadata": {"name": "c"}})[0],
+        404,
+        201,
+    ),
     "LimitRanger": (_limited, 403, 201),
     "ServiceAccount": (_accounted, True, False),
     "TaintNodesByCondition": (lambda ask: "spec" in ask.ok("POST", NODES, node("n")) and taints(ask), 1, 0),
+    "PodSecurity": (_secured, 403, 201),
     "Priority": (lambda ask: ask("POST", PODS, pod("p", priorityClassName="none"))[0], 403, 201),
     "DefaultTolerationSeconds": (lambda ask: len(ask.ok("POST", PODS, pod("p"))["spec"].get("tolerations", ())), 2, 0),
     "DefaultStorageClass": (_stored_in, "a", None),

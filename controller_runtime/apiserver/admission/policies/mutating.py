@@ -52,7 +52,7 @@ class MutatingAdmissionPolicy(Step):
     """
 
     name = MUTATING_POLICY.kind
-    subresources = True
+    subresources = None
 
     def __init__(self, storage: Storage, around: Surroundings) -> None:
         super().__init__(storage, around)

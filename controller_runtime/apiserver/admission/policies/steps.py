@@ -27,7 +27,7 @@ class ValidatingAdmissionPolicy(Step):
 
     name = "ValidatingAdmissionPolicy"
     operations = EVERY_OPERATION
-    subresources = True
+    subresources = None
 
     def __init__(self, storage: Storage, around: Surroundings) -> None:
         super().__init__(storage, around)

@@ -35,7 +35,7 @@ class _Webhooks(Step):
     """A step that calls the webhooks of one kind of configuration."""
 
     operations = EVERY_OPERATION
-    subresources = True
+    subresources = None
     configurations: Kind
 
     def __init__(self, storage: Storage, around: Surroundings) -> None:
