@@ -9,6 +9,7 @@ from typing import Any
 from controller_runtime.apiserver.kinds.registry import Kind
 from controller_runtime.apiserver.rules.pod_amounts import quality_of
 from controller_runtime.apiserver.rules.pod_warnings import of_name, of_pod
+from controller_runtime.apiserver.rules.profile_annotations import are_in, of_app_armor, with_app_armor
 from controller_runtime.apiserver.rules.rules import Object, Rules, part, with_status_of
 
 DEFAULT_GRACE = 30  # seconds
@@ -31,7 +32,7 @@ class PodRules(Rules):
     """A new pod is Pending."""
 
     def on_create(self, obj: Object) -> Object:
-        spec = part(obj, "spec")
+        spec = with_app_armor(obj["metadata"], part(obj, "spec"))
         metadata = {**obj["metadata"], "generation": 1}
         status: dict[str, Any] = {"phase": "Pending", "qosClass": quality_of(spec)}
         if spec.get("schedulingGates"):
@@ -41,7 +42,8 @@ class PodRules(Rules):
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
         if old is not None:  # as a real server, for which pods change too often
             return []
-        return [*of_name(obj["metadata"], "the Pod's hostname"), *of_pod(part(obj, "spec"), "spec")]
+        armored = of_app_armor(obj, "metadata.annotations") if are_in(obj["metadata"]) else ()
+        return [*armored, *of_name(obj["metadata"], "the Pod's hostname"), *of_pod(obj)]
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
         if subresource == "status":

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller_runtime.api.names import label_problems
+from controller_runtime.apiserver.rules import profile_annotations
 from controller_runtime.apiserver.rules.rules import Object, part
 
 _GROUPS = ("initContainers", "containers")
@@ -53,9 +54,11 @@ def of_name(metadata: Object, use: str) -> list[str]:
     return [f"metadata.name: {told}: [{' '.join(problems)}]"]
 
 
-def of_pod(spec: Object, place: str) -> list[str]:
-    """Return the warnings of the spec of a pod, which is at `place`, such as `spec.template.spec`."""
+def of_pod(pod: Object, where: str = "") -> list[str]:
+    """Return the warnings of a pod, or of a template, which is at `where`, such as `spec.template`."""
     found: list[str] = []
+    spec, begin = part(pod, "spec"), where and f"{where}."
+    place, annotations = f"{begin}spec", f"{begin}metadata.annotations"
     if not spec.keys().isdisjoint(_PLACEMENT):
         found += _of_placement(spec, place)
     for index, volume in enumerate(spec.get("volumes") or ()):
@@ -63,8 +66,13 @@ def of_pod(spec: Object, place: str) -> list[str]:
             found.append(f"{place}.volumes[{index}].{_SPELT.get(name, name)}: {OLD_VOLUMES[name]}")
     if not spec.keys().isdisjoint(_LISTS):
         found += _of_lists(spec, place)
+    has_profiles = profile_annotations.are_in(part(pod, "metadata"))
+    if has_profiles:
+        found += profile_annotations.of_pod(pod, annotations)
     for group in _GROUPS:
         for index, container in enumerate(spec.get(group) or ()):
+            if has_profiles:
+                found += profile_annotations.of_container(container, pod, annotations, of_template=bool(where))
             if container.get("resources"):
                 found += _of_resources(container["resources"], f"{place}.{group}[{index}]")
             variables = container.get("env") or ()

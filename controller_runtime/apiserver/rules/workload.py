@@ -37,7 +37,7 @@ class SpecRules(Rules):
         template = obj
         for step in self._template:
             template = part(template, step)
-        return [*found, *of_pod(part(template, "spec"), f"{'.'.join(self._template)}.spec")]
+        return [*found, *of_pod(template, ".".join(self._template))]
 
     def _is_same(self, obj: Object, old: Object) -> bool:
         return part(obj, "spec") == part(old, "spec")
@@ -133,7 +133,7 @@ class TemplateRules(Rules):
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
         if old is not None and obj.get("template") == old.get("template"):
             return []
-        return of_pod(part(part(obj, "template"), "spec"), "template.spec")
+        return of_pod(part(obj, "template"), "template")
 
     def on_create(self, obj: Object) -> Object:
         return {**obj, "metadata": {**obj["metadata"], "generation": 1}}

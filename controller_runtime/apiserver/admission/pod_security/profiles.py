@@ -13,10 +13,10 @@ from controller_runtime.apiserver.admission.pod_security.violations import (
     several,
 )
 from controller_runtime.apiserver.quoting import quoted
+from controller_runtime.apiserver.rules.profile_annotations import APP_ARMOR_OF
 from controller_runtime.apiserver.rules.rules import Object, part
 
 _ARMORED = ("RuntimeDefault", "Localhost")
-_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/"
 
 
 def app_armor(metadata: Object, spec: Object) -> Violation | None:
@@ -44,7 +44,7 @@ def _is_unarmored(security: Object) -> bool:
 
 def _is_bad_annotation(key: str, value: str) -> bool:
     is_allowed = value in ("", "runtime/default") or value.startswith("localhost/")
-    return key.startswith(_ANNOTATION) and not is_allowed
+    return key.startswith(APP_ARMOR_OF) and not is_allowed
 
 
 def se_linux(*allowed: str) -> CheckPod:

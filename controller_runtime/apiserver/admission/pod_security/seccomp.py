@@ -16,11 +16,10 @@ from controller_runtime.apiserver.admission.pod_security.violations import (
     several,
 )
 from controller_runtime.apiserver.quoting import quoted
+from controller_runtime.apiserver.rules.profile_annotations import SECCOMP, SECCOMP_OF
 from controller_runtime.apiserver.rules.rules import Object, part
 
 _ALLOWED = ("Localhost", "RuntimeDefault")
-_OF_POD = "seccomp.security.alpha.kubernetes.io/pod"
-_OF_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
 _NOTED = ("runtime/default", "docker/default")
 _REASON = "seccompProfile"
 
@@ -28,7 +27,7 @@ _REASON = "seccompProfile"
 def by_annotations(metadata: Object, spec: Object) -> Violation | None:
     """Refuse annotations of the pod and of its containers with other profiles."""
     annotations = part(metadata, "annotations")
-    keys = {_OF_POD, *(_OF_CONTAINER + one.get("name", "") for one in containers(spec))}
+    keys = {SECCOMP, *(SECCOMP_OF + one.get("name", "") for one in containers(spec))}
     found = {key: value for key, value in annotations.items() if key in keys}
     bad = sorted([f"{key}={quoted(value)}" for key, value in found.items() if not _is_allowed(value)])
     return Violation(_REASON, f"forbidden {several('annotation', bad)} {', '.join(bad)}") if bad else None
