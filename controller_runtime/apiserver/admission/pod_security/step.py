@@ -41,7 +41,7 @@ TEMPLATES: Mapping[Kind, Callable[[Object], Object]] = {
 }
 """By kind, the template of the pods that a controller makes of an object; empty if it has none."""
 _ENFORCED, _VIOLATIONS, _ERROR = (PREFIX + key for key in ("enforce-policy", "audit-violations", "error"))
-_NOTHING = LevelVersion()
+_PRIVILEGED = str(LevelVersion())
 
 
 class PodSecurity(Step):
@@ -69,11 +69,11 @@ class PodSecurity(Step):
             annotate(_ERROR, f"Internal error occurred: {failure}: {_not_found(attributes.namespace)}")
             raise internal(failure)
         if LABELS.isdisjoint(labels):
-            annotate(_ENFORCED, str(_NOTHING))
+            annotate(_ENFORCED, _PRIVILEGED)
             return
         policy, faults = policy_of(labels)
         if not faults and all(one.level is Level.PRIVILEGED for one in policy):
-            annotate(_ENFORCED, str(_NOTHING))
+            annotate(_ENFORCED, _PRIVILEGED)
         elif attributes.old is None or is_significant(part(attributes.obj, "spec"), part(attributes.old, "spec")):
             self._judge(attributes, attributes.obj, policy, faults)
 
