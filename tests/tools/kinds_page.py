@@ -54,7 +54,7 @@ DOES = {
     "MutatingAdmissionPolicy": _POLICY,
     "MutatingAdmissionPolicyBinding": _POLICY,
     "MutatingWebhookConfiguration": "admission calls its webhooks",
-    "Namespace": "its objects are deleted before it, where upkeep is hosted",
+    "Namespace": "admission keeps to its pod security; its objects are deleted before it, where upkeep is hosted",
     "Node": "`proxy` reaches nothing",
     "PersistentVolume": "is kept while a claim uses it",
     "PersistentVolumeClaim": "is kept while a pod uses it",
