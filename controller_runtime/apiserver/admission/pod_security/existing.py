@@ -17,7 +17,9 @@ LONGEST = 1.0
 
 def in_order(pods: Iterable[Object]) -> list[Object]:
     """Return the pods in the order in which they are looked at: of those with one controller all but one come last."""
-    first, others, seen = [], [], set()
+    first: list[Object] = []
+    others: list[Object] = []
+    seen: set[str] = set()
     for pod in pods:
         uid = _controller(pod)
         (others if uid in seen else first).append(pod)
