@@ -126,8 +126,7 @@ class APIServer:
             admitting = Admitting(
                 host,
                 self.storage,
-                enable_admission_plugins,
-                disable_admission_plugins,
+                *(enable_admission_plugins, disable_admission_plugins),
                 caller=self._caller,
                 kinds=lambda: self._definitions.kinds,
                 release=self.release,

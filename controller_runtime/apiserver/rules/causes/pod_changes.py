@@ -8,6 +8,7 @@ from typing import Any
 
 from controller_runtime.apiserver.rules.causes.basic import take
 from controller_runtime.apiserver.rules.causes.pods import MIRROR, pod_annotations, whole_pod
+from controller_runtime.apiserver.rules.causes.profiles import changed_profiles
 from controller_runtime.apiserver.rules.causes.scheduling import tolerations
 from controller_runtime.apiserver.rules.go_structs import difference, shown
 from controller_runtime.apiserver.rules.rules import Object, part
@@ -158,6 +159,7 @@ def changed_annotations(old: Object, new: Object, spec: Object) -> Iterator[Caus
     place = "metadata.annotations"
     before: Mapping[str, str] = old["metadata"].get("annotations") or {}
     after: Mapping[str, str] = new["metadata"].get("annotations") or {}
+    yield from changed_profiles(before, after, place)
     if MIRROR in before and before[MIRROR] != after.get(MIRROR):
         yield forbidden(f"{place}[{MIRROR}]", "may not remove or update mirror pod annotation")
     if MIRROR in after and MIRROR not in before:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from controller_runtime.apiserver.rules.causes.containers import padded_image
 from controller_runtime.apiserver.rules.causes.pod_spec import pod_spec
+from controller_runtime.apiserver.rules.causes.profiles import contradictions, profiles
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.validation import annotation_causes, forbidden, invalid, label_causes
 from controller_runtime.apiserver.status import Cause
@@ -25,6 +26,7 @@ def pod_annotations(annotations: Mapping[str, str], spec: Object, place: str) ->
         yield invalid(f"{place}[{MIRROR}]", annotations[MIRROR], text)
     if (cost := annotations.get(_COST)) is not None and not _is_cost(cost):
         yield invalid(f"{place}[{_COST}]", cost, "must be a 32bit integer")
+    yield from profiles(annotations, spec, place)
 
 
 def _is_cost(text: str) -> bool:
@@ -36,6 +38,7 @@ def pod_template(template: Object, place: str) -> Iterator[Cause]:
     spec = part(template, "spec")
     yield from template_metadata(template, place)
     yield from pod_spec(spec, f"{place}.spec")
+    yield from contradictions(template, f"{place}.spec")
     if spec.get("ephemeralContainers"):
         yield forbidden(f"{place}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template")
 
@@ -57,6 +60,7 @@ def new_pod(pod: Object) -> Iterator[Cause]:
         yield forbidden("spec.ephemeralContainers", "cannot be set on create")
     if spec.get("nodeName") and spec.get("schedulingGates"):
         yield forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared")
+    yield from contradictions(pod, "spec")
 
 
 def whole_pod(pod: Object) -> Iterator[Cause]:
