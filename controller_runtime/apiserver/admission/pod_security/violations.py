@@ -13,7 +13,7 @@ _CONTEXT = "securityContext"
 
 
 class Violation(NamedTuple):
-    """What a check has against a pod.
+    """The objection of a check to a pod.
 
     Attributes:
         reason: It in few words, which are the same for all pods alike.
