@@ -26,7 +26,7 @@ Annotated = Callable[[Callable[[], Answer]], tuple[Answer, Mapping[str, str]]]
 
 
 class Told(NamedTuple):
-    """The things that a client and the audit log are told: a status, the body of a refusal, warnings and annotations."""
+    """The things that a client and the audit log are told: status, refusal, warnings and annotations."""
 
     status: int
     refusal: Any

@@ -55,7 +55,7 @@ class LevelVersion(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """The levels that a namespace asks for: the one that refuses pods, the one that is audited, and the one that warns."""
+    """The levels that a namespace asks for: the one that refuses pods, the one that is audited, the one that warns."""
 
     enforce: LevelVersion = LevelVersion()
     audit: LevelVersion = LevelVersion()

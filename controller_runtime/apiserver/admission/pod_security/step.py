@@ -93,7 +93,7 @@ class PodSecurity(Step):
         if faults:
             annotate(_ERROR, f"Failed to parse policy: {_together(faults)}")
         found: dict[LevelVersion, str] = {}
-        for asked in set(policy):
+        for asked in set(policy if attributes.kind is POD else policy[1:]):
             against = violations(asked, self._newest, part(pod, "metadata"), part(pod, "spec"))
             found[asked] = f'violate PodSecurity "{asked}": {", ".join(map(str, against))}' if against else ""
         if text := found[policy.audit]:
