@@ -42,8 +42,11 @@ class PodRules(Rules):
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
         if old is not None:  # as a real server, for which pods change too often
             return []
-        armored = of_app_armor(obj, "metadata.annotations") if are_in(obj["metadata"]) else ()
-        return [*armored, *of_name(obj["metadata"], "the Pod's hostname"), *of_pod(obj)]
+        named = of_name(obj["metadata"], "the Pod's hostname")
+        return [*self.first_warnings(obj), *named, *of_pod(obj)]
+
+    def first_warnings(self, obj: Object) -> list[str]:
+        return [*of_app_armor(obj, "metadata.annotations")] if are_in(obj["metadata"]) else []
 
     def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
         if subresource == "status":

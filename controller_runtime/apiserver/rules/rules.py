@@ -97,6 +97,10 @@ class Rules:
         """Return warnings for the client that sent `obj`; `old` is the stored object, None if `obj` is new."""
         return ()
 
+    def first_warnings(self, obj: Object) -> Sequence[str]:
+        """Return those warnings of a new object that its client gets even if it breaks the rules."""
+        return ()
+
     def on_delete(self, obj: Object, now: datetime) -> Object:
         """Return the form in which an object just marked for deletion waits for its finalizers."""
         return obj

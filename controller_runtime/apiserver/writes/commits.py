@@ -12,7 +12,7 @@ from controller_runtime.apiserver.rules.generated_names import name_suffix
 from controller_runtime.apiserver.rules.rules import Object
 from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.rules.strategy import is_finished, named_version, prepare_create
-from controller_runtime.apiserver.status import untyped
+from controller_runtime.apiserver.status import StatusError, untyped
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Draft, Stored, key_of
 from controller_runtime.apiserver.writes.admitting import UNCHECKED, Check
@@ -59,7 +59,11 @@ class Commits:
         admission has against the result.
         """
         host, now = self._host, self._host.now()
-        made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=name_suffix(host))
+        try:
+            made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=name_suffix(host))
+        except StatusError as error:
+            error.warnings = [*rules_of(kind).first_warnings(obj), *error.warnings]
+            raise
         if entries is None:
             entries = created(kind, obj if sent is None else sent, writer, now)
         stored = rules_of(kind).closed(with_entries(made, entries), prune=is_applied)

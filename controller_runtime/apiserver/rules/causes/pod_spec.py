@@ -89,6 +89,7 @@ def _rest(spec: Object, place: str) -> Iterator[Cause]:
         yield from scheduling.gates(given, f"{place}.schedulingGates")
     if given := spec.get("topologySpreadConstraints"):
         yield from scheduling.spread_constraints(given, f"{place}.topologySpreadConstraints")
+    yield from security.host_processes(spec, place)
     yield from _host_users(spec, place)
     if (name := spec.get("hostnameOverride")) is not None:
         yield from _hostname_override(name, spec, f"{place}.hostnameOverride")

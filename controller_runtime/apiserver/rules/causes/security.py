@@ -148,6 +148,36 @@ def _windows(options: Object | None, place: str) -> Iterator[Cause]:
         yield invalid(f"{place}.runAsUserName", user, "runAsUserName cannot contain more than one backslash")
 
 
+def host_processes(spec: Object, place: str) -> Iterator[Cause]:
+    """Return the faults of a pod whose containers are processes of its node, which only all of them can be.
+
+    Args:
+        spec: The spec of the pod.
+        place: The place of the spec.
+    """
+    of_pod, count, processes = _host_process(spec), 0, 0
+    for group in ("initContainers", "containers", "ephemeralContainers"):
+        for index, one in enumerate(spec.get(group) or ()):
+            own, count = _host_process(one), count + 1
+            processes += bool(of_pod if own is None else own)
+            if own is not None and of_pod is not None and own is not of_pod:
+                field = f"{place}.{group}[{index}].securityContext.windowsOptions.hostProcess"
+                text = f"pod hostProcess value must be identical if both are specified, was {str(of_pod).lower()}"
+                yield invalid(field, own, text)
+    if processes and processes != count:
+        text = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
+        yield invalid(place, "", text)
+    if processes and not spec.get("hostNetwork"):
+        text = "hostNetwork must be true if pod contains any hostProcess containers"
+        yield invalid(f"{place}.hostNetwork", False, text)
+
+
+def _host_process(owner: Object) -> bool | None:
+    options = (owner.get("securityContext") or {}).get("windowsOptions") or {}
+    found: bool | None = options.get("hostProcess")
+    return found
+
+
 _NOT_IN_WINDOWS = (
     *("securityContext.appArmorProfile", "securityContext.seLinuxOptions", "hostUsers", "hostPID", "hostIPC"),
     *("securityContext.seccompProfile", "securityContext.fsGroup", "securityContext.fsGroupChangePolicy"),
