@@ -28,6 +28,8 @@ IGNORE = "Ignore"
 
 # The size of the caches by kind: more kinds than are served at one time. Bounded, because each new version of a
 # custom resource definition makes a new kind.
+# Required structs that are left out before they are set.
+_LEFT_OUT = {"io.k8s.api.networking.v1.IPAddressSpec": ("parentRef",)}
 _KINDS = 512
 # The place of the code in a real server that knows the built-in kinds; its refusals name it.
 _SCHEME = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
@@ -183,6 +185,7 @@ def _bare(schema: Schema) -> dict[str, Any]:
     form = stored_form_of(schema.name)
     # A required field that is left out when it is empty is not there before it is set.
     optional = [] if form is None else [name for name, zero in form.zeros.items() if zero is None]
+    optional += _LEFT_OUT.get(schema.name, ())
     needed = [name for name in schema.required if name not in optional]
     bare: dict[str, Any] = dict.fromkeys((*needed, *nulls))
     for name, child in schema.properties.items():
