@@ -28,9 +28,9 @@ IGNORE = "Ignore"
 
 # The size of the caches by kind: more kinds than are served at one time. Bounded, because each new version of a
 # custom resource definition makes a new kind.
+_KINDS = 512
 # Required structs that are left out before they are set.
 _LEFT_OUT = {"io.k8s.api.networking.v1.IPAddressSpec": ("parentRef",)}
-_KINDS = 512
 # The place of the code in a real server that knows the built-in kinds; its refusals name it.
 _SCHEME = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
 _OF_SERVICES = "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28"
