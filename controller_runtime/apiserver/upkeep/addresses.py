@@ -146,7 +146,7 @@ class AddressRepairer:
             return True
         if self._host.now() < self._not_before.get(item, self._host.now()):
             return False
-        return all([self._repair(item, found.decode(), address, fault) for address, fault in faults.items()])
+        return all(self._repair(item, found.decode(), address, fault) for address, fault in faults.items())
 
     def _look_at_record(self, item: Item, found: Stored) -> bool:
         record = found.decode()

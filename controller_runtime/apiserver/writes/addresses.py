@@ -8,8 +8,8 @@ import itertools
 from collections.abc import Iterator
 
 from controller_runtime.apiserver.kinds.registry import SERVICE
-from controller_runtime.apiserver.rules.generated_names import generated_name, name_suffix
 from controller_runtime.apiserver.rules.address_records import held
+from controller_runtime.apiserver.rules.generated_names import generated_name, name_suffix
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.service_addresses import (
     NETWORK,
@@ -86,7 +86,7 @@ class Addresses:
             with self._given_to(obj, before) as spec:
                 new = [address for address in held({"spec": spec}) if address not in held(old)]
                 try:
-                    if all([self._is_recorded(self._records, address, service, obj) for address in new]):
+                    if all(self._is_recorded(self._records, address, service, obj) for address in new):
                         yield {**obj, "spec": spec}
                         return
                 finally:
