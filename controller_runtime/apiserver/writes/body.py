@@ -34,8 +34,8 @@ _LEFT_OUT = {"io.k8s.api.networking.v1.IPAddressSpec": ("parentRef",)}
 # The place of the code in a real server that knows the built-in kinds; its refusals name it.
 _SCHEME = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
 _OF_SERVICES = "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28"
-_ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
-_YAML = ("application/yaml", "application/x-yaml", "text/yaml")
+ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml")
 
 
 def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "") -> tuple[dict[str, Any], list[str]]:
@@ -55,12 +55,12 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
     """
     media_type = content_type.partition(";")[0].strip().lower()
     try:
-        if media_type in _YAML:
+        if media_type in YAML_TYPES:
             raw, repeated = documents.from_yaml(body)
         elif media_type in ("", "application/json"):
             raw, repeated = documents.from_json(body, tell_repeated=field_validation != IGNORE)
         else:
-            raise status.unsupported_media_type(_ACCEPTED)
+            raise status.unsupported_media_type(ACCEPTED)
     except documents.Unreadable as error:
         raise status.bad_request(
             f"the object provided is unrecognized (must be of type {kind.kind}): couldn't get version/kind; {error}"
