@@ -94,7 +94,7 @@ def test_a_refusal_in_a_form_that_is_not_accepted_is_indented_as_by_a_real_serve
 
     assert answer.headers["content-type"] == "application/json"
     assert answer.body.startswith(b'{\n  "kind": "Status",\n  "apiVersion": "v1",\n  "metadata": {},\n')
-    assert answer.body.endswith(b'"reason": "NotAcceptable",\n  "code": 406\n}')
+    assert answer.body.endswith(b'"reason": "NotAcceptable",\n  "details": {},\n  "code": 406\n}')
 
 
 @pytest.mark.scenario("H-70")
