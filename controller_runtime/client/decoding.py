@@ -156,7 +156,7 @@ class Decoding:
     def __init__(self, resource: Resource[Any]) -> None:
         self._resource = resource
         self._expected = PARTIAL if resource.is_partial else _Kind(resource.kind, resource.api_version)
-        # Servers write the kind first, that of custom objects after the apiVersion: this comparison saves decoding them.
+        # Servers write the kind first, or second for custom objects: this comparison saves decoding it.
         kind, version = f'"kind":"{self._expected.kind}",', f'"apiVersion":"{self._expected.api_version}",'
         self._prefix = f"{{{kind}{version}".encode()
         self._prefixes = self._prefix, f"{{{version}{kind}".encode()
