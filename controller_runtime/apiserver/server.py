@@ -129,14 +129,9 @@ class APIServer:
         is_recording = cluster_objects and self.release.minor >= IP_ADDRESS.introduced
         self.records = AddressRecords(host, self.storage) if is_recording else None
         try:
+            steps = enable_admission_plugins, disable_admission_plugins
             admitting = Admitting(
-                host,
-                self.storage,
-                enable_admission_plugins,
-                disable_admission_plugins,
-                caller=self._caller,
-                kinds=lambda: self._definitions.kinds,
-                records=self.records,
+                host, self.storage, *steps, caller=self._caller, kinds=lambda: self.kinds, records=self.records
             )
             self._verbs = Verbs(host, self.storage, self._access, self.release, admitting, gates, self._caller)
             self._definitions = Definitions(host, self.storage, KINDS.of_release(self.release), self._caller)
@@ -147,10 +142,7 @@ class APIServer:
         self._last_route: tuple[Kinds, str, Route | None] = self._definitions.kinds, "", None
         self._description = SelfDescription(host, self.release)
         self._begin(cluster_objects=cluster_objects)
-        self._releases = Releases(host, self.storage, self.records) if self.records is not None else None
-        keeping = Admitting(host, self.storage, records=self.records)  # no webhooks: the event loop may be its thread
-        self._keeper = Keeper(host, self.storage, lambda: self.kinds, authority, keeping) if cluster_objects else None
-        self._registrations = Registrations(host, self.storage) if cluster_objects else None
+        self._keeper = self._kept(authority) if cluster_objects else None
 
     def _begin(self, *, cluster_objects: bool) -> None:
         """Make the first namespaces, and have what each new server has."""
@@ -161,6 +153,16 @@ class APIServer:
             provide_bootstrap(self.storage, origin.decode()["metadata"])
             if cluster_objects:
                 provide_recorded(self.storage, origin.decode()["metadata"], self.kinds)
+
+    def _kept(self, authority: str) -> Keeper:
+        """Keep what every cluster has from now on; what keeps it is called by the storage, except for `publish`."""
+        if self.records is not None:
+            Releases(self._host, self.storage, self.records)
+        # Without webhooks: its thread may be that of the event loop.
+        admitting = Admitting(self._host, self.storage, records=self.records)
+        keeper = Keeper(self._host, self.storage, lambda: self.kinds, authority, admitting)
+        Registrations(self._host, self.storage)
+        return keeper
 
     @property
     def kinds(self) -> Kinds:

@@ -50,8 +50,8 @@ class Releases:
         try:
             while (batch := self._cursor.take(_BATCH)) is not None and batch.changes:
                 for change in batch.changes:
-                    lost = set(held(change.old and change.old.decode())) - set(held(change.new and change.new.decode()))
-                    for address in lost:
+                    before, after = (set(held(one.decode() if one else None)) for one in (change.old, change.new))
+                    for address in before - after:
                         self._tidy(address, change.key)
         except Compacted:  # changes were dropped before they were taken: the upkeep finds the records that are left
             self._cursor.close()
