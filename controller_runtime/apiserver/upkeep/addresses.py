@@ -31,7 +31,7 @@ Object = dict[str, Any]
 
 
 class Fault(NamedTuple):
-    """What is wrong with a record, in the words of the event that tells it; `reason` is empty if none does."""
+    """A fault of a record, in the words of the event that tells it; `reason` is empty if none does."""
 
     reason: str = ""
     action: str = ""

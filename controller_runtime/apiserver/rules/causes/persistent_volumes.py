@@ -183,7 +183,7 @@ _BEFORE = (
 _AFTER = (
     Source("cinder", _with_secret(sources.fields("volumeID"), "name", "namespace")),
     Source("fc", sources.fibre_channel),
-    Source("flexVolume", sources.flex),
+    Source("flexVolume", sources.flex, joins=True),
     Source("azureFile", _azure_file),
     Source("vsphereVolume", sources.fields("volumePath")),
     Source("photonPersistentDisk", sources.fields("pdID")),
