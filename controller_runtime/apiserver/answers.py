@@ -110,12 +110,15 @@ def refusal(error: StatusError, accept: str = "") -> HTTPResponse:
 
     Args:
         error: The refusal.
-        accept: The `Accept` header of the request. If it accepts no form of a `Status`, that is sent as JSON.
+        accept: The `Accept` header of the request. If it accepts no form of a `Status`, that is sent as JSON, indented
+            as by a real server.
     """
     headers = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
     if error.warnings:
         headers = warned(headers, error.warnings)
-    return document(error.body(), document_type(accept) or JSON, status=error.code, headers=headers)
+    media_type = document_type(accept)
+    answer = document(error.body(), media_type or JSON, status=error.code, headers=headers)
+    return answer if media_type else answer._replace(body=msgspec.json.format(answer.body, indent=2).rstrip())
 
 
 def removed(kind: Kind, name: str, uid: str, accept: str = "") -> HTTPResponse:

@@ -19,10 +19,12 @@ from controller_runtime.apiserver.authorization.bootstrap import provide_bootstr
 from controller_runtime.apiserver.cluster_objects.keeper import Keeper
 from controller_runtime.apiserver.cluster_objects.recorded import provide_recorded
 from controller_runtime.apiserver.cluster_objects.registrations import Registrations
+from controller_runtime.apiserver.cluster_objects.releases import Releases
 from controller_runtime.apiserver.definitions import Definitions
 from controller_runtime.apiserver.discovery.description import SelfDescription
 from controller_runtime.apiserver.discovery.discovery import is_served, version_document
 from controller_runtime.apiserver.gates import FeatureGates
+from controller_runtime.apiserver.kinds.infrastructure import IP_ADDRESS
 from controller_runtime.apiserver.kinds.kind import Kinds
 from controller_runtime.apiserver.kinds.registry import KINDS, NAMESPACE
 from controller_runtime.apiserver.kinds.release import NEWEST, Release
@@ -42,6 +44,7 @@ from controller_runtime.apiserver.verbs import Verbs
 from controller_runtime.apiserver.webhooks.caller import Caller, Nowhere
 from controller_runtime.apiserver.webhooks.services import WithServices
 from controller_runtime.apiserver.weight import calls_out, is_heavy
+from controller_runtime.apiserver.writes.address_records import AddressRecords
 from controller_runtime.apiserver.writes.admitting import Admitting
 from controller_runtime.apiserver.writes.protobuf_bodies import readable
 from controller_runtime.core.errors import UsageError
@@ -76,14 +79,15 @@ class APIServer:
         caller: Calls webhooks, which this core cannot do; None for one that reaches none.
         cluster_objects: Have what every cluster has: the service `kubernetes` with its endpoints, an account `default`
             and the config map `kube-root-ca.crt` in each namespace, priority classes, flow schemas, priority levels,
-            and an API service for each version of a group. Pods then run under an account, as if `ServiceAccount` were
-            among `enable_admission_plugins`.
+            an API service for each version of a group, and an `IPAddress` for each address of a service. Pods then run
+            under an account, as if `ServiceAccount` were among `enable_admission_plugins`.
         authority: The certificate that `kube-root-ca.crt` shows, PEM; empty for a server that is not behind TLS.
         journal: Another store for the writes than `data_dir`, such as a simulated disk. Give at most one of the two.
 
     Attributes:
         storage: The objects, for code in the same process that reads them without requests.
         release: The release of Kubernetes as which the server answers.
+        records: Records the addresses of services; None for a server that has no `IPAddress` for them.
 
     Raises:
         UsageError: The data directory cannot be used, or is damaged; the release cannot be emulated; or an admission
@@ -122,14 +126,18 @@ class APIServer:
         self._access = Access(host, self.storage, token, signing_key)
         if cluster_objects and ServiceAccount.name not in disable_admission_plugins:
             enable_admission_plugins = {*enable_admission_plugins, ServiceAccount.name}
+        is_recording = cluster_objects and self.release.minor >= IP_ADDRESS.introduced
+        self.records = AddressRecords(host, self.storage) if is_recording else None
         try:
+            steps = enable_admission_plugins, disable_admission_plugins
             admitting = Admitting(
                 host,
                 self.storage,
-                *(enable_admission_plugins, disable_admission_plugins),
+                *steps,
                 caller=self._caller,
-                kinds=lambda: self._definitions.kinds,
+                kinds=lambda: self.kinds,
                 release=self.release,
+                records=self.records,
             )
             self._verbs = Verbs(host, self.storage, self._access, self.release, admitting, gates, self._caller)
             self._definitions = Definitions(host, self.storage, KINDS.of_release(self.release), self._caller)
@@ -140,8 +148,7 @@ class APIServer:
         self._last_route: tuple[Kinds, str, Route | None] = self._definitions.kinds, "", None
         self._description = SelfDescription(host, self.release)
         self._begin(cluster_objects=cluster_objects)
-        self._keeper = Keeper(host, self.storage, lambda: self.kinds, authority) if cluster_objects else None
-        self._registrations = Registrations(host, self.storage) if cluster_objects else None
+        self._keeper = self._kept(authority) if cluster_objects else None
 
     def _begin(self, *, cluster_objects: bool) -> None:
         """Make the first namespaces, and have what each new server has."""
@@ -152,6 +159,16 @@ class APIServer:
             provide_bootstrap(self.storage, origin.decode()["metadata"])
             if cluster_objects:
                 provide_recorded(self.storage, origin.decode()["metadata"], self.kinds)
+
+    def _kept(self, authority: str) -> Keeper:
+        """Keep what every cluster has from now on; what keeps it is called by the storage, except for `publish`."""
+        if self.records is not None:
+            Releases(self._host, self.storage, self.records)
+        # Without webhooks: its thread may be that of the event loop.
+        admitting = Admitting(self._host, self.storage, records=self.records)
+        keeper = Keeper(self._host, self.storage, lambda: self.kinds, authority, admitting)
+        Registrations(self._host, self.storage)
+        return keeper
 
     @property
     def kinds(self) -> Kinds:

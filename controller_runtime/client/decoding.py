@@ -156,8 +156,10 @@ class Decoding:
     def __init__(self, resource: Resource[Any]) -> None:
         self._resource = resource
         self._expected = PARTIAL if resource.is_partial else _Kind(resource.kind, resource.api_version)
-        # Servers write the kind first, so that this comparison saves decoding it.
-        self._prefix = f'{{"kind":"{self._expected.kind}","apiVersion":"{self._expected.api_version}",'.encode()
+        # Servers write the kind first, or second for custom objects: this comparison saves decoding it.
+        kind, version = f'"kind":"{self._expected.kind}",', f'"apiVersion":"{self._expected.api_version}",'
+        self._prefix = f"{{{kind}{version}".encode()
+        self._prefixes = self._prefix, f"{{{version}{kind}".encode()
 
     def event(self, line: bytes) -> WatchEvent | Undecodable:
         """Return the event on one line of a watch.
@@ -226,7 +228,7 @@ class Decoding:
         return page
 
     def _cached(self, own: bytes) -> Cached:
-        return cached_from_bytes(own) if own.startswith(self._prefix) else self._item(own)
+        return cached_from_bytes(own) if own.startswith(self._prefixes) else self._item(own)
 
     def _item(self, raw: bytes | msgspec.Raw) -> Cached:
         """Return the object with bytes of its own, its kind in front; `raw` itself would keep the whole page."""

@@ -89,6 +89,14 @@ def test_form_is_negotiated(accept: str, status: int, ask: Asking) -> None:
     assert ask.response("GET", LEASES, headers={"accept": accept}).status == status
 
 
+def test_a_refusal_in_a_form_that_is_not_accepted_is_indented_as_by_a_real_server(ask: Asking) -> None:
+    answer = ask.response("GET", LEASES, headers={"accept": "text/html"})
+
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.body.startswith(b'{\n  "kind": "Status",\n  "apiVersion": "v1",\n  "metadata": {},\n')
+    assert answer.body.endswith(b'"reason": "NotAcceptable",\n  "details": {},\n  "code": 406\n}')
+
+
 @pytest.mark.scenario("H-70")
 def test_body_above_the_limit_is_refused(ask: Asking) -> None:
     """A body of three MiB is accepted, a longer one is refused."""

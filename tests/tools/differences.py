@@ -52,8 +52,9 @@ def page() -> str:
         "their status at any time. Where collections are deleted in parallel or maps are walked, any order is alike.",
         "",
         "Not listed, because no single request shows it: the embedded server speaks HTTP/1.1 and no HTTP/2; it makes",
-        "no `IPAddress` for the address of a service; and pages of a collection end otherwise where a cluster has more",
-        "objects of the kind than a bare server, such as priority classes.",
+        "the `IPAddress` of each address of a service only with `--cluster-objects`, and shows those to no webhook; it",
+        "gives no service an address of a further `ServiceCIDR`; and pages of a collection end otherwise where a",
+        "cluster has more objects of the kind than a bare server, such as priority classes.",
     ]
     for number, meaning in MEANINGS.items():
         found = [case for case in cases if case.name in reasons and reasons[case.name].number == number]

@@ -31,6 +31,7 @@ from controller_runtime.apiserver.storage.history import Compacted
 from controller_runtime.apiserver.storage.settling import Settling
 from controller_runtime.apiserver.storage.storage import Cursor, Ended, Storage
 from controller_runtime.apiserver.storage.stored import key_of
+from controller_runtime.apiserver.writes.admitting import Admitting
 from controller_runtime.apiserver.writes.content import Content
 from controller_runtime.apiserver.writes.objects import Objects
 from controller_runtime.core.host import Host
@@ -60,13 +61,22 @@ class Keeper:
         storage: The objects.
         kinds: Returns the kinds that are served; an object whose kind is not is left out.
         authority: The certificate of the authority of the server, PEM; empty if it has none.
+        admitting: The admission of its writes, which must call no webhooks: the thread may be that of the event loop.
+            None makes one with the steps that are on by default.
 
     Threads: any.
     """
 
-    def __init__(self, host: Host, storage: Storage, kinds: Callable[[], Kinds], authority: str = "") -> None:
+    def __init__(
+        self,
+        host: Host,
+        storage: Storage,
+        kinds: Callable[[], Kinds],
+        authority: str = "",
+        admitting: Admitting | None = None,
+    ) -> None:
         self._storage = storage
-        self._objects = Objects(host, storage)  # which calls no webhooks: this thread may be that of the event loop
+        self._objects = Objects(host, storage, admitting=admitting)
         self._kinds = {kind.resource: kind for kind in kinds().stored}
         self._authority = authority
         self._port: int | None = None  # that at which the server listens, once it does; read and written as a whole

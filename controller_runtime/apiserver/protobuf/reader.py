@@ -37,6 +37,7 @@ from controller_runtime.apiserver.status import bad_request, too_many_values
 
 # Kinds that exist in each group and version: clients send them in the group of the objects that they delete.
 _OF_EVERY_GROUP = ("DeleteOptions",)
+_NO_ENVELOPE = f"provided data does not appear to be a protobuf message, expected prefix [{' '.join(map(str, MAGIC))}]"
 _EXACT = 2**53  # a double represents each whole number below it exactly
 _MOST_FIELDS = 2 * MOST_VALUES  # twice the limit for values, because Go also sends empty fields
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -88,7 +89,9 @@ class _Reader:
             StatusError: 400, its kind is not known; 413, it holds too many values.
         """
         if not body.startswith(MAGIC):
-            raise ValueError("the first bytes are not those of a Kubernetes message")
+            raise ValueError(_NO_ENVELOPE)
+        if body == MAGIC:
+            raise ValueError("empty body")
         envelope = self._last(memoryview(body)[len(MAGIC) :])
         about = self._last(_bytes(envelope.get(1, b"")))
         api_version, kind = (_text(about.get(number, b"")) for number in (1, 2))
@@ -221,7 +224,7 @@ class _Reader:
                     size = 8 if width == 1 else 4
                     wire, at = int.from_bytes(data[at : at + size], "little"), at + size
                 case _:
-                    raise ValueError(f"unknown wire type {tag & 7}")
+                    raise ValueError(f"proto: illegal wireType {tag & 7}")
             if at > len(data):
                 raise ValueError("the message is truncated")
             yield tag >> 3, wire

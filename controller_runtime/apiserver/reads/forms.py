@@ -17,6 +17,8 @@ import msgspec
 
 from controller_runtime.apiserver.storage.stored import Change, Stored
 
+_sorted = msgspec.json.Encoder(order="sorted").encode
+
 
 class EventType(enum.StrEnum):
     """The type of an event in a watch."""
@@ -100,17 +102,18 @@ class JSONForm:
         kind: The kind of the objects.
         list_kind: The kind of lists; if empty, the kind of the objects with `List` behind it.
         items_named: Whether each item of a list has its kind and apiVersion, as those of custom kinds have. Their lists
-            name the token of the next page even if there is none.
+            name the token of the next page even if there is none, and their names are in alphabetical order.
     """
 
     content_type = stream_type = "application/json"
 
     def __init__(self, api_version: str, kind: str, list_kind: str = "", *, items_named: bool = False) -> None:
-        head = f'"apiVersion":"{api_version}",'
-        self._single = f'{{"kind":"{kind}",{head}'.encode()
-        self._list = f'{{"kind":"{list_kind or f"{kind}List"}",{head}"metadata":'.encode()
         self._items_named = items_named
-        self._names_token = items_named and bool(list_kind)
+        self._is_custom = items_named and bool(list_kind)
+        version, named = f'"apiVersion":"{api_version}",', f'"kind":"{kind}",'
+        self._single = f"{{{version}{named}".encode() if self._is_custom else f"{{{named}{version}".encode()
+        self._list_kind = f'"kind":"{list_kind or f"{kind}List"}",'.encode()
+        self._list_version = version.encode()
         self._event = {type_: b'{"type":"%b","object":%b' % (type_.value.encode(), self._single) for type_ in EventType}
         self._bookmark = b'{"type":"BOOKMARK","object":' + self._single
 
@@ -121,13 +124,17 @@ class JSONForm:
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None, shards: str = "") -> bytes:
         """Return the body of a list. Its items have neither kind nor apiVersion, unless `items_named` is set."""
         # A real server does not tell it of lists of custom kinds, although it selects.
-        metadata = list_metadata(version, token, remaining, "" if self._names_token else shards)
-        if self._names_token:
-            metadata = {"continue": token, **metadata}
+        metadata = list_metadata(version, token, remaining, "" if self._is_custom else shards)
+        if self._is_custom:
+            head, tail = b'{%b"items":[' % self._list_version, _sorted({"continue": token, **metadata})
+            tail = b'],%b"metadata":%b}\n' % (self._list_kind, tail)
+        else:
+            head, tail = msgspec.json.encode(metadata), b"]}\n"
+            head = b'{%b%b"metadata":%b,"items":[' % (self._list_kind, self._list_version, head)
         raws = [self.single(item.raw) if self._items_named else item.raw for item in items] or [b""]
         # Head and tail are added to the first and the last item, so that the large rest is copied only once, by `join`.
-        raws[0] = b'%b%b,"items":[%b' % (self._list, msgspec.json.encode(metadata), raws[0])
-        raws[-1] += b"]}\n"
+        raws[0] = head + raws[0]
+        raws[-1] += tail
         return b",".join(raws)
 
     def event(self, type_: EventType, change: Change) -> bytes:

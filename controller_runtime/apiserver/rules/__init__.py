@@ -21,6 +21,7 @@ A request passes through these modules from top to bottom; each imports only tho
 - `stored_forms`: how a real server stores each field of each type, as data. `type_defaults`, `pod_defaults` and
   `service_defaults`: what depends on other fields, one function for each type.
 - `service_addresses`: the addresses and ports that a service needs, keeps and gives back.
+- `address_records`: the `IPAddress` of each address of a service.
 - `values`: the scalar types of these schemas, such as times and quantities.
 - `validation`: the rules of `metadata` for all kinds, and the constructors of causes (`invalid`, `required`, …), in
   the words of a real server.

@@ -104,9 +104,16 @@ def _cron_job_change(old: Object, new: Object) -> Iterator[Cause]:
         yield from cron_jobs.cron_job(part(new, "spec"), part(old, "spec"))
 
 
+def _volume(obj: Object) -> Iterator[Cause]:
+    yield from persistent_volumes.volume(obj)
+    yield from persistent_volumes.mount_options(obj)
+
+
 def _volume_change(old: Object, new: Object) -> Iterator[Cause]:
-    if part(old, "spec") != part(new, "spec"):
-        yield from 2 * list(persistent_volumes.volume(new))  # as often as on a real server
+    has_changed = part(old, "spec") != part(new, "spec")
+    found = list(persistent_volumes.volume(new)) if has_changed else []
+    yield from (*found, *persistent_volumes.mount_options(new), *found)  # as often as on a real server
+    if has_changed:
         yield from persistent_volumes.volume_change(old, new)
 
 
@@ -192,7 +199,7 @@ _CHECKS: Mapping[Kind, Checks] = {
     kinds.CLAIM: Checks(
         lambda obj: claim_spec.claim_spec(part(obj, "spec"), "spec"), claims.claim_change, claims.claim_status
     ),
-    kinds.VOLUME: Checks(persistent_volumes.volume, _volume_change),
+    kinds.VOLUME: Checks(_volume, _volume_change),
     kinds.LIMIT_RANGE: Checks(limits.limit_range, lambda old, new: limits.limit_range(new)),
     kinds.QUOTA: _of_spec(limits.quota, limits.quota_change, status=_quota_status),
     kinds.NODE: Checks(small_kinds.node, small_kinds.node_change, small_kinds.node_change),

@@ -15,6 +15,8 @@ TIME_LAYOUT = "2006-01-02T15:04:05Z07:00"
 MICRO_TIME_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 _QUANTITY_PARTS = re.compile(r"[+-]?\d*(?:\.\d*)?(?P<suffix>[eEinumkKMGTP]*[-+]?\d*)", re.ASCII)
 _SUFFIX = re.compile(r"[numkMGTPE]?|[KMGTPE]i|[eE][-+]?\d+", re.ASCII)
+# With a greater binary suffix or a lesser exponent a real server reads the number in another way, which needs digits.
+_WITHOUT_DIGITS = re.compile(r"[+-]?\.?(?:[KMGT]i|[numkMGTPE]?|[eE](?:\+?\d{1,3}|-0{0,2}\d))", re.ASCII)
 _QUANTITY_FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 _TWO_DIGITS, _ONE_OR_TWO = re.compile(r"\d\d", re.ASCII), re.compile(r"\d\d?", re.ASCII)
@@ -68,8 +70,15 @@ def _unparsed(text: str, layout: str, left: str, part: str) -> str:
     return "parsing time {} as {}: cannot parse {} as {}".format(*quoted)
 
 
+def readable_quantity(text: str) -> str:
+    """Return a quantity as a real server reads it: without white space around it, and 0 if its number has no digits."""
+    text = text.strip()
+    return "0" if text and _WITHOUT_DIGITS.fullmatch(text) else text
+
+
 def quantity_fault(text: str) -> str:
     """Return the error of a text that is no quantity; an empty text if it is one."""
+    text = readable_quantity(text)
     if QUANTITY.fullmatch(text) is not None:
         return ""
     match = _QUANTITY_PARTS.fullmatch(text)

@@ -208,7 +208,18 @@ def _check_free(given: list[str], taken: Set[str | int]) -> None:
     elif given[0] in taken:
         problem = _TAKEN.format("IP")
     if problem:
-        raise Refused(invalid("spec.clusterIPs", given, f"failed to allocate IP {given[0]}: {problem}"))
+        raise Refused(unallocated(given, problem))
+
+
+def unallocated(asked: list[str], problem: str) -> Cause:
+    """Return why a service does not get an address.
+
+    Args:
+        asked: The address that it asks for; an empty one if any would do.
+        problem: The reason.
+    """
+    which = f" {asked[0]}" if asked[0] else ""
+    return invalid("spec.clusterIPs", asked, f"failed to allocate IP{which}: {problem}")
 
 
 def _set_ports(made: dict[str, Any], before: Object, pool: Pool) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from controller_runtime.api.objects import microtime, timestamp
 from controller_runtime.api.quantities import QUANTITY, canonical_quantity
 from controller_runtime.api.schema import Schema
+from controller_runtime.apiserver.rules.scalar_faults import readable_quantity
 
 Reader = Callable[[Any], Any]
 """A function of a value that is not null. It returns the stored form, and raises ValueError with the fault."""
@@ -145,7 +146,7 @@ def micro_time(value: Any) -> str:
 
 def quantity(value: Any) -> str:
     """Return an amount such as `500m` or `8Gi`; a plain number becomes a string."""
-    text = str(value) if type(value) is int or type(value) is float else string(value)
+    text = str(value) if type(value) is int or type(value) is float else readable_quantity(string(value))
     if len(text) > _LONGEST_QUANTITY or QUANTITY.fullmatch(text) is None:
         raise ValueError(f"{text!r} is not a quantity such as 2, 500m or 8Gi")
     return text

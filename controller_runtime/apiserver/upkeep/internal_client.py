@@ -21,7 +21,7 @@ _FIRST_ERROR, _FIRST_FAILURE = 400, 500
 
 
 class InternalClient:
-    """Makes the writes of garbage collection, namespace cleanup and the checks of policies.
+    """Makes the writes of the controllers in the server's process, such as garbage collection.
 
     Each method returns True if the matter is settled: the write was done, the object is gone, or the write was
     refused and would be refused again. It returns False if another client has changed the object meanwhile or the
@@ -40,6 +40,11 @@ class InternalClient:
         self._headers = {"user-agent": user_agent, "content-type": "application/json"}
         if token is not None:
             self._headers["authorization"] = f"Bearer {token}"
+
+    def create(self, kind: Kind, namespace: str, obj: Mapping[str, object]) -> bool:
+        """Create an object; `namespace` is empty for a cluster-scoped kind."""
+        collection = path_of(Item(kind, f"{namespace}/" if namespace else "")).rstrip("/")
+        return self._ask("POST", collection, obj)
 
     def delete(self, item: Item, meta: Meta, policy: str) -> bool:
         """Delete an object unless it has changed since `meta` was read.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Garbage collection, the cleanup of namespaces, the release of unused storage, and the status of policies.
 
-In a real cluster they are the controller manager's work.
+In a real cluster they are the controller manager's work. The repair of the records of addresses is a real server's own.
 
 Changes are read through cursors on the storage rather than by watches: no object is copied into a cache, and a write
 that matters to neither costs the decoding of its metadata.
@@ -10,13 +10,14 @@ that matters to neither costs the decoding of its metadata.
 from __future__ import annotations
 
 from functools import partial
+from typing import Protocol
 
 from controller_runtime.apiserver.kinds.registry import Kind
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import Compacted
 from controller_runtime.apiserver.storage.storage import Cursor
 from controller_runtime.apiserver.storage.stored import Stored
-from controller_runtime.apiserver.upkeep import garbage, namespaces, policies, protection
+from controller_runtime.apiserver.upkeep import addresses, garbage, namespaces, policies, protection
 from controller_runtime.apiserver.upkeep.internal_client import InternalClient
 from controller_runtime.apiserver.upkeep.ownership import Item
 from controller_runtime.core.host import Host
@@ -31,8 +32,20 @@ PACE = 0.1
 _BATCH = 256
 
 
+class _Controller(Protocol):
+    """One part of the upkeep."""
+
+    due: dict[Item, None]
+
+    def see(self, item: Item, old: Stored | None, new: Stored | None) -> None:
+        """Take note of a change."""
+
+    def look(self, item: Item) -> bool:
+        """Act on an object; return False if it must be looked at again."""
+
+
 class Upkeep:
-    """Runs the upkeep of one server: garbage, namespaces, unused storage, and the status of policies.
+    """Runs the upkeep of one server: garbage, namespaces, unused storage, the status of policies, and addresses.
 
     Args:
         host: The host of the server.
@@ -50,6 +63,7 @@ class Upkeep:
         self._cleaning = InternalClient(server, namespaces.USER_AGENT, token)
         self._protecting = InternalClient(server, protection.USER_AGENT, token)
         self._checking = InternalClient(server, policies.USER_AGENT, token)
+        self._repairing = InternalClient(server, addresses.USER_AGENT, token)
         # The kinds that are followed. Others are noticed when nothing else is due; see `_learn_kinds`.
         self._kinds = server.kinds
         self._controllers = self._new_controllers()
@@ -117,20 +131,16 @@ class Upkeep:
         self._controllers = self._new_controllers()
         self._wake(*self._kinds.stored)
 
-    def _new_controllers(
-        self,
-    ) -> tuple[
-        garbage.GarbageCollector,
-        namespaces.NamespaceCleaner,
-        protection.ProtectionController,
-        policies.PolicyChecker,
-    ]:
-        return (
+    def _new_controllers(self) -> tuple[_Controller, ...]:
+        always: tuple[_Controller, ...] = (
             garbage.GarbageCollector(self._storage, self._kinds, self._collecting),
             namespaces.NamespaceCleaner(self._server, self._cleaning, self._host),
             protection.ProtectionController(self._storage, self._protecting),
             policies.PolicyChecker(self._storage, lambda: self._server.kinds, self._checking),
         )
+        if self._server.records is None:
+            return always
+        return *always, addresses.AddressRepairer(self._host, self._storage, self._repairing)
 
     def _take(self, kind: Kind) -> int:
         """Take note of the changes of one kind, the first time of all its objects; return the number of changes."""

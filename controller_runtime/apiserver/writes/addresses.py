@@ -7,18 +7,28 @@ import contextlib
 import itertools
 from collections.abc import Iterator
 
-from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.kinds.registry import SERVICE
+from controller_runtime.apiserver.rules.address_records import held
 from controller_runtime.apiserver.rules.generated_names import generated_name, name_suffix
 from controller_runtime.apiserver.rules.rules import Object, part
-from controller_runtime.apiserver.rules.service_addresses import NETWORK, PORTS, Pool, Refused, allocated, used
-from controller_runtime.apiserver.status import invalid
+from controller_runtime.apiserver.rules.service_addresses import (
+    NETWORK,
+    PORTS,
+    Pool,
+    Refused,
+    allocated,
+    unallocated,
+    used,
+)
+from controller_runtime.apiserver.status import StatusError, invalid
 from controller_runtime.apiserver.storage.storage import Snapshot, Storage
-from controller_runtime.apiserver.storage.stored import Stored
+from controller_runtime.apiserver.storage.stored import Stored, key_of
+from controller_runtime.apiserver.writes.address_records import AddressRecords
 from controller_runtime.core.host import Host
 
 _FIRST = 1  # the address at this place is the one of the API server's own service
 _UNDER_WAY = float("inf")
+_INVALID = 422
 
 
 class Addresses:
@@ -30,13 +40,15 @@ class Addresses:
     Args:
         host: Provides the lock and randomness.
         storage: The services.
+        records: Records who has which address; None for a server that has no `IPAddress` for its services.
 
     Threads: any.
     """
 
-    def __init__(self, host: Host, storage: Storage) -> None:
+    def __init__(self, host: Host, storage: Storage, records: AddressRecords | None = None) -> None:
         self._host = host
         self._storage = storage
+        self._records = records
         # Guards everything below.
         self._lock = host.lock("apiserver/addresses")
         self._known: dict[str, tuple[Stored, set[str | int]]] = {}
@@ -48,23 +60,59 @@ class Addresses:
         self._ports = itertools.cycle(PORTS)
 
     @contextlib.contextmanager
-    def claimed(
-        self, kind: Kind, obj: Object, old: Object | None, subresource: str = "", *, dry_run: bool = False
-    ) -> Iterator[Object]:
+    def claimed(self, namespace: str, obj: Object, old: Object | None, *, dry_run: bool = False) -> Iterator[Object]:
         """Return a service with its addresses, which are given to no other while the context lasts.
 
-        Objects of other kinds are returned as they are.
+        If addresses are recorded, the records of the new ones are there before the context begins, unless it is a dry
+        run. After it, those are left that the stored service has, and the service has its name from the beginning.
+
+        Args:
+            namespace: The namespace of the service.
+            obj: The service.
+            old: The stored one; None for a new one.
+            dry_run: Whether it is not going to be stored.
 
         Raises:
             StatusError: 422, the service asks for what it cannot get.
         """
-        if kind is not SERVICE or subresource:
-            yield obj
-            return
         before = part(old or {}, "spec")
+        if self._records is None or dry_run:
+            with self._given_to(obj, before, dry_run=dry_run) as spec:
+                yield {**obj, "spec": spec}
+            return
+        obj = self._named(obj)
+        service = key_of(namespace, obj["metadata"].get("name", ""))
+        while True:
+            with self._given_to(obj, before) as spec:
+                new = [address for address in held({"spec": spec}) if address not in held(old)]
+                try:
+                    if all(self._is_recorded(self._records, address, service, obj) for address in new):
+                        yield {**obj, "spec": spec}
+                        return
+                finally:
+                    for address in new:
+                        self._records.tidy(address, service)
+
+    def _is_recorded(self, records: AddressRecords, address: str, service: str, obj: Object) -> bool:
+        """Make the record of a new address; return False if somebody else has made one since it was found free."""
+        try:
+            return records.make(address, service)
+        except StatusError as error:  # as a real server, which makes it before it looks at the name of the service
+            if error.code != _INVALID:
+                raise
+            asked = part(obj, "spec").get("clusterIPs") or [part(obj, "spec").get("clusterIP", "")]
+            raise invalid(SERVICE, self._name(obj), [unallocated(asked, error.message)]) from None
+
+    def _named(self, obj: Object) -> Object:
+        """Return a service with its name, which may have to be generated: the record needs it."""
+        return {**obj, "metadata": {**obj["metadata"], "name": name}} if (name := self._name(obj)) else obj
+
+    @contextlib.contextmanager
+    def _given_to(self, obj: Object, before: Object, *, dry_run: bool = False) -> Iterator[Object]:
+        """Return the spec of a service with its addresses and ports, which are kept from others in the context."""
         spec, given = self._allocated(obj, before, dry_run=dry_run)
         try:
-            yield {**obj, "spec": spec}
+            yield spec
         finally:
             shown_at = self._storage.version
             with self._lock:
@@ -73,22 +121,25 @@ class Addresses:
     def _allocated(self, obj: Object, before: Object, *, dry_run: bool) -> tuple[Object, set[str | int]]:
         while True:
             snapshot = self._storage.read(SERVICE.resource)
+            recorded: set[str] = set() if self._records is None else self._records.taken()
             with self._lock:
                 if snapshot.version < self._read_until:
                     continue  # another thread has forgotten what this read does not show
                 self._see(snapshot)
-                taken = set().union(self._given, *(has for _, has in self._known.values())) - used(before)
+                taken = set().union(recorded, self._given, *(has for _, has in self._known.values())) - used(before)
+                if dry_run:  # a real server compares only its ports with what others have
+                    taken = {number for number in taken if isinstance(number, int)}
                 try:
                     wanted = part(obj, "spec")
                     spec = allocated(wanted, before, self._pool(taken, wanted, dry_run=dry_run))
                 except Refused as error:
                     raise invalid(SERVICE, self._name(obj), error.causes) from None
-                given = used(spec) - used(before)
+                given = set() if dry_run else used(spec) - used(before)
                 self._given |= dict.fromkeys(given, _UNDER_WAY)
                 return spec, given
 
     def _name(self, obj: Object) -> str:
-        """Return the name of a service; a generated one only stands in a refusal."""
+        """Return the name of a service, if need be a generated one."""
         name, stem = (str(obj.get("metadata", {}).get(key) or "") for key in ("name", "generateName"))
         return name or (stem and generated_name(stem, name_suffix(self._host)))
 
@@ -105,12 +156,13 @@ class Addresses:
         self._read_until = snapshot.version
 
     def _pool(self, taken: set[str | int], wanted: Object, *, dry_run: bool) -> Pool:
-        """Return what can be given; the ports of a dry run follow the greatest that is asked for, as on a real server.
+        """Return what can be given.
 
-        If none is asked for, they are greater than all ports of services.
+        As on a real server, a dry run shows the address of the network itself, and its ports follow the greatest that
+        is asked for. If none is asked for, they are greater than all ports of services.
         """
-        asked = max((port.get("nodePort", 0) for port in wanted.get("ports") or ()), default=0)
-        size = NETWORK.num_addresses
-        addresses = (str(NETWORK[place]) for place in itertools.islice(self._addresses, size))
-        ports = itertools.count((asked or PORTS.stop) + 1) if dry_run else itertools.islice(self._ports, len(PORTS))
-        return Pool(taken, addresses, ports)
+        if dry_run:
+            asked = max((port.get("nodePort", 0) for port in wanted.get("ports") or ()), default=0)
+            return Pool(taken, iter([str(NETWORK[0])]), itertools.count((asked or PORTS.stop) + 1))
+        places = itertools.islice(self._addresses, NETWORK.num_addresses)
+        return Pool(taken, (str(NETWORK[place]) for place in places), itertools.islice(self._ports, len(PORTS)))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 import attrs
@@ -22,20 +22,16 @@ from controller_runtime.apiserver.rules.ruleset import rules_of
 from controller_runtime.apiserver.status import StatusError
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.webhooks.caller import Caller
+from controller_runtime.apiserver.writes.address_records import AddressRecords
 from controller_runtime.apiserver.writes.addresses import Addresses
 from controller_runtime.apiserver.writes.body import admit
+from controller_runtime.apiserver.writes.commits import UNCHECKED, Check
 from controller_runtime.apiserver.writes.managed import completed
 from controller_runtime.apiserver.writes.policy_patches import applied_by_policy, patched_by_policy
 from controller_runtime.apiserver.writes.quota_counts import QuotaCounts
 from controller_runtime.apiserver.writes.warned import of_rules
 from controller_runtime.apiserver.writes.webhook_patches import patched_by_webhook
 from controller_runtime.core.host import Host
-
-Check = Callable[[Object], AbstractContextManager[None]]
-"""Refuses an object that has passed the rules of its kind, or returns the context in which it is to be stored."""
-
-UNCHECKED = nullcontext()
-"""The context in which an object is stored that nothing has to check."""
 
 
 class Admitting:
@@ -49,6 +45,7 @@ class Admitting:
         caller: Calls webhooks; None leaves out the steps that do.
         kinds: Returns the kinds that are served at present.
         release: The release of Kubernetes as which the server answers.
+        records: Records the addresses of services; None for a server that has no `IPAddress` for them.
 
     Raises:
         UsageError: A name is unknown, or is given twice.
@@ -66,8 +63,9 @@ class Admitting:
         caller: Caller | None = None,
         kinds: Callable[[], Kinds] = lambda: KINDS,
         release: Release = NEWEST,
+        records: AddressRecords | None = None,
     ) -> None:
-        self._addresses = Addresses(host, storage)
+        self._addresses = Addresses(host, storage, records)
         around = Surroundings(
             host, _redecoded, patched_by_webhook, patched_by_policy, applied_by_policy, kinds, release
         )
@@ -144,18 +142,18 @@ class Admitting:
                 step.validate(attributes)
 
     def addressed(
-        self, kind: Kind, obj: Object, old: Object | None = None, subresource: str = "", *, dry_run: bool = False
+        self, route: Route, obj: Object, old: Object | None = None, *, dry_run: bool = False
     ) -> AbstractContextManager[Object | None]:
         """Return a service with its addresses, which no other gets while the context lasts: it is stored in it.
 
-        For an object of another kind, which needs none, the context returns None.
+        For an object of another kind, which needs none, the context returns None. See `Addresses.claimed`.
 
         Raises:
             StatusError: 422, a service asks for an address that it cannot get.
         """
-        if kind is not SERVICE or subresource:
+        if route.kind is not SERVICE or route.subresource:
             return UNCHECKED
-        return self._addresses.claimed(kind, obj, old, subresource, dry_run=dry_run)
+        return self._addresses.claimed(route.namespace, obj, old, dry_run=dry_run)
 
     def counted(self, kind: Kind, namespace: str, *, dry_run: bool = False) -> AbstractContextManager[None]:
         """See `QuotaCounts.counted`."""

@@ -29,11 +29,13 @@ IGNORE = "Ignore"
 # The size of the caches by kind: more kinds than are served at one time. Bounded, because each new version of a
 # custom resource definition makes a new kind.
 _KINDS = 512
+# Required structs that are left out before they are set.
+_LEFT_OUT = {"io.k8s.api.networking.v1.IPAddressSpec": ("parentRef",)}
 # The place of the code in a real server that knows the built-in kinds; its refusals name it.
 _SCHEME = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
 _OF_SERVICES = "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28"
-_ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
-_YAML = ("application/yaml", "application/x-yaml", "text/yaml")
+ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml")
 
 
 def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "") -> tuple[dict[str, Any], list[str]]:
@@ -53,12 +55,12 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
     """
     media_type = content_type.partition(";")[0].strip().lower()
     try:
-        if media_type in _YAML:
+        if media_type in YAML_TYPES:
             raw, repeated = documents.from_yaml(body)
         elif media_type in ("", "application/json"):
             raw, repeated = documents.from_json(body, tell_repeated=field_validation != IGNORE)
         else:
-            raise status.unsupported_media_type(_ACCEPTED)
+            raise status.unsupported_media_type(ACCEPTED)
     except documents.Unreadable as error:
         raise status.bad_request(
             f"the object provided is unrecognized (must be of type {kind.kind}): couldn't get version/kind; {error}"
@@ -183,6 +185,7 @@ def _bare(schema: Schema) -> dict[str, Any]:
     form = stored_form_of(schema.name)
     # A required field that is left out when it is empty is not there before it is set.
     optional = [] if form is None else [name for name, zero in form.zeros.items() if zero is None]
+    optional += _LEFT_OUT.get(schema.name, ())
     needed = [name for name in schema.required if name not in optional]
     bare: dict[str, Any] = dict.fromkeys((*needed, *nulls))
     for name, child in schema.properties.items():

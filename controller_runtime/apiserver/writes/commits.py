@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from controller_runtime.api.equality import same_json
 from controller_runtime.apiserver.kinds.registry import DEFINITION, Kind
@@ -15,12 +16,17 @@ from controller_runtime.apiserver.rules.strategy import is_finished, named_versi
 from controller_runtime.apiserver.status import StatusError, untyped
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Draft, Stored, key_of
-from controller_runtime.apiserver.writes.admitting import UNCHECKED, Check
 from controller_runtime.apiserver.writes.entries import Entry, with_entries
 from controller_runtime.apiserver.writes.managed import Writer, created
 from controller_runtime.apiserver.writes.storable import storable
 from controller_runtime.apiserver.writes.warned import warned_of
 from controller_runtime.core.host import Host
+
+Check = Callable[[Object], AbstractContextManager[None]]
+"""Refuses an object that has passed the rules of its kind, or returns the context in which it is to be stored."""
+
+UNCHECKED = nullcontext()
+"""The context in which an object is stored that nothing has to check."""
 
 
 class Commits:

@@ -8,12 +8,12 @@ encoded: most writes are renewals and status updates that change a few fields of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from controller_runtime.api.objects import timestamp
-from controller_runtime.apiserver.kinds.infrastructure import OLD_AUTOSCALER
+from controller_runtime.apiserver.kinds.infrastructure import AUTOSCALER, OLD_AUTOSCALER
 from controller_runtime.apiserver.kinds.kind import Kind
 from controller_runtime.apiserver.options import MANAGER_LENGTH
 from controller_runtime.apiserver.rules.ruleset import rules_of
@@ -183,7 +183,24 @@ def updated(
     changes = changes_of(kind, shown, sent, writer)
     if writer.subresource == "scale":
         changes = _through_scale(base, changes, replicas_of(kind, sent))
-    return settled(old, new, _with_changes(kind, base, changes, writer, now))
+    lost = _lost_elsewhere(kind, base, old, new, writer)
+    return settled(old, new, _with_changes(kind, base, changes, writer, now, lost))
+
+
+def _lost_elsewhere(
+    kind: Kind, base: Sequence[Entry], old: Object, new: Object, writer: Writer
+) -> Mapping[str, set[Path]]:
+    """Return what the owners of fields of an autoscaler in its other API version lose, by that version."""
+    if kind.stored is not AUTOSCALER:
+        return {}
+    lost, rules = dict[str, set[Path]](), rules_of(kind)
+    old = rules.stored_form(rules.shown_form(old))  # as `new` it has been in the version of the write
+    for other in (AUTOSCALER, OLD_AUTOSCALER):
+        if other is not kind and any(entry["apiVersion"] == other.api_version for entry in base):
+            show = rules_of(other).shown_form
+            changes = changes_of(other, show(old), show(new), writer)
+            lost[other.api_version] = changes.taken | changes.removed
+    return lost
 
 
 def _through_scale(base: Sequence[Entry], changes: Changes, replicas: object) -> Changes:
@@ -242,7 +259,7 @@ def _checked(entry: Entry) -> Entry:
 
 
 def _with_changes(
-    kind: Kind, base: Sequence[Entry], changes: Changes, writer: Writer, now: datetime
+    kind: Kind, base: Sequence[Entry], changes: Changes, writer: Writer, now: datetime, lost: Mapping[str, set[Path]]
 ) -> Sequence[Entry]:
     taken = changes.taken
     mine: Entry | None = None
@@ -250,7 +267,7 @@ def _with_changes(
     for entry in base:
         if writer.owns(kind, entry):
             mine = less(entry, changes.removed)
-        elif (left := less(entry, taken | changes.removed)) is not None:
+        elif (left := less(entry, lost.get(entry["apiVersion"], taken | changes.removed))) is not None:
             rest.append(left)
     if taken:
         mine = _more(kind, mine, taken, writer, now)

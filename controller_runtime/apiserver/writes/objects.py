@@ -33,9 +33,9 @@ from controller_runtime.apiserver.status import (
 from controller_runtime.apiserver.storage.storage import Storage
 from controller_runtime.apiserver.storage.stored import Stored
 from controller_runtime.apiserver.writes import apply
-from controller_runtime.apiserver.writes.admitting import UNCHECKED, Admitting
+from controller_runtime.apiserver.writes.admitting import Admitting
 from controller_runtime.apiserver.writes.body import admit, decode
-from controller_runtime.apiserver.writes.commits import Commits
+from controller_runtime.apiserver.writes.commits import UNCHECKED, Commits
 from controller_runtime.apiserver.writes.content import Content, Written
 from controller_runtime.apiserver.writes.documents import check_weight
 from controller_runtime.apiserver.writes.entries import APPLY
@@ -179,7 +179,7 @@ class Objects:
         obj = admit(kind, applied, options.field_validation, old=shown, is_applied=True)[0]
         self._check_rights(kind, route.namespace, route.name, old, obj)
         admitted, check = self._admitting.update(route, old, obj, asked)
-        with self._admitting.addressed(kind, admitted, old, route.subresource, dry_run=asked.dry_run) as given:
+        with self._admitting.addressed(route, admitted, old, dry_run=asked.dry_run) as given:
             told: list[str] = []
             made = prepare_update(kind, old, given or admitted, subresource=route.subresource, now=now, told=told)
             asked.warnings.extend(text for text in told if text not in asked.warnings)
@@ -199,7 +199,7 @@ class Objects:
             obj = scaled(kind, old, obj)
         self._check_rights(kind, route.namespace, route.name, old, obj)
         admitted, check = self._admitting.update(route, old, obj, asked)
-        with self._admitting.addressed(kind, admitted, old, part, dry_run=asked.dry_run) as given:
+        with self._admitting.addressed(route, admitted, old, dry_run=asked.dry_run) as given:
             told: list[str] = []
             made = prepare_update(kind, old, given or admitted, subresource=part, now=now, told=told)
             asked.warnings.extend(text for text in told if text not in asked.warnings)
@@ -227,7 +227,7 @@ class Objects:
         admitted, check = self._admitting.create(kind, namespace, obj, asked)
         dry_run = asked.dry_run
         for _ in range(_GENERATED_NAMES_TRIED):
-            with self._admitting.addressed(kind, admitted, dry_run=dry_run) as given:
+            with self._admitting.addressed(Route(kind, namespace), admitted, dry_run=dry_run) as given:
                 name, raw = self._commits.add(
                     kind, namespace, given or admitted, writer, dry_run, sent=obj, check=check
                 )
@@ -254,7 +254,7 @@ class Objects:
             self._guard.check_create(kind, route.namespace, route.name, obj)
         admitted, check = self._admitting.create(kind, route.namespace, unversioned(obj), asked)
         dry_run, untidy = asked.dry_run, apply.is_untidy(kind, applied)
-        with self._admitting.addressed(kind, admitted, None, route.subresource, dry_run=dry_run) as given:
+        with self._admitting.addressed(route, admitted, dry_run=dry_run) as given:
             made = given or admitted
             _, raw = self._commits.add(
                 kind, route.namespace, made, writer, dry_run, entries, is_applied=True, is_untidy=untidy, check=check
@@ -272,7 +272,7 @@ class Objects:
             self._guard.check_create(kind, route.namespace, route.name, obj)
         sent, dry_run = unversioned(obj), asked.dry_run
         admitted, check = self._admitting.create(kind, route.namespace, sent, asked)
-        with self._admitting.addressed(kind, admitted, None, route.subresource, dry_run=dry_run) as given:
+        with self._admitting.addressed(route, admitted, dry_run=dry_run) as given:
             made = given or admitted
             _, raw = self._commits.add(kind, route.namespace, made, writer, dry_run, sent=sent, check=check)
         return raw

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from kit.asking import LEASES, NODES, PODS, Asking, lease, node, pod, version
+from kit.defining import WIDGETS, define, widget
 
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.apiserver.storage.history import History
@@ -226,3 +227,17 @@ def test_selector_that_cannot_be_read_is_refused(selector: str, ask: Asking) -> 
 @pytest.mark.parametrize(("name", "value"), [("limit", "x"), ("timeoutSeconds", "soon")])
 def test_parameter_that_is_no_number_is_refused(name: str, value: str, ask: Asking) -> None:
     assert ask("GET", LEASES, **{name: value})[0] == 400
+
+
+def test_the_names_of_a_list_of_custom_objects_are_in_alphabetical_order_as_on_a_real_server(ask: Asking) -> None:
+    define(ask)
+    for name in ("a", "b"):
+        ask.ok("POST", WIDGETS, widget(name))
+
+    answers = [ask.ok("GET", WIDGETS, **options) for options in ({"limit": 1}, {}, {"labelSelector": "a=b"})]
+
+    assert [list(answer) for answer in answers] == 3 * [["apiVersion", "items", "kind", "metadata"]]
+    assert list(answers[0]["metadata"]) == ["continue", "remainingItemCount", "resourceVersion"]
+    assert [list(item)[:2] for answer in answers for item in answer["items"]] == 3 * [["apiVersion", "kind"]]
+    assert list(ask.ok("GET", f"{WIDGETS}/a"))[:2] == ["apiVersion", "kind"]
+    assert list(ask.ok("GET", LEASES)) == ["kind", "apiVersion", "metadata", "items"]

@@ -238,7 +238,7 @@ class Failing:
     """A server that fails `times` times and records the times of the requests."""
 
     def __init__(self, ask: Asking, host: SimulatedHost, times: int) -> None:
-        self.storage, self.kinds, self.host = ask.server.storage, ask.server.kinds, host
+        self.storage, self.kinds, self.records, self.host = ask.server.storage, ask.server.kinds, None, host
         self.ask, self.left = ask, times
         self.asked_at: list[float] = []
 

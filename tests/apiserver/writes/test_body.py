@@ -200,12 +200,19 @@ def test_structures_a_real_server_always_prints_are_filled_in() -> None:
         pytest.param(4, "4", id="a number becomes its text"),
         pytest.param("1e3", "1e3", id="an exponent"),
         pytest.param(None, "0", id="null is nothing"),
+        pytest.param(" 1\n", "1", id="white space around it"),
+        *(pytest.param(text, "0", id=f"no digits: {text}") for text in ("Ki", "-Ti", "m", "E", ".", "+", "e3", "e-9")),
     ],
 )
 def test_quantities_are_texts(sent: object, stored: str) -> None:
     node = decoded(NODE, {"metadata": {"name": "n"}, "status": {"capacity": {"cpu": sent}}})
 
     assert node["status"]["capacity"] == {"cpu": stored}
+
+
+@pytest.mark.parametrize("sent", ["Pi", "Ei", "e-10", "", " ", "1 Ki", "--", "Kii"])
+def test_a_text_without_digits_is_not_always_a_quantity(sent: str) -> None:
+    assert "quantit" in refused(NODE, json.dumps({"status": {"capacity": {"cpu": sent}}}).encode()).message
 
 
 def test_quantities_of_nothing_are_refused() -> None:

@@ -230,3 +230,47 @@ def test_objects_of_custom_kinds_have_no_form_in_protobuf(ask: Asking) -> None:
 
     assert ask("PUT", path, message(f"{GROUP}/v1", "Widget", NAMED), headers=PROTOBUF)[0] == 415
     assert ask("DELETE", path, options, headers=PROTOBUF)[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "text", "quoted"),
+    [
+        (b"abc", "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]", "616263"),
+        (b"k8s\0", "empty body", "6b387300"),
+        (b"k8s\0garbage", "proto: illegal wireType 7", "6b38730067617262616765"),
+        (b"k8s\0\xff\xff", "unexpected EOF", "6b387300ffff"),
+    ],
+)
+def test_what_is_no_message_is_refused_in_the_words_of_a_real_server(
+    ask: Asking, body: bytes, text: str, quoted: str
+) -> None:
+    created = ask("POST", "/api/v1/namespaces", body, headers=PROTOBUF)[1]["message"]
+    deleted = ask("DELETE", "/api/v1/namespaces/a", body, headers=PROTOBUF)[1]["message"]
+
+    assert created == f"the object provided is unrecognized (must be of type Namespace): {text} ({quoted})"
+    assert deleted == text
+
+
+@pytest.mark.parametrize(
+    ("media_type", "body", "status"),
+    [
+        ("application/yaml", b"dryRun: [All]", 200),
+        ("application/json", b'{"dryRun": ["All"]}', 200),
+        ("application/json; charset=utf-8", b'{"dryRun": ["All"]}', 200),
+        ("", b'{"dryRun": ["All"]}', 200),
+        ("application/yaml", b"dryRun: [", 400),
+        ("application/yaml", b"kind: Pod", 400),
+        ("application/yaml", b"", 200),
+        ("text/plain", b'{"dryRun": ["All"]}', 415),
+        ("application/cbor", b"x", 415),
+        ("text/plain", b"", 200),
+    ],
+)
+@pytest.mark.parametrize("path", ["/api/v1/nodes/n", "/api/v1/nodes"], ids=["object", "collection"])
+def test_options_of_a_deletion_are_read_in_the_forms_of_a_real_server(
+    ask: Asking, path: str, media_type: str, body: bytes, status: int
+) -> None:
+    ask.ok("POST", "/api/v1/nodes", {"metadata": {"name": "n"}})
+
+    assert ask("DELETE", path, body, headers={"content-type": media_type})[0] == status
+    assert (ask("GET", "/api/v1/nodes/n")[0] == 404) == (status == 200 and not body)

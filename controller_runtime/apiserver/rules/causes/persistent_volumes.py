@@ -21,6 +21,12 @@ from controller_runtime.apiserver.status import Cause
 
 _POLICIES = ("Delete", "Recycle", "Retain")
 _NOT_INLINE = ("claimRef", "capacity")
+_OPTIONS = "volume.beta.kubernetes.io/mount-options"
+# The types whose annotation may have options for mounting; drivers' volumes have the field alone.
+_MOUNTED = (
+    *("gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "nfs", "rbd", "quobyte", "iscsi", "cinder", "cephfs"),
+    *("azureFile", "vsphereVolume", "azureDisk", "photonPersistentDisk"),
+)
 _BETA = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
@@ -61,6 +67,16 @@ def volume(obj: Object) -> Iterator[Cause]:
             yield required("spec.volumeAttributesClassName", "an empty string is disallowed")
         if spec.get("csi") is None:
             yield required("spec.csi", "has to be specified when using volumeAttributesClassName")
+
+
+def mount_options(obj: Object) -> Iterator[Cause]:
+    """Return the fault of a volume that has options for mounting in its annotation, and is of a type without them.
+
+    The field `mountOptions` is refused to no type, as on a real server.
+    """
+    spec = part(obj, "spec")
+    if _OPTIONS in (obj["metadata"].get("annotations") or {}) and all(spec.get(name) is None for name in _MOUNTED):
+        yield forbidden(f"metadata.annotations.{_OPTIONS}", "may not specify mount options for this volume type")
 
 
 def inline_volume(spec: Object, place: str) -> Iterator[Cause]:
@@ -167,7 +183,7 @@ _BEFORE = (
 _AFTER = (
     Source("cinder", _with_secret(sources.fields("volumeID"), "name", "namespace")),
     Source("fc", sources.fibre_channel),
-    Source("flexVolume", sources.flex),
+    Source("flexVolume", sources.flex, joins=True),
     Source("azureFile", _azure_file),
     Source("vsphereVolume", sources.fields("volumePath")),
     Source("photonPersistentDisk", sources.fields("pdID")),

@@ -37,12 +37,14 @@ class Source(NamedTuple):
         check: The function that returns its faults; it takes the source and its path.
         other: The field that messages name if there is another source, too; `name` if empty.
         place: The last step of the path that `check` is given; `name` if empty.
+        joins: Whether it may come after others, and is checked then, as a real server has it for one.
     """
 
     name: str
     check: Check
     other: str = ""
     place: str = ""
+    joins: bool = False
 
 
 def only_source(part: Object, place: str, sources: Iterable[Source], count: int = 0) -> Iterator[Cause]:
@@ -50,7 +52,7 @@ def only_source(part: Object, place: str, sources: Iterable[Source], count: int 
     for source in sources:
         if (value := part.get(source.name)) is None:
             continue
-        if count:
+        if count and not source.joins:
             yield forbidden(f"{place}.{source.other or source.name}", "may not specify more than 1 volume type")
         else:
             count += 1
