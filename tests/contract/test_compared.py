@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import pytest
 from kit.compared import RECORDINGS, compared
+from kit.engines import WITH_RE2
 
 from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=WITH_RE2 if name == "definitions" else ()) for name in RECORDINGS]
+)
 def test_answers_are_those_of_a_real_server(name: str) -> None:
     with Simulation() as sim:
         server = APIServer(sim.host("server"))
