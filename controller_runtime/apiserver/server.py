@@ -129,16 +129,7 @@ class APIServer:
         is_recording = cluster_objects and self.release.minor >= IP_ADDRESS.introduced
         self.records = AddressRecords(host, self.storage) if is_recording else None
         try:
-            steps = enable_admission_plugins, disable_admission_plugins
-            admitting = Admitting(
-                host,
-                self.storage,
-                *steps,
-                caller=self._caller,
-                kinds=lambda: self.kinds,
-                release=self.release,
-                records=self.records,
-            )
+            admitting = self._admitting(enable_admission_plugins, disable_admission_plugins)
             self._verbs = Verbs(host, self.storage, self._access, self.release, admitting, gates, self._caller)
             self._definitions = Definitions(host, self.storage, KINDS.of_release(self.release), self._caller)
         except UsageError:
@@ -149,6 +140,18 @@ class APIServer:
         self._description = SelfDescription(host, self.release)
         self._begin(cluster_objects=cluster_objects)
         self._keeper = self._kept(authority) if cluster_objects else None
+
+    def _admitting(self, enabled: Collection[str], disabled: Collection[str]) -> Admitting:
+        return Admitting(
+            self._host,
+            self.storage,
+            enabled,
+            disabled,
+            caller=self._caller,
+            kinds=lambda: self.kinds,
+            release=self.release,
+            records=self.records,
+        )
 
     def _begin(self, *, cluster_objects: bool) -> None:
         """Make the first namespaces, and have what each new server has."""
