@@ -26,6 +26,17 @@ def test_a_ring_holds_under_faults_of_every_profile(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(1311, id="a deadline that the member has not heard of"),
+        pytest.param(3806, id="a member that is lost a moment after it came back"),
+    ],
+)
+def test_a_ring_holds_in_seeds_that_were_judged_wrongly_once(seed: int) -> None:
+    assert run(seed, profile=PROFILE_NAMES[seed % len(PROFILE_NAMES)]).message == ""
+
+
+@pytest.mark.parametrize(
     "script",
     [
         pytest.param(
