@@ -19,6 +19,7 @@ from controller_runtime.apiserver.kinds.parts import PARTS
 from controller_runtime.apiserver.kinds.registry import NODE, POD, SERVICE
 from controller_runtime.apiserver.options import Query, number_of, query_of
 from controller_runtime.apiserver.routes import Route
+from controller_runtime.apiserver.rules.all_containers import all_containers
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.validation import forbidden, invalid
 from controller_runtime.apiserver.status import (
@@ -37,7 +38,6 @@ _LOG_OPTIONS = Options("PodLogOptions", "")
 _SERVICE_LABEL = "kubernetes.io/service-name"
 _SCHEMES = ("", "http", "https")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
-_CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 
 def is_handed_on(route: Route) -> bool:
@@ -107,7 +107,7 @@ def _container(pod: Object, query: Query) -> str:
         StatusError: 400, the pod has no such container, or several, of which the request names none.
     """
     name, spec = pod["metadata"]["name"], part(pod, "spec")
-    names = [one["name"] for group in _CONTAINERS for one in spec.get(group) or ()]
+    names = [one["name"] for one in all_containers(spec)]
     if wanted := query.get("container"):
         if wanted not in names:
             raise bad_request(f"container {wanted} is not valid for pod {name}")

@@ -164,7 +164,7 @@ class APIServer:
                 provide_recorded(self.storage, origin.decode()["metadata"], self.kinds)
 
     def _kept(self, authority: str) -> Keeper:
-        """Keep what every cluster has from now on; what keeps it is called by the storage, except for `publish`."""
+        """Begin to keep what every cluster has. The storage calls the parts that do so, so none is referred to here."""
         if self.records is not None:
             Releases(self._host, self.storage, self.records)
         # Without webhooks: its thread may be that of the event loop.

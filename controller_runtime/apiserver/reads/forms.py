@@ -102,7 +102,8 @@ class JSONForm:
         kind: The kind of the objects.
         list_kind: The kind of lists; if empty, the kind of the objects with `List` behind it.
         items_named: Whether each item of a list has its kind and apiVersion, as those of custom kinds have. Their lists
-            name the token of the next page even if there is none, and their names are in alphabetical order.
+            name the token of the next page on the last page, too, where it is empty; their fields are in alphabetical
+            order.
     """
 
     content_type = stream_type = "application/json"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of the addresses of services: which `IPAddress` a service needs, and whether one is right.
+"""The `IPAddress` objects of services, called records here: which ones a service needs, and whether one is right.
 
 Each function is pure.
 """
@@ -20,7 +20,7 @@ _SERVICES = "services"
 
 
 def held(service: Object | None) -> list[str]:
-    """Return the addresses that a service has; none if there is no service, or it is headless."""
+    """Return the addresses of a service; a headless one has none, and without a service there are none."""
     return [one for one in part(service or {}, "spec").get("clusterIPs") or () if one != NONE]
 
 
@@ -30,7 +30,7 @@ def family(address: str) -> str:
 
 
 def record_of(address: str, service: str) -> dict[str, Any]:
-    """Return the record that a service has an address.
+    """Return the `IPAddress` object that says that a service has an address.
 
     Args:
         address: The address.

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from controller_runtime.apiserver.rules.all_containers import LISTS, all_containers, is_windows
 from controller_runtime.apiserver.rules.rules import Object, part
 
 SECCOMP = "seccomp.security.alpha.kubernetes.io/pod"
@@ -17,7 +18,6 @@ APP_ARMOR_OF = "container.apparmor.security.beta.kubernetes.io/"
 _ALL = (SECCOMP, SECCOMP_OF, APP_ARMOR_OF)
 _SECCOMP_ENDED = 'non-functional in v1.27+; use the "seccompProfile" field instead'
 _APP_ARMOR_OLD = 'deprecated since v1.30; use the "appArmorProfile" field instead'
-_GROUPS = ("initContainers", "containers", "ephemeralContainers")
 _FIELD = "appArmorProfile"
 _LOCAL = "localhost/"
 _LONGEST = 4095  # characters of the path of a profile
@@ -50,10 +50,9 @@ def of_container(container: Object, pod: Object, place: str, *, of_template: boo
 def of_app_armor(pod: Object, place: str) -> Iterator[str]:
     """Yield the warnings of all profiles of AppArmor of a pod."""
     spec = part(pod, "spec")
-    if not _is_windows(spec):
-        for group in _GROUPS:
-            for container in spec.get(group) or ():
-                yield from _of_app_armor(container, pod, place)
+    if not is_windows(spec):
+        for container in all_containers(spec):
+            yield from _of_app_armor(container, pod, place)
 
 
 def _of_app_armor(container: Object, pod: Object, place: str) -> Iterator[str]:
@@ -70,7 +69,7 @@ def with_app_armor(metadata: Object, spec: Object) -> Object:
 
     A field is kept as it is, and so is a container whose annotation says what its pod says.
     """
-    if not are_in(metadata) or _is_windows(spec):
+    if not are_in(metadata) or is_windows(spec):
         return spec
     annotations, of_all = part(metadata, "annotations"), _context(spec).get(_FIELD)
 
@@ -83,11 +82,11 @@ def with_app_armor(metadata: Object, spec: Object) -> Object:
         after = {name: container[name] for name in _LATER if name in container}
         return {**before, "securityContext": {**context, _FIELD: found}, **after}
 
-    return {**spec, **{group: [armored(one) for one in spec[group]] for group in _GROUPS if spec.get(group)}}
+    return {**spec, **{group: [armored(one) for one in spec[group]] for group in LISTS if spec.get(group)}}
 
 
 def _app_armor(text: str) -> dict[str, Any] | None:
-    """Return the field that means the same as an annotation; None if there is none."""
+    """Return the field that means the same as an annotation; None if its text is not one that is known."""
     match text:
         case "unconfined":
             return {"type": "Unconfined"}
@@ -105,7 +104,3 @@ def _annotations(pod: Object) -> Mapping[str, str]:
 
 def _context(owner: Object) -> Object:
     return part(owner, "securityContext")
-
-
-def _is_windows(spec: Object) -> bool:
-    return bool(part(spec, "os").get("name") == "windows")

@@ -23,7 +23,7 @@ from controller_runtime.core.host import Host
 USER_AGENT = "kube-apiserver"
 CONTROLLER = "ipallocator-repair-controller"
 INTERVAL = timedelta(minutes=3)
-"""The time within which a record is there again that somebody has deleted."""
+"""The time within which a deleted record of a service's address is made again."""
 UNDER_WAY, CHANGING = timedelta(seconds=60), timedelta(seconds=5)
 """The ages from which a record is left over: of a service that is not there, and of one that has other addresses."""
 
@@ -78,7 +78,7 @@ def fault_of_record(record: Object, service: Object | None, now: datetime) -> Fa
 
 
 def fault_of_service(address: str, service: str, record: Object | None, other: Object | None) -> Fault | Verdict:
-    """Return why the record of an address of a service has to be made anew, or that it has not, or not yet.
+    """Return why the record of an address of a service has to be made again, or that it is right, or waits.
 
     Args:
         address: The address.

@@ -33,7 +33,7 @@ _BATCH = 256
 
 
 class _Controller(Protocol):
-    """One part of the upkeep."""
+    """A controller that the upkeep runs."""
 
     due: dict[Item, None]
 

@@ -34,7 +34,7 @@ class AddressRecords:
         self._commits = Commits(host, storage)
 
     def taken(self) -> set[str]:
-        """Return the addresses that have a record, whoever made it."""
+        """Return the addresses that have a record, made by this server or by a client."""
         return {item.key for item in self._storage.read(IP_ADDRESS.resource).items}
 
     def make(self, address: str, service: str) -> bool:
@@ -45,7 +45,7 @@ class AddressRecords:
             service: The key of the service, which need not exist yet.
 
         Raises:
-            StatusError: 422, the name of the service is none.
+            StatusError: 422, the name of the service is not valid.
         """
         _, raw = self._commits.add(IP_ADDRESS, "", record_of(address, service), _SERVER, False)
         return raw is not None

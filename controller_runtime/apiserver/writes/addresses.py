@@ -94,7 +94,7 @@ class Addresses:
                         self._records.tidy(address, service)
 
     def _is_recorded(self, records: AddressRecords, address: str, service: str, obj: Object) -> bool:
-        """Make the record of a new address; return False if somebody else has made one since it was found free."""
+        """Make the record of a new address; return False if another client has made one since it was found free."""
         try:
             return records.make(address, service)
         except StatusError as error:  # as a real server, which makes it before it looks at the name of the service

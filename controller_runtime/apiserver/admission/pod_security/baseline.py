@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from controller_runtime.apiserver.admission.pod_security.violations import (
     CheckPod,
     Violation,
-    containers,
     context,
     has_own_users,
     in_quotes,
@@ -18,6 +17,7 @@ from controller_runtime.apiserver.admission.pod_security.violations import (
     several,
     used,
 )
+from controller_runtime.apiserver.rules.all_containers import all_containers
 from controller_runtime.apiserver.rules.rules import Object, part
 
 _HOST_NAMESPACES = ("hostNetwork", "hostPID", "hostIPC")
@@ -34,7 +34,7 @@ def capabilities(_: Object, spec: Object) -> Violation | None:
     """Refuse capabilities beyond those that containers have by default."""
     if not (bad := names_of(spec, lambda one: bool(_added(one)))):
         return None
-    values = sorted({value for one in containers(spec) for value in _added(one)})
+    values = sorted({value for one in all_containers(spec) for value in _added(one)})
     must = f"must not include {in_quotes(values)} in securityContext.capabilities.add"
     return Violation("non-default capabilities", f"{named('container', bad)} {must}")
 
@@ -45,22 +45,22 @@ def _added(container: Object) -> list[str]:
 
 
 def host_namespaces(_: Object, spec: Object) -> Violation | None:
-    """Refuse that a pod shares namespaces of its node."""
+    """Refuse pods that share the network, the processes or the IPC of their node."""
     bad = [f"{name}=true" for name in _HOST_NAMESPACES if spec.get(name)]
     return Violation("host namespaces", ", ".join(bad)) if bad else None
 
 
 def host_path_volumes(_: Object, spec: Object) -> Violation | None:
-    """Refuse volumes that are directories of the node."""
+    """Refuse `hostPath` volumes, which are directories of the node."""
     bad = [volume.get("name", "") for volume in spec.get("volumes") or () if volume.get("hostPath") is not None]
     return Violation("hostPath volumes", named("volume", bad)) if bad else None
 
 
 def host_ports(_: Object, spec: Object) -> Violation | None:
-    """Refuse ports of the node."""
+    """Refuse `hostPort`, which opens a port of the node."""
     if not (bad := names_of(spec, lambda one: bool(_host_ports(one)))):
         return None
-    ports = sorted({str(port) for one in containers(spec) for port in _host_ports(one)})
+    ports = sorted({str(port) for one in all_containers(spec) for port in _host_ports(one)})
     detail = f"{named('container', bad)} {used(bad)} {several('hostPort', ports)} {', '.join(ports)}"
     return Violation("hostPort", detail)
 
@@ -73,7 +73,7 @@ def hosts_of_probes(_: Object, spec: Object) -> Violation | None:
     """Refuse probes and hooks that ask another host than the pod."""
     if not (bad := sorted(set(names_of(spec, lambda one: any(_hosts(one)))))):
         return None
-    hosts = sorted({host for one in containers(spec) for host in _hosts(one)})
+    hosts = sorted({host for one in all_containers(spec) for host in _hosts(one)})
     what = "probe or lifecycle host"
     return Violation(what, f"{named('container', bad)} {used(bad)} {named(what, hosts)}")
 
@@ -97,16 +97,16 @@ def privileged(_: Object, spec: Object) -> Violation | None:
 
 
 def proc_mount(_: Object, spec: Object) -> Violation | None:
-    """Refuse mounts of `/proc` without its masks."""
+    """Refuse a `procMount` other than `Default`, because it shows parts of `/proc` that are hidden otherwise."""
     if not (bad := names_of(spec, lambda one: _proc_mount(one) != "Default")):
         return None
-    values = sorted({_proc_mount(one) for one in containers(spec)} - {"Default"})
+    values = sorted({_proc_mount(one) for one in all_containers(spec)} - {"Default"})
     must = f"must not set securityContext.procMount to {in_quotes(values)}"
     return Violation("procMount", f"{named('container', bad)} {must}")
 
 
 def proc_mount_of_own_users(metadata: Object, spec: Object) -> Violation | None:
-    """Check as `proc_mount` does unless the pod has users of its own."""
+    """Check as `proc_mount` does, but no pod that has a user namespace of its own."""
     return None if has_own_users(spec) else proc_mount(metadata, spec)
 
 
@@ -127,7 +127,7 @@ def sysctls(*allowed: str) -> CheckPod:
 
 
 def windows_host_process(_: Object, spec: Object) -> Violation | None:
-    """Refuse processes of a node with Windows."""
+    """Refuse `hostProcess`, by which containers on Windows run as processes of their node."""
     if not (who := setters(spec, lambda one: bool(part(one, "windowsOptions").get("hostProcess")))):
         return None
     return Violation("hostProcess", f"{' and '.join(who)} must not set securityContext.windowsOptions.hostProcess=true")

@@ -16,7 +16,10 @@ LONGEST = 1.0
 
 
 def in_order(pods: Iterable[Object]) -> list[Object]:
-    """Return the pods in the order in which they are looked at: of those with one controller all but one come last."""
+    """Return the pods in the order in which they are looked at.
+
+    The pods of one controller are mostly alike, so one of them comes first, and the others after all other pods.
+    """
     first: list[Object] = []
     others: list[Object] = []
     seen: set[str] = set()

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 from controller_runtime.apiserver.admission.pod_security.violations import (
     Violation,
-    containers,
     context,
     has_own_users,
     in_quotes,
-    is_windows,
     named,
     names_of,
     setters,
     used,
 )
+from controller_runtime.apiserver.rules.all_containers import all_containers, is_windows
 from controller_runtime.apiserver.rules.rules import Object, part
 
 _VOLUMES = (
@@ -41,12 +40,12 @@ def privilege_escalation_linux(metadata: Object, spec: Object) -> Violation | No
 
 
 def capabilities(_: Object, spec: Object) -> Violation | None:
-    """Refuse containers that keep a capability, but for that of small ports."""
+    """Refuse containers that do not drop `ALL` capabilities, or add another one than `NET_BIND_SERVICE`."""
     details = []
     if keeping := names_of(spec, lambda one: "ALL" not in _capabilities(one, "drop")):
         details.append(f'{named("container", keeping)} must set securityContext.capabilities.drop=["ALL"]')
     if adding := names_of(spec, lambda one: bool(_added(one))):
-        values = in_quotes(sorted({value for one in containers(spec) for value in _added(one)}))
+        values = in_quotes(sorted({value for one in all_containers(spec) for value in _added(one)}))
         must = f"must not include {values} in securityContext.capabilities.add"
         details.append(f"{named('container', adding)} {must}")
     return Violation("unrestricted capabilities", "; ".join(details)) if details else None
@@ -66,7 +65,7 @@ def _added(container: Object) -> list[str]:
 
 
 def volumes(_: Object, spec: Object) -> Violation | None:
-    """Refuse volumes that are neither of the cluster nor of the pod itself."""
+    """Refuse volumes of types that reach beyond the pod and the API, such as `hostPath` and `nfs`."""
     kinds = [(one.get("name", ""), kind) for one in spec.get("volumes") or () if (kind := _bad_volume(one))]
     if not kinds:
         return None
@@ -94,16 +93,16 @@ def non_root(_: Object, spec: Object) -> Violation | None:
 
 
 def non_root_but_own_users(metadata: Object, spec: Object) -> Violation | None:
-    """Check as `non_root` does unless the pod has users of its own."""
+    """Check as `non_root` does, but no pod that has a user namespace of its own, where root is not the node's."""
     return None if has_own_users(spec) else non_root(metadata, spec)
 
 
 def user(_: Object, spec: Object) -> Violation | None:
-    """Refuse the user 0."""
+    """Refuse `runAsUser: 0`, which is root."""
     who = setters(spec, lambda one: one.get("runAsUser") == 0)
     return Violation("runAsUser=0", f"{' and '.join(who)} must not set runAsUser=0") if who else None
 
 
 def user_but_own_users(metadata: Object, spec: Object) -> Violation | None:
-    """Check as `user` does unless the pod has users of its own."""
+    """Check as `user` does, but no pod that has a user namespace of its own, where root is not the node's."""
     return None if has_own_users(spec) else user(metadata, spec)

@@ -5,17 +5,16 @@ from __future__ import annotations
 
 from controller_runtime.apiserver.admission.pod_security.violations import (
     Violation,
-    containers,
     context,
     contexts,
     in_quotes,
-    is_windows,
     named,
     names_of,
     setters,
     several,
 )
 from controller_runtime.apiserver.quoting import quoted
+from controller_runtime.apiserver.rules.all_containers import all_containers, is_windows
 from controller_runtime.apiserver.rules.profile_annotations import SECCOMP, SECCOMP_OF
 from controller_runtime.apiserver.rules.rules import Object, part
 
@@ -27,21 +26,21 @@ _REASON = "seccompProfile"
 def by_annotations(metadata: Object, spec: Object) -> Violation | None:
     """Refuse annotations of the pod and of its containers with other profiles."""
     annotations = part(metadata, "annotations")
-    keys = {SECCOMP, *(SECCOMP_OF + one.get("name", "") for one in containers(spec))}
+    keys = {SECCOMP, *(SECCOMP_OF + one.get("name", "") for one in all_containers(spec))}
     found = {key: value for key, value in annotations.items() if key in keys}
     bad = sorted([f"{key}={quoted(value)}" for key, value in found.items() if not _is_allowed(value)])
     return Violation(_REASON, f"forbidden {several('annotation', bad)} {', '.join(bad)}") if bad else None
 
 
 def of_baseline(_: Object, spec: Object) -> Violation | None:
-    """Refuse profiles that are neither a file of the node nor the default."""
+    """Refuse seccomp profiles other than `RuntimeDefault` and `Localhost`."""
     if who := setters(spec, _is_bad):
         return _refused(who, spec)
     return None
 
 
 def of_restricted(_: Object, spec: Object) -> Violation | None:
-    """Refuse these profiles, and that a container has none and gets none from its pod."""
+    """Refuse what `of_baseline` does, and containers that have no profile, neither of their own nor by their pod."""
     if who := setters(spec, _is_bad):
         return _refused(who, spec)
     if _type(context(spec)) is not None:

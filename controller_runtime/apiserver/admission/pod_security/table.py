@@ -14,7 +14,7 @@ from controller_runtime.apiserver.rules.rules import Object
 
 
 class Check(NamedTuple):
-    """One check.
+    """A check of pods, and the releases in which it changed.
 
     Attributes:
         name: Its name, by which the checks of a level are ordered.

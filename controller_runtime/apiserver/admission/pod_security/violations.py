@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Violations, and what the checks of pods share: the containers of a pod, who sets what, and words of messages."""
+"""Violations, and what the checks of pods share: security contexts, and the words of messages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from controller_runtime.apiserver.rules.all_containers import all_containers
 from controller_runtime.apiserver.rules.rules import Object, part
 
-_GROUPS = ("initContainers", "containers", "ephemeralContainers")
 _CONTEXT = "securityContext"
 
 
@@ -16,7 +16,7 @@ class Violation(NamedTuple):
     """The objection of a check to a pod.
 
     Attributes:
-        reason: It in few words, which are the same for all pods alike.
+        reason: The rule that is broken; pods that break the same rule have the same words.
         detail: The containers and values that it is about.
     """
 
@@ -31,12 +31,6 @@ CheckPod = Callable[[Object, Object], Violation | None]
 """Returns what it has against a pod with a metadata and a spec, both in the form in which they are stored."""
 
 
-def containers(spec: Object) -> Iterator[Object]:
-    """Yield all containers of a pod, in the order in which messages name them."""
-    for group in _GROUPS:
-        yield from spec.get(group) or ()
-
-
 def context(owner: Object) -> Object:
     """Return the security context of a pod's spec, or of a container."""
     return part(owner, _CONTEXT)
@@ -45,16 +39,16 @@ def context(owner: Object) -> Object:
 def contexts(spec: Object) -> Iterator[Object]:
     """Yield the security contexts of a pod and of its containers."""
     yield context(spec)
-    yield from map(context, containers(spec))
+    yield from map(context, all_containers(spec))
 
 
 def names_of(spec: Object, is_meant: Callable[[Object], bool]) -> list[str]:
     """Return the names of the containers that are meant."""
-    return [one.get("name", "") for one in containers(spec) if is_meant(one)]
+    return [one.get("name", "") for one in all_containers(spec) if is_meant(one)]
 
 
 def setters(spec: Object, is_bad: Callable[[Object], bool]) -> list[str]:
-    """Return who has a bad security context, as messages name them: the pod, and its containers."""
+    """Return the owners of bad security contexts, as messages name them: the pod, and its containers."""
     bad = names_of(spec, lambda one: is_bad(context(one)))
     return [*(["pod"] if is_bad(context(spec)) else ()), *([named("container", bad)] if bad else ())]
 
@@ -79,11 +73,6 @@ def named(word: str, items: Sequence[str]) -> str:
     return f"{several(word, items)} {in_quotes(items)}"
 
 
-def is_windows(spec: Object) -> bool:
-    """Return whether a pod says that it runs on Windows."""
-    return bool(part(spec, "os").get("name") == "windows")
-
-
 def has_own_users(spec: Object) -> bool:
-    """Return whether the users of a pod are none of its node's."""
+    """Return whether a pod has a user namespace of its own, so that its root is not its node's."""
     return spec.get("hostUsers") is False

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller_runtime.apiserver.quoting import quoted
+from controller_runtime.apiserver.rules.all_containers import is_windows
 from controller_runtime.apiserver.rules.causes.pod_changes import changed_annotations
 from controller_runtime.apiserver.rules.causes.pods import MIRROR, whole_pod
 from controller_runtime.apiserver.rules.go_structs import difference
@@ -44,7 +45,7 @@ def resize(old: Object, new: Object) -> Iterator[Cause]:
     if MIRROR in (old["metadata"].get("annotations") or {}):
         yield forbidden("[]", "static pods cannot be resized")
         return
-    if part(before, "os").get("name") == "windows":
+    if is_windows(before):
         yield forbidden("[]", "windows pods cannot be resized")
         return
     yield from whole_pod(new)

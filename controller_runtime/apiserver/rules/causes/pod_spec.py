@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from controller_runtime.api.names import label_problems, subdomain_problems
+from controller_runtime.apiserver.rules.all_containers import LISTS, is_windows
 from controller_runtime.apiserver.rules.causes import containers, resources, scheduling, security
 from controller_runtime.apiserver.rules.causes.addresses import address
 from controller_runtime.apiserver.rules.causes.basic import each, given_one_of, label, qualified_name, subdomain
@@ -37,7 +38,6 @@ _MOST = 2**31 - 1
 _MIRROR = "kubernetes.io/config.mirror"
 _COST = "controller.kubernetes.io/pod-deletion-cost"
 _COST_TEXT = re.compile(r"0|-?[1-9][0-9]*")
-_GROUPS = ("initContainers", "containers", "ephemeralContainers")
 _NAMES = {"serviceAccountName": subdomain_problems, "nodeName": subdomain_problems}
 _LABELS = {"hostname": label_problems, "subdomain": label_problems}
 
@@ -145,7 +145,7 @@ _CLAIM_SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
 
 
 def _pod_resources(spec: Object, given: Object, place: str) -> Iterator[Cause]:
-    if (spec.get("os") or {}).get("name") == "windows":
+    if is_windows(spec):
         yield forbidden(place, "may not be set for a windows pod")
         return
     if "claims" in given:
@@ -233,7 +233,7 @@ def _hostname_override(name: str, spec: Object, field: str) -> Iterator[Cause]:
 
 def _all_containers(spec: Object, place: str) -> Iterator[tuple[str, Object, str]]:
     """Return each container with its group and its path."""
-    for group in _GROUPS:
+    for group in LISTS:
         for index, container in enumerate(spec.get(group) or ()):
             yield group, container, f"{place}.{group}[{index}]"
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from controller_runtime.apiserver.quoting import quoted
+from controller_runtime.apiserver.rules.all_containers import all_containers, is_windows, placed_containers
 from controller_runtime.apiserver.rules.causes.paths import descending
 from controller_runtime.apiserver.rules.profile_annotations import APP_ARMOR_OF, SECCOMP, SECCOMP_OF, are_in
 from controller_runtime.apiserver.rules.rules import Object, part
 from controller_runtime.apiserver.rules.validation import forbidden, invalid
 from controller_runtime.apiserver.status import Cause
 
-_GROUPS = ("initContainers", "containers", "ephemeralContainers")
 _LOCAL = "localhost/"
 _SECCOMP = {"Unconfined": ("unconfined",), "RuntimeDefault": ("runtime/default", "docker/default")}
 _APP_ARMOR = {"Unconfined": ("unconfined",), "RuntimeDefault": ("runtime/default",)}
@@ -28,7 +28,7 @@ def profiles(annotations: Mapping[str, str], spec: Object, place: str) -> Iterat
     for key, value in annotations.items():
         if key.startswith(APP_ARMOR_OF):
             name = key.removeprefix(APP_ARMOR_OF)
-            if all(one.get("name", "") != name for _, one in _containers(spec, "")):
+            if all(one.get("name", "") != name for one in all_containers(spec)):
                 yield invalid(f"{place}[{key}]", name, "container not found")
             if value not in ("", "runtime/default", "unconfined") and not value.startswith(_LOCAL):
                 yield invalid(f"{place}[{key}]", value, f"invalid AppArmor profile name: {quoted(value)}")
@@ -48,13 +48,13 @@ def contradictions(pod: Object, place: str) -> Iterator[Cause]:
     context = part(spec, "securityContext")
     field = f"{place}.securityContext.seccompProfile"
     yield from _contradiction(annotations.get(SECCOMP), context.get("seccompProfile"), field, "seccomp", _SECCOMP)
-    for where, one in _containers(spec, place):
+    for where, one in placed_containers(spec, place):
         profile, field = part(one, "securityContext").get("seccompProfile"), f"{where}.securityContext.seccompProfile"
         text = annotations.get(SECCOMP_OF + one.get("name", ""))
         yield from _contradiction(text, profile, field, "seccomp", _SECCOMP)
-    if part(spec, "os").get("name") == "windows":
+    if is_windows(spec):
         return
-    for where, one in _containers(spec, place):
+    for where, one in placed_containers(spec, place):
         profile, field = part(one, "securityContext").get("appArmorProfile"), f"{where}.securityContext.appArmorProfile"
         text = annotations.get(APP_ARMOR_OF + one.get("name", ""))
         profile = context.get("appArmorProfile") if profile is None else profile
@@ -90,9 +90,3 @@ def _contradiction(
             yield forbidden(f"{field}.localhostProfile", f"{what} profile in annotation and field must match")
     elif kind == "Localhost" or text not in same.get(kind, (text,)):
         yield forbidden(f"{field}.type", f"{what} type in annotation and field must match")
-
-
-def _containers(spec: Object, place: str) -> Iterator[tuple[str, Object]]:
-    for group in _GROUPS:
-        for index, one in enumerate(spec.get(group) or ()):
-            yield f"{place}.{group}[{index}]", one

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from controller_runtime.api.names import subdomain_problems
+from controller_runtime.apiserver.rules.all_containers import LISTS
 from controller_runtime.apiserver.rules.causes.basic import each, identifier, in_range, one_of
 from controller_runtime.apiserver.rules.causes.paths import descending
 from controller_runtime.apiserver.rules.go_structs import shown
@@ -156,7 +157,7 @@ def host_processes(spec: Object, place: str) -> Iterator[Cause]:
         place: The place of the spec.
     """
     of_pod, count, processes = _host_process(spec), 0, 0
-    for group in ("initContainers", "containers", "ephemeralContainers"):
+    for group in LISTS:
         for index, one in enumerate(spec.get(group) or ()):
             own, count = _host_process(one), count + 1
             processes += bool(of_pod if own is None else own)
