@@ -28,6 +28,7 @@ from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Manager
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.ownership import Ownership
+from controller_runtime.ring.records import Assignment
 
 
 @attrs.frozen
@@ -73,15 +74,16 @@ def main() -> None:
 
 def note_changes(host: SystemHost) -> None:
     """Print each change of the owned slots: before slots that come are owned, and after others are not any more."""
-    take, drain, end_all = Ownership.take, Ownership.drain, Ownership.end_all
+    own, drain, end_all = Ownership.own, Ownership.drain, Ownership.end_all
 
     def write(owned: int) -> None:
         sys.stdout.write(f"{host.monotonic()} {owned:x}\n")
         sys.stdout.flush()
 
-    def noted_take(self: Ownership, slots: int) -> None:
-        write(self.owned | slots)
-        take(self, slots)
+    def noted_own(self: Ownership, slots: int, ring: Assignment | None) -> int:
+        if slots != self.owned:
+            write(slots)
+        return own(self, slots, ring)
 
     def noted_drain(self: Ownership, slots: int) -> None:
         drain(self, slots)
@@ -91,7 +93,7 @@ def note_changes(host: SystemHost) -> None:
         end_all(self, why)
         write(0)
 
-    Ownership.take, Ownership.drain, Ownership.end_all = noted_take, noted_drain, noted_end_all  # type: ignore[method-assign]
+    Ownership.own, Ownership.drain, Ownership.end_all = noted_own, noted_drain, noted_end_all  # type: ignore[method-assign]
 
 
 def percentile(histogram: Any, share: float) -> float:

@@ -48,6 +48,10 @@ class Sighting:
         """Return what is known after a later look: an unchanged lease keeps its age."""
         return self if later.version == self.version else later
 
+    def vanished(self, now: float) -> Sighting:
+        """Return what is known after the first look that does not find the lease: it may have changed until then."""
+        return attrs.evolve(self, version="", seen_at=now)
+
 
 @attrs.frozen
 class Membership:
@@ -55,7 +59,8 @@ class Membership:
 
     Attributes:
         identity: Its identity.
-        claim: The claim in its lease, as far as it knows; `slots` are those that it owns or still has work in hand for.
+        claim: The claim that the server has stored, as far as it knows; `slots` are those that it owns or still has
+            work in hand for.
         ready_at: Monotonic seconds from which it may own slots: one duration of a lease after its lease was first
             written. A member that only an earlier state of the server knew, before a backup was restored, has stopped
             by then.
@@ -63,6 +68,7 @@ class Membership:
         drained: Those of them that have no work in hand.
         prepared: The slots whose objects are in its caches.
         works: Whether it does its work; else it is given no slots, as long as others are there.
+        leaves: Whether it stops, and wants no slots.
     """
 
     identity: str
@@ -72,17 +78,21 @@ class Membership:
     drained: int = 0
     prepared: int = (1 << SLOTS) - 1
     works: bool = True
+    leaves: bool = False
 
 
 @attrs.frozen
 class Step:
-    """The next step of a member: it stops taking work for `drain`, then it writes `claim`, then it owns `take`.
+    """The next step of a member: it begins no more work for `drain`, writes `claim`, and then owns `take` and `resume`.
+
+    A slot of `resume` waits for the write, too: an earlier write that drops it may be under way without an answer, and
+    land before this one.
 
     Attributes:
         claim: The claim to write into its lease.
-        drain: The slots for which it takes no more work from now on.
-        resume: The slots that it was draining and that are its own again.
-        take: The slots that it owns once the claim is written.
+        drain: The slots for which it begins no more work from now on.
+        resume: The slots that it was draining, and that are its own again once the claim is stored.
+        take: The slots that it owns once the claim is stored.
     """
 
     claim: Claim
@@ -104,7 +114,7 @@ def next_step(me: Membership, ring: Assignment | None, others: Iterable[Sighting
         others: The other members, read from the server.
         now: Monotonic seconds.
     """
-    mine = ring.slots_of(me.identity) if ring is not None and not me.claim.is_leaving else 0
+    mine = ring.slots_of(me.identity) if ring is not None and not me.leaves else 0
     held = me.claim.slots & ~(me.draining & me.drained & ~mine)
     take = 0
     if ring is not None and now >= me.ready_at:
@@ -113,7 +123,8 @@ def next_step(me: Membership, ring: Assignment | None, others: Iterable[Sighting
         me.claim,
         epoch=me.claim.epoch if ring is None else ring.epoch,
         slots=held | take,
-        is_ready=now >= me.ready_at and me.works and not me.claim.is_leaving,
+        is_ready=now >= me.ready_at and me.works and not me.leaves,
+        is_leaving=me.leaves,
     )
     return Step(
         claim,
@@ -178,10 +189,15 @@ def next_assignment(
 
 
 def long_dead(ring: Assignment | None, others: Iterable[Sighting], now: float) -> Sighting | None:
-    """Return a member whose lease can be deleted: silent for `LONG_DEAD` of its durations, and without slots."""
+    """Return a member whose lease can be deleted, and to which no slot is assigned.
+
+    It was silent for `LONG_DEAD` of its durations; or it has left, and each other member has had one duration in which
+    to see that. A member that had not seen it would keep its claim for as long.
+    """
     owners = set(ring.owners) if ring is not None else set()
     for other in others:
-        if now >= other.seen_at + LONG_DEAD * other.duration and other.member not in owners:
+        patience = 1 if other.claim.has_left else LONG_DEAD
+        if other.version and now >= other.seen_at + patience * other.duration and other.member not in owners:
             return other
     return None
 
@@ -208,7 +224,7 @@ def _blocked(wanted: int, ring: Assignment, others: Iterable[Sighting], now: flo
     """Return the slots that may still be another member's."""
     blocked = 0
     for other in others:
-        if now < other.expires_at:
+        if now < other.expires_at and not other.claim.has_left:
             blocked |= other.claim.slots
             if other.claim.epoch < ring.epoch:
                 blocked |= set_of(slot for slot in slots_in(wanted) if ring.since[slot] > other.claim.epoch)

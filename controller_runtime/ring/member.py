@@ -14,27 +14,21 @@ from typing import Any
 import attrs
 
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import AlreadyExists, APIError, Conflict, ConnectionLost, DecodeError, NotFound
+from controller_runtime.core.errors import APIError, ConnectionLost, DecodeError
 from controller_runtime.core.host import Host
 from controller_runtime.core.log import get_logger
 from controller_runtime.core.stop import Stop
 from controller_runtime.election.term import Term
 from controller_runtime.ring.config import RingConfig
-from controller_runtime.ring.decision import (
-    Membership,
-    Sighting,
-    is_older,
-    long_dead,
-    next_assignment,
-    next_step,
-    publishes,
-)
+from controller_runtime.ring.decision import Membership, Sighting, is_older, next_step
 from controller_runtime.ring.objects import Attempt, PublishedRing, RingObjects
 from controller_runtime.ring.ownership import Ownership
+from controller_runtime.ring.publisher import Publisher
 from controller_runtime.ring.records import Claim
+from controller_runtime.ring.sightings import Sightings
 from controller_runtime.ring.slots import count
+from controller_runtime.ring.state import TRANSITIONS, Joined, Leaving, Left, Member, New, State
 from controller_runtime.ring.status import GIVEN, LOST, TAKEN, RingStatus
-from controller_runtime.ring.token import Tokens
 
 log = get_logger(__name__)
 
@@ -79,8 +73,8 @@ class RingMember:
         identity: The identity under which it takes part, the name of its lease.
         last_error: Why the last turn failed; empty if it succeeded.
         epoch: The epoch of the assignment that it follows.
+        state: The present state; see `state.py`.
         status: Its observations and counts.
-        tokens: The fencing tokens of its slots.
 
     Threads: `run` on one, which also makes the callbacks; `wake` and the attributes from any.
     """
@@ -102,25 +96,19 @@ class RingMember:
         self.last_error = ""
         self._host, self._config, self._ownership = host, config, ownership
         self._objects = RingObjects(host, client, config)
+        self._publisher, self._others = Publisher(self._objects, config), Sightings()
         self._on_take, self._prepare, self._problem = on_take, prepare, problem
-        self.status, self.tokens = RingStatus(host, self.identity, config.renew_deadline), Tokens(host, self.identity)
+        self.status = RingStatus(host, self.identity, config.renew_deadline)
+        # Replaced as a whole by the thread of `run`; other threads only read it.
+        self.state: State = New(Claim(weight=config.weight))
         # Guards the field below; `run` waits on it.
         self._condition = host.condition(self.name)
         self._is_woken = False
-        # The fields below belong to the thread of `run`.
-        self._term: Term | None = None
-        self._ready_at = self._patient_until = math.inf
-        self._claim = Claim(weight=config.weight)
-        self._draining = 0
-        self._ring_uid = ""
-        self._others: dict[str, Sighting] = {}
-        self._renew_at = host.monotonic()
-        self._is_new = True
 
     @property
     def epoch(self) -> int:
         """The epoch of the assignment that it follows."""
-        return self._claim.epoch
+        return self.state.claim.epoch
 
     def wake(self) -> None:
         """Have the next turn begin at once: something that it reads has changed."""
@@ -133,9 +121,10 @@ class RingMember:
         stop.on_set(self.wake)
         while not stop.is_cancelled():
             try:
-                if self._turn(is_leaving=stop.is_set()):
-                    break
+                self._turn(stops=stop.is_set())
                 self.last_error = ""
+                if isinstance(self.state, Left):
+                    break
                 self._wait(self._next_turn())
             except (APIError, ConnectionLost, DecodeError) as error:
                 self.last_error = str(error)
@@ -143,140 +132,120 @@ class RingMember:
                 self._wait(self._host.monotonic() + self._pause())
         self._ownership.end_all("the member has left the ring")
 
-    def _turn(self, *, is_leaving: bool) -> bool:
-        """Read, decide and write once; return whether the member has left."""
+    def _enter(self, state: State) -> None:
+        assert (type(self.state), type(state)) in TRANSITIONS, f"{self.state} cannot become {state}"
+        self.state = state
+
+    def _turn(self, *, stops: bool) -> None:
+        """Read, decide and write once."""
         self._look_at_own_deadline()
         ring = self._objects.read_ring(self._deadline())
         leases = self._objects.read_leases(self._deadline())
         now = self._host.monotonic()
         own = leases.pop(self.identity, None)
-        if own is None and self._claim.is_leaving and not self._claim.slots:
-            return True  # the lease was deleted, though the answer was lost
         self._check_own(own, ring)
-        self._note(leases, now)
-        if is_leaving and not self._claim.is_leaving:
-            self._claim = attrs.evolve(self._claim, is_leaving=True, is_ready=False)
-            self._renew_at = now
-        self._ring_uid = ring.uid
-        self._act(ring, now)
-        if self._claim.is_leaving and not self._claim.slots:
-            self._objects.delete_lease(self._deadline())
-            return True
-        self.status.looked(self._claim, self._others.values(), now)
-        self._publish(ring, now)
-        return False
-
-    def _act(self, ring: PublishedRing, now: float) -> None:
-        """Drain what is another's, claim what is ours, and take it once the claim is written."""
-        self.tokens.follow(ring.assignment)
-        wanted = ring.assignment.slots_of(self.identity) if ring.assignment is not None else 0
-        prepared = self._prepare(wanted | self._claim.slots)
-        step = next_step(self._me(prepared), ring.assignment, self._others.values(), now)
-        if step.drain:
-            self._ownership.drain(step.drain)
-            self._draining |= step.drain
-            step = next_step(self._me(prepared), ring.assignment, self._others.values(), now)
-        if step.resume:
-            self._draining &= ~step.resume
-            self._take(step.resume)
-        if step.claim != self._claim or self._is_new or now >= self._renew_at:
-            self._write(step.claim)
-
-    def _me(self, prepared: int) -> Membership:
-        drained = self._ownership.drained(self._draining)
-        works = not self._problem()
-        return Membership(self.identity, self._claim, self._ready_at, self._draining, drained, prepared, works)
-
-    def _write(self, claim: Claim) -> None:
-        sent_at = self._host.monotonic()
-        attempt = Attempt(claim, sent_at)
-        self._objects.write_lease(attempt, self._deadline())
-        self._landed(attempt)
-
-    def _landed(self, attempt: Attempt) -> None:
-        """Follow a claim that the server has stored: own what is new in it, until it must be renewed."""
-        until = attempt.sent_at + self._config.renew_deadline
-        if self._is_new:
-            self._term = Term(self._host, attempt.claim.epoch, until)
-            self._ownership.begin(self._term)
-            self._ready_at = self._host.monotonic() + self._config.lease_duration
-            self._patient_until = self._ready_at + self._config.retry_period
-            self._is_new = False
-        elif self._term is None or not self._term.extend(until):
-            self._rejoin("its renewal was answered too late")
+        self._others.look({name: self._objects.sighting(name, lease, now) for name, lease in leases.items()}, now)
+        if stops and isinstance(self.state, New) and own is None:
+            self._enter(Left(self.state.claim))
             return
-        new = attempt.claim.slots & ~self._claim.slots
-        self.status.changed(GIVEN, self._claim.slots & ~attempt.claim.slots)
-        self._claim = attempt.claim
-        self._draining &= attempt.claim.slots
-        self._renew_at = attempt.sent_at + self._config.retry_period
-        self.status.changed(TAKEN, new)
-        self._take(new)
+        if stops and isinstance(self.state, Member):
+            self._enter(Leaving(*attrs.astuple(self.state, recurse=False)))
+        self._act(ring, now, stops=stops)
+        if isinstance(self.state, Leaving) and self.state.claim.has_left:
+            self._enter(Left(self.state.claim))
+            return
+        self.status.looked(self.state.claim, self._others.all, now)
+        self._publish(ring, now)
 
-    def _take(self, slots: int) -> None:
-        if slots:
-            self._ownership.take(slots)
-            log.info("owns slots", ring=self._config.name, member=self.identity, slots=count(slots), epoch=self.epoch)
-            self._on_take(slots)
+    def _act(self, ring: PublishedRing, now: float, *, stops: bool) -> None:
+        """Drain what is another's, claim what is ours, and own it once the server has stored the claim."""
+        state, assignment, others = self.state, ring.assignment, self._others.all
+        if isinstance(state, Joined):
+            state = attrs.evolve(state, ring_uid=ring.uid)
+            self._enter(state)
+        wanted = assignment.slots_of(self.identity) if assignment is not None else 0
+        prepared = self._prepare(wanted | state.claim.slots)
+        step = next_step(self._me(prepared, leaves=stops), assignment, others, now)
+        if step.drain and isinstance(state, Joined):
+            self._ownership.drain(step.drain)
+            state = attrs.evolve(state, draining=state.draining | step.drain)
+            self._enter(state)
+            step = next_step(self._me(prepared, leaves=stops), assignment, others, now)
+        draining = state.draining & ~step.resume if isinstance(state, Joined) else 0
+        is_due = not isinstance(state, Joined) or now >= state.renew_at
+        if is_due or step.claim != state.claim or step.resume:
+            attempt = Attempt(step.claim, draining & step.claim.slots, assignment, self._host.monotonic())
+            self._objects.write_lease(attempt, self._deadline())
+            self._stored(attempt)
+
+    def _me(self, prepared: int, *, leaves: bool) -> Membership:
+        works = not self._problem()
+        match self.state:
+            case Joined(claim=claim, ready_at=ready_at, draining=draining):
+                drained = self._ownership.drained(draining)
+                return Membership(self.identity, claim, ready_at, draining, drained, prepared, works, leaves)
+            case state:
+                return Membership(self.identity, state.claim, math.inf, leaves=leaves)
+
+    def _stored(self, attempt: Attempt) -> None:
+        """Follow a claim that the server has stored: own its slots but those that drain, until it must be renewed."""
+        until = attempt.sent_at + self._config.renew_deadline
+        renew_at = attempt.sent_at + self._config.retry_period
+        before, claim = self.state, attempt.claim
+        if isinstance(before, Joined):
+            if not before.term.extend(until):
+                self._rejoin("its renewal was answered too late")
+                return
+            self._enter(attrs.evolve(before, claim=claim, renew_at=renew_at, draining=attempt.draining))
+        else:
+            term = Term(self._host, claim.epoch, until)
+            self._ownership.begin(term)
+            ready_at = self._host.monotonic() + self._config.lease_duration
+            self._enter((Leaving if claim.is_leaving else Member)(term, claim, ready_at, renew_at))
+        self.status.changed(GIVEN, before.claim.slots & ~claim.slots)
+        self.status.changed(TAKEN, claim.slots & ~before.claim.slots)
+        # All that is owned is replaced: a write that was thought lost may have dropped slots that work goes on for.
+        if new := self._ownership.own(claim.slots & ~attempt.draining, attempt.ring):
+            log.info("owns slots", ring=self._config.name, member=self.identity, slots=count(new), epoch=self.epoch)
+            self._on_take(new)
 
     def _look_at_own_deadline(self) -> None:
-        if self._term is not None and not self._is_new and self._term.is_over():
-            self._rejoin(self._term.why_over)
+        if isinstance(self.state, Joined) and self.state.term.is_over():
+            self._rejoin(self.state.term.why_over)
 
     def _check_own(self, lease: dict[str, Any] | None, ring: PublishedRing) -> None:
         """Compare our lease and the assignment with what we know, and own nothing if the server has gone back."""
         landed = self._objects.compare(lease)
-        if landed is not None and not self._is_new:
-            self._landed(landed)
-        if self._is_new:
-            return
-        if not self._objects.is_as_written:
-            self._rejoin("its lease is not as it was last written")
-        elif is_older(self._claim, self._ring_uid, ring.uid, ring.assignment):
-            self._rejoin("the published assignment is older than the one that it follows")
+        if landed is not None and isinstance(self.state, Joined):
+            self._stored(landed)
+        match self.state:
+            case Joined() if not self._objects.is_as_written:
+                self._rejoin("its lease is not as it was last written")
+            case Joined(claim=claim, ring_uid=uid) if is_older(claim, uid, ring.uid, ring.assignment):
+                self._rejoin("the published assignment is older than the one that it follows")
 
     def _rejoin(self, why: str) -> None:
         """Own nothing from now on, and become a new member."""
         log.warning("the membership in a ring is over", ring=self._config.name, member=self.identity, reason=why)
         self._ownership.end_all(why)
-        self.status.changed(LOST, self._claim.slots)
-        self._claim = Claim(weight=self._config.weight, is_leaving=self._claim.is_leaving)
-        self._draining, self._ring_uid, self._is_new = 0, "", True
-        self._ready_at = self._patient_until = math.inf
-        self._objects.forget_attempts()
-
-    def _note(self, leases: dict[str, dict[str, Any]], now: float) -> None:
-        seen = {name: self._objects.sighting(name, lease, now) for name, lease in leases.items()}
-        self._others = {
-            name: self._others[name].again(later) if name in self._others else later for name, later in seen.items()
-        }
+        self.status.changed(LOST, self.state.claim.slots)
+        self._enter(New(Claim(weight=self._config.weight)))
 
     def _publish(self, ring: PublishedRing, now: float) -> None:
         """Publish the assignment that follows from the members, if it is our turn and it differs."""
-        own = Sighting(self.identity, self._claim, "", self._config.lease_duration, now)
-        members = {**self._others, self.identity: own}
-        if self._is_new or not publishes(self.identity, members, now):
-            return
-        following = next_assignment(ring.assignment, [*members.values()], now, self._patient_until)
-        if following is None and ring.assignment is not None and self._objects.has_gone_back:
-            following = ring.assignment.followed_by(ring.assignment.owners)  # for its incarnation
-        if following is None:
-            if (dead := long_dead(ring.assignment, self._others.values(), now)) is not None:
-                log.info("deletes the lease of a dead member", ring=self._config.name, member=dead.member)
-                self._objects.delete_dead(dead, self._deadline())
-            return
-        try:
-            self._objects.publish(ring, following, self._deadline())
-        except (Conflict, AlreadyExists, NotFound):  # another member has published: the next turn reads it
-            pass
-        else:
-            log.info("published an assignment", ring=self._config.name, epoch=following.epoch, members=len(members))
-        self.wake()
+        if isinstance(self.state, Joined):
+            own = Sighting(self.identity, self.state.claim, "", self._config.lease_duration, now)
+            if self._publisher.act(ring, own, self._others.all, self._patient_until(self.state), self._deadline()):
+                self.wake()
+
+    def _patient_until(self, state: Joined) -> float:
+        """Return until when members that are joining are waited for."""
+        return state.ready_at + self._config.retry_period
 
     def _deadline(self) -> float:
         """Return when a request that begins now must be over."""
         soon = self._host.monotonic() + self._config.request_timeout
-        return soon if self._is_new or self._term is None else min(soon, self._term.held.until)
+        return min(soon, self.state.term.held.until) if isinstance(self.state, Joined) else soon
 
     def _pause(self) -> float:
         """Return the seconds until the next regular turn: a part at random keeps members from staying in step."""
@@ -284,10 +253,12 @@ class RingMember:
 
     def _next_turn(self) -> float:
         """Return when the next turn begins: after a period, when we are ready, when another's claim ends, or soon."""
-        now = self._host.monotonic()
-        at = now + (SOON if self._draining else self._pause())
-        others = (other.expires_at for other in self._others.values())
-        return min([at, *(due for due in (self._ready_at, self._patient_until, *others) if due > now)])
+        now, state = self._host.monotonic(), self.state
+        due = self._others.next_end(now)
+        if isinstance(state, Joined):
+            due += [at for at in (state.ready_at, self._patient_until(state)) if at > now]
+        drains = isinstance(state, Joined) and state.draining
+        return min([now + (SOON if drains else self._pause()), *due])
 
     def _wait(self, until: float) -> None:
         """Wait until a time, in monotonic seconds, or until `wake`."""

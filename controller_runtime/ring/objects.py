@@ -31,14 +31,18 @@ log = get_logger(__name__)
 
 @attrs.frozen
 class Attempt:
-    """A write of our lease.
+    """A write of our lease, and what follows when the server has stored it.
 
     Attributes:
         claim: The claim in it.
+        draining: The slots of the claim for which no work begins.
+        ring: The assignment that it follows; None for none.
         sent_at: Monotonic seconds at which it was sent.
     """
 
     claim: Claim
+    draining: int
+    ring: Assignment | None
     sent_at: float
 
 
@@ -154,10 +158,6 @@ class RingObjects:
             self._attempts.clear()
         return landed
 
-    def forget_attempts(self) -> None:
-        """Forget what was written before: a new membership begins."""
-        self._attempts.clear()
-
     def write_lease(self, attempt: Attempt, deadline: float) -> None:
         """Write our lease over the version that was read, or create it.
 
@@ -174,13 +174,8 @@ class RingObjects:
         self._written = _content(lease)
         self._attempts.clear()
 
-    def delete_lease(self, deadline: float) -> None:
-        """Delete our lease, which claims nothing any more."""
-        with contextlib.suppress(NotFound), self._asking(deadline) as client:
-            client.delete(LEASES, self._own)
-
     def delete_dead(self, member: Sighting, deadline: float) -> None:
-        """Delete the lease of a member that died, unless it has changed since it was read."""
+        """Delete the lease of a member that died or has left, unless it has changed since it was read."""
         uid, version, _ = member.version.split("/", 2)
         key = ObjectKey(member.member, self._config.namespace)
         with contextlib.suppress(NotFound, Conflict), self._asking(deadline) as client:

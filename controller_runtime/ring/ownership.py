@@ -15,7 +15,9 @@ from controller_runtime.client.transport import Transport
 from controller_runtime.core.errors import ConnectionLost, LeadershipLost
 from controller_runtime.core.host import Host
 from controller_runtime.election.term import Term, needs_no_leader
+from controller_runtime.ring.records import Assignment
 from controller_runtime.ring.slots import set_of
+from controller_runtime.ring.token import RingToken, token_of
 
 _turn: contextvars.ContextVar[Turn | None] = contextvars.ContextVar("ring turn", default=None)
 _membership: contextvars.ContextVar[Term | None] = contextvars.ContextVar("ring membership", default=None)
@@ -27,15 +29,17 @@ class Turn:
     Attributes:
         slot: The slot.
         term: The membership under which the work began.
+        token: The fencing token of the slot when the work began; a later ownership of the slot has another one.
         unsure_until: Monotonic seconds until which a write of the work, whose answer was lost, keeps the slot ours.
     """
 
-    __slots__ = ("_ownership", "_token", "_unled", "slot", "term", "unsure_until")
+    __slots__ = ("_ownership", "_reset", "_unled", "slot", "term", "token", "unsure_until")
 
-    def __init__(self, ownership: Ownership, slot: int, term: Term) -> None:
+    def __init__(self, ownership: Ownership, slot: int, term: Term, token: RingToken) -> None:
         self._ownership = ownership
         self.slot = slot
         self.term = term
+        self.token = token
         self.unsure_until = 0.0
 
     def is_of(self, ownership: Ownership) -> bool:
@@ -43,14 +47,14 @@ class Turn:
         return self._ownership is ownership
 
     def __enter__(self) -> None:
-        self._token = _turn.set(self)
+        self._reset = _turn.set(self)
         self._unled = needs_no_leader.set(True)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         needs_no_leader.reset(self._unled)
-        _turn.reset(self._token)
+        _turn.reset(self._reset)
         self._ownership.end(self)
 
 
@@ -63,7 +67,7 @@ class Ownership:
     Args:
         host: Its clock decides.
 
-    Threads: any. The member alone calls `begin`, `drain`, `resume`, `take` and `end_all`.
+    Threads: any. The member alone calls `begin`, `drain`, `own` and `end_all`.
     """
 
     def __init__(self, host: Host) -> None:
@@ -72,6 +76,7 @@ class Ownership:
         self._lock = host.lock("ring ownership")
         # The membership and the slots; replaced as a whole, so that readers need no lock.
         self._state: tuple[Term | None, int] = (None, 0)
+        self._ring: Assignment | None = None  # the assignment by which the slots are owned
         self._in_hand: Counter[int] = Counter()
         self._busy = 0  # the slots of the counter; one number, so that readers need no lock
         self._unsure: dict[int, float] = {}
@@ -101,11 +106,11 @@ class Ownership:
         """Return a turn of work for a slot, which is in hand until it has ended; None if the slot is not ours."""
         with self._lock:
             term, owned = self._state
-            if term is None or not owned >> slot & 1 or term.is_over():
+            if term is None or self._ring is None or not owned >> slot & 1 or term.is_over():
                 return None
             self._in_hand[slot] += 1
             self._busy |= 1 << slot
-            return Turn(self, slot, term)
+            return Turn(self, slot, term, token_of(self._ring, slot))
 
     @contextlib.contextmanager
     def as_member(self) -> Iterator[None]:
@@ -148,10 +153,17 @@ class Ownership:
         with self._lock:
             self._state = self._state[0], self._state[1] & ~slots
 
-    def take(self, slots: int) -> None:
-        """Let work begin for these slots."""
+    def own(self, slots: int, ring: Assignment | None) -> int:
+        """Let work begin for these slots, and for no others; return those for which none could begin before.
+
+        Args:
+            slots: The slots.
+            ring: The assignment that gives them to us; None, which gives none, only without slots.
+        """
         with self._lock:
-            self._state = self._state[0], self._state[1] | slots
+            term, before = self._state
+            self._state, self._ring = (term, slots), ring
+        return slots & ~before
 
     def end_all(self, why: str) -> None:
         """End the membership: no work begins, and that in hand can send nothing any more."""
@@ -173,10 +185,10 @@ class Ownership:
         return slots & ~busy
 
 
-def slot_in_hand(ownership: Ownership) -> int | None:
-    """Return the slot of the turn of this ownership in which the caller runs; None outside of one."""
+def turn_in_hand(ownership: Ownership) -> Turn | None:
+    """Return the turn of this ownership in which the caller runs; None outside of one."""
     turn = _turn.get()
-    return turn.slot if turn is not None and turn.is_of(ownership) else None
+    return turn if turn is not None and turn.is_of(ownership) else None
 
 
 class RingTransport(DeadlineTransport):
@@ -196,10 +208,16 @@ class RingTransport(DeadlineTransport):
         if turn is None or request.method == "GET":
             return super().request(request, deadline)
         try:
-            return super().request(request, deadline)
+            response = super().request(request, deadline)
         except ConnectionLost:  # it may land yet
             turn.unsure_until = turn.term.held.until
             raise
+        # A server that gives up waiting for its store, or a proxy that gives up waiting for the server, answers with
+        # one of these, and the write may land yet. `Retry-After` proves nothing: kube-apiserver sends it with a write
+        # that timed out in its store, too. A 429 is safe, since it refuses a request before any of it is done.
+        if response.status >= 500:
+            turn.unsure_until = turn.term.held.until
+        return response
 
 
 def turn_limit(request: HTTPRequest) -> float | None:

@@ -37,6 +37,11 @@ class Claim:
     is_ready: bool = False
     is_leaving: bool = False
 
+    @property
+    def has_left(self) -> bool:
+        """Whether its member has given all back and stops: it never claims a slot again."""
+        return self.is_leaving and not self.slots
+
     def to_text(self) -> str:
         """Return the value of the annotation."""
         return json.dumps(

@@ -31,7 +31,7 @@ from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.division import OwnersSlots, OwnSlots, slot_of_key
 from controller_runtime.ring.kind import RingKind
 from controller_runtime.ring.member import RingMember
-from controller_runtime.ring.ownership import Ownership, slot_in_hand
+from controller_runtime.ring.ownership import Ownership, turn_in_hand
 from controller_runtime.ring.records import CLAIM, RING_LABEL, annotations_of
 from controller_runtime.ring.review import RightsReview
 from controller_runtime.ring.rights import advice, advice_on_objects
@@ -148,14 +148,15 @@ class Ring:
     def token(self) -> RingToken:
         """Return the fencing token of the reconcile that calls this, for a store outside of the cluster.
 
+        It is that of the ownership under which the reconcile began, whoever owns the slot by now.
+
         Raises:
             UsageError: The caller is no reconcile that this ring shares.
         """
-        slot = slot_in_hand(self.ownership)
-        token = None if slot is None else self.member.tokens.of(slot)
-        if token is None:
+        turn = turn_in_hand(self.ownership)
+        if turn is None:
             raise UsageError(f"{self.name} has a token only in reconciles that it shares: call `token` in one")
-        return token
+        return turn.token
 
     @property
     def asked_by_name(self) -> list[Resource[Any]]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import attrs
 
-from controller_runtime.core.host import Host
 from controller_runtime.ring.records import Assignment
-from controller_runtime.ring.slots import slots_in
 
 
 @attrs.frozen
@@ -39,35 +37,6 @@ class RingToken:
         return f"{self.ring}/{self.incarnation}/{self.epoch}"
 
 
-class Tokens:
-    """The tokens of the slots that a member has.
-
-    Args:
-        host: Its lock.
-        identity: The member.
-
-    Threads: any; the member alone calls `follow`.
-    """
-
-    def __init__(self, host: Host, identity: str) -> None:
-        # Guards the field below.
-        self._lock = host.lock("tokens of a ring")
-        self._of: dict[int, RingToken] = {}
-        self._identity = identity
-        self._followed: Assignment | None = None
-
-    def follow(self, assignment: Assignment | None) -> None:
-        """Note an assignment. A slot that it gives to another member keeps its token while work for it is in hand."""
-        if assignment is None or assignment is self._followed:
-            return
-        self._followed = assignment
-        uid, incarnation = assignment.uid, assignment.incarnation
-        mine = slots_in(assignment.slots_of(self._identity))
-        found = {slot: RingToken(uid, incarnation, assignment.since[slot]) for slot in mine}
-        with self._lock:
-            self._of |= found
-
-    def of(self, slot: int) -> RingToken | None:
-        """Return the token of a slot that is the member's, or was the last time; None if it never was."""
-        with self._lock:
-            return self._of.get(slot)
+def token_of(ring: Assignment, slot: int) -> RingToken:
+    """Return the token of a slot and its owner by an assignment."""
+    return RingToken(ring.uid, ring.incarnation, ring.since[slot])

@@ -60,7 +60,7 @@ def test_a_slot_is_taken_once_no_other_can_own_it(other: Sighting, takes: bool) 
         pytest.param(member(ready_at=NOW + 0.1), id="too new a member"),
         pytest.param(member(ready_at=math.inf), id="no member yet"),
         pytest.param(member(prepared=0), id="its cache is not filled"),
-        pytest.param(member(claim=attrs.evolve(READY, is_leaving=True)), id="it leaves"),
+        pytest.param(member(leaves=True), id="it leaves"),
     ],
 )
 def test_a_slot_is_not_taken_by_a_member_that_is_not_ready(me: Membership) -> None:
@@ -93,9 +93,9 @@ def test_a_slot_that_is_given_back_to_us_while_it_drains_is_ours_again() -> None
 
 
 def test_a_member_that_leaves_drains_everything() -> None:
-    step = next_step(member(7, claim=Claim(5, set_of([7]), is_leaving=True)), ring(7), [], NOW)
+    step = next_step(member(7, leaves=True), ring(7), [], NOW)
 
-    assert (step.drain, step.claim.is_ready) == (set_of([7]), False)
+    assert (step.drain, step.claim.is_ready, step.claim.is_leaving) == (set_of([7]), False, True)
 
 
 @pytest.mark.parametrize(

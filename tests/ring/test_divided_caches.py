@@ -26,6 +26,7 @@ from controller_runtime.core.errors import UsageError
 from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.ring.by import RingBy
+from controller_runtime.ring.records import Assignment
 from controller_runtime.ring.ring import Ring
 from controller_runtime.ring.slots import SLOTS, slot_of_uid
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
@@ -139,15 +140,15 @@ class World:
                 replica.deleted.append(delta.key.name)
 
         manager.informer(NODES).add_handler(note)
-        take = ring.ownership.take
+        own_slots = ring.ownership.own
 
-        def taken(slots: int) -> None:
+        def taken(slots: int, by: Assignment | None) -> int:
             own = replica.own
             names = (each for each, uid in self.uids.items() if slots >> slot_of_uid(uid) & 1)
             replica.taken_early.extend(each for each in names if each not in own)
-            take(slots)
+            return own_slots(slots, by)
 
-        ring.ownership.take = taken  # type: ignore[method-assign]
+        ring.ownership.own = taken  # type: ignore[method-assign]
         host.spawn("program", lambda: manager.run(replica.stop))
         return replica
 

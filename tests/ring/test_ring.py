@@ -62,9 +62,9 @@ def test_the_slots_of_a_replica_that_stops_are_taken_at_once(replicas: Replicas)
     replicas.sim.advance(2.0)
 
     assert replicas.owners()["a"] == SLOTS
-    assert [lease["metadata"]["name"] for lease in replicas.user.list(LEASES, "default", view=dict)] == [
-        replicas.rings["a"].member.identity
-    ]
+    replicas.sim.advance(20.0)  # each other member has had one duration in which to see that it left
+    left = [lease["metadata"]["name"] for lease in replicas.user.list(LEASES, "default", view=dict)]
+    assert left == [replicas.rings["a"].member.identity]
     assert replicas.touch() == {"a": OBJECTS}
 
 
@@ -193,3 +193,18 @@ def test_a_lease_that_someone_has_changed_ends_the_membership_and_a_new_one_begi
 def test_options_that_contradict_each_other_are_refused(replicas: Replicas, options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"must be|cannot name"):
         replicas.start("a", **options)
+
+
+def test_a_lease_that_is_deleted_by_hand_gives_no_slot_to_another_while_its_member_works(replicas: Replicas) -> None:
+    replicas.start("a")
+    cut = replicas.start("b")
+    replicas.sim.advance(JOIN)
+
+    replicas.network.cut("b", 60.0)
+    replicas.user.delete(LEASES, ObjectKey(cut.member.identity, "default"))
+
+    while cut.ownership.owned:
+        replicas.owners()  # no slot has two owners
+        replicas.sim.advance(0.25)
+    replicas.sim.advance(8.0)
+    assert replicas.owners()["a"] == SLOTS

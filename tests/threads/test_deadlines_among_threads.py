@@ -12,6 +12,7 @@ from controller_runtime.core.stop import Stage, Stop
 from controller_runtime.core.system import SystemHost
 from controller_runtime.election.term import Term
 from controller_runtime.ring.ownership import Ownership
+from controller_runtime.ring.records import Assignment
 from controller_runtime.ring.slots import ALL, set_of
 
 SLOTS, ROUNDS, WORKERS, LOOKS = 8, 400, 4, 50_000
@@ -54,7 +55,8 @@ def test_no_work_is_in_hand_in_a_slot_that_counts_as_drained() -> None:
     host = SystemHost()
     ownership = Ownership(host)
     ownership.begin(Term(host, 1, host.monotonic() + 1_000.0))
-    ownership.take(set_of(range(SLOTS)))
+    ring = Assignment(1, ("me",) * SLOTS, (1,) * SLOTS)
+    ownership.own(ALL, ring)
     at_work, done = [[0] * SLOTS for _ in range(WORKERS)], [0] * WORKERS
 
     def work(number: int) -> None:
@@ -79,7 +81,7 @@ def test_no_work_is_in_hand_in_a_slot_that_counts_as_drained() -> None:
                 assert (looks := looks + 1) < LOOKS, f"slot {slot} is never drained"
             # Between here and `take` the slot is another replica's.
             assert [busy[slot] for busy in at_work] == [0] * WORKERS, f"work in slot {slot} after it was given back"
-            ownership.take(1 << slot)
+            ownership.own(ALL, ring)
 
     together(*(partial(work, number) for number in range(WORKERS)), move)
 

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Publishes the assignment that follows from the members, when that is one member's turn; and clears away leases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from controller_runtime.core.errors import AlreadyExists, Conflict, NotFound
+from controller_runtime.core.log import get_logger
+from controller_runtime.ring.config import RingConfig
+from controller_runtime.ring.decision import Sighting, long_dead, next_assignment, publishes
+from controller_runtime.ring.objects import PublishedRing, RingObjects
+from controller_runtime.ring.records import Assignment
+
+log = get_logger(__name__)
+
+
+class Publisher:
+    """The publishing part of one member.
+
+    Args:
+        objects: Writes the assignment, and deletes leases.
+        config: The ring, with the member's identity.
+
+    Threads: the member's.
+    """
+
+    def __init__(self, objects: RingObjects, config: RingConfig) -> None:
+        self._objects, self._config = objects, config
+
+    def act(
+        self, ring: PublishedRing, own: Sighting, others: Sequence[Sighting], patient_until: float, deadline: float
+    ) -> bool:
+        """Publish the assignment that follows, or delete a lease that is of no more use, if that is our turn.
+
+        Args:
+            ring: The assignment, as it was read.
+            own: Our own claim, seen now.
+            others: The other members.
+            patient_until: Monotonic seconds until which members that are joining are waited for.
+            deadline: Monotonic seconds by which a request must be over.
+
+        Returns:
+            Whether there is another assignment by now, which is to be read at once.
+        """
+        now, members = own.seen_at, [own, *others]
+        if not publishes(own.member, {each.member: each for each in members}, now):
+            return False
+        following = self._following(ring, next_assignment(ring.assignment, members, now, patient_until))
+        if following is None:
+            if (dead := long_dead(ring.assignment, others, now)) is not None:
+                log.info("deletes the lease of a member that is gone", ring=self._config.name, member=dead.member)
+                self._objects.delete_dead(dead, deadline)
+            return False
+        try:
+            self._objects.publish(ring, following, deadline)
+        except (Conflict, AlreadyExists, NotFound):  # another member has published: the next turn reads it
+            return True
+        log.info("published an assignment", ring=self._config.name, epoch=following.epoch, members=len(members))
+        return True
+
+    def _following(self, ring: PublishedRing, found: Assignment | None) -> Assignment | None:
+        """Return the assignment to publish: the same one, too, if it needs another incarnation."""
+        if found is None and ring.assignment is not None and self._objects.has_gone_back:
+            return ring.assignment.followed_by(ring.assignment.owners)
+        return found

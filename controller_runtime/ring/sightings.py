@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The other members of a ring, as the looks of one member have shown them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controller_runtime.ring.decision import Sighting
+
+
+class Sightings:
+    """Remembers when each version of another member's lease was first seen, and leases that have vanished.
+
+    A lease can vanish while its member owns slots: a person deletes it, or a tool takes its label off. So the claim in
+    it counts until the member's deadline has passed for certain. One duration from the look that first misses the lease
+    is enough, since the member may have renewed it unseen until then. A member that was seen to leave with no slot is
+    forgotten at once, because it never claims one again.
+
+    Threads: one.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, Sighting] = {}
+        self._missing: set[str] = set()
+        self._looked_at = 0.0
+
+    def look(self, found: Mapping[str, Sighting], now: float) -> None:
+        """Note the leases of the other members, as they were read now.
+
+        Args:
+            found: The sightings of their leases, by the member's identity.
+            now: Monotonic seconds.
+        """
+        known = {
+            name: self._known[name].again(later) if name in self._known else later for name, later in found.items()
+        }
+        missing = set()
+        for name, before in self._known.items():
+            if name not in found and (kept := self._kept(name, before, now)) is not None:
+                known[name] = kept
+                missing.add(name)
+        self._known, self._missing, self._looked_at = known, missing, now
+
+    def _kept(self, name: str, before: Sighting, now: float) -> Sighting | None:
+        """Return what counts of a member whose lease is not there; None for nothing."""
+        if name in self._missing:
+            return before if now < before.expires_at else None
+        is_over = before.claim.has_left or before.expires_at <= self._looked_at
+        return None if is_over else before.vanished(now)
+
+    @property
+    def all(self) -> list[Sighting]:
+        """The last sighting of each other member."""
+        return [*self._known.values()]
+
+    def next_end(self, now: float) -> list[float]:
+        """Return when claims end that count now, in monotonic seconds."""
+        return [each.expires_at for each in self._known.values() if each.expires_at > now]

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The states of a ring's member, each with the data that is valid only in it, and the changes between them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import attrs
+
+from controller_runtime.election.term import Term
+from controller_runtime.ring.records import Claim
+
+
+@attrs.frozen
+class New:
+    """The server has stored no claim of this membership yet, so the member owns nothing.
+
+    Attributes:
+        claim: The claim to begin with; it has no slots.
+    """
+
+    claim: Claim
+    text: ClassVar[str] = "new"
+
+
+@attrs.frozen
+class Joined:
+    """The part that a member has in common with one that leaves.
+
+    Attributes:
+        term: The deadline of the membership; it may have passed before the member's thread gets to run.
+        claim: The claim that the server has stored, as far as the member knows.
+        ready_at: Monotonic seconds from which the member may own slots.
+        renew_at: Monotonic seconds from which the claim is written again, though it is the same.
+        draining: The slots of the claim for which no more work begins.
+        ring_uid: The uid of the published assignment that the member follows; empty for none.
+    """
+
+    term: Term
+    claim: Claim
+    ready_at: float
+    renew_at: float
+    draining: int = 0
+    ring_uid: str = ""
+
+
+@attrs.frozen
+class Member(Joined):
+    """The member renews its claim, gives slots to others, and takes others."""
+
+    text: ClassVar[str] = "member"
+
+
+@attrs.frozen
+class Leaving(Joined):
+    """The member stops: it takes no slot, and gives back those that it has as their work ends."""
+
+    text: ClassVar[str] = "leaving"
+
+
+@attrs.frozen
+class Left:
+    """`run` has ended, or is about to.
+
+    Attributes:
+        claim: The claim in which the member left.
+    """
+
+    claim: Claim
+    text: ClassVar[str] = "left"
+
+
+State = New | Member | Leaving | Left
+
+TRANSITIONS: frozenset[tuple[type[State], type[State]]] = frozenset(
+    {
+        (New, Member),  # the server has stored the first claim
+        (New, Leaving),  # the same, while the program stops
+        (New, Left),  # stopped before the server had a lease of ours
+        (Member, Member),  # the server has stored a claim, or slots are drained
+        (Member, Leaving),  # the program stops
+        (Member, New),  # the deadline has passed, or the server has gone back
+        (Leaving, Leaving),  # the server has stored a claim, or slots are drained
+        (Leaving, New),  # as from Member
+        (Leaving, Left),  # the server has stored that we leave with no slot
+    }
+)
+"""Every change of state there is. The diagram in `docs/ring.md` shows the same, and a test compares them."""
