@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from apimachinery.system import SystemHost
 from benchmarks.figures import About, Measured
 from benchmarks.harness import Row
 from benchmarks.plot import plot
@@ -20,7 +21,6 @@ from benchmarks.provenance import about
 from benchmarks.real_suite import Real
 from benchmarks.suites import LONG, SUITES, Sizes
 from benchmarks.tables import rewritten
-from controller_runtime.core.system import SystemHost
 
 ALL = "all"
 """The name of all benchmarks but the long ones, also with `--kubeconfig`."""

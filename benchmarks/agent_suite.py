@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from apimachinery.host import Host
+from apimachinery.stop import Stop
 from benchmarks.harness import Figures, PeerFailed, Row
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.server_process import APIServerProcess
 
 SETTLING = 15.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from apimachinery.host import Host
 from benchmarks.harness import Figures, PeerFailed, Row, budgeted, repeated, run_peer
 from benchmarks.nodes import filled_server
-from controller_runtime.core.host import Host
 from controller_runtime.testing.server_process import APIServerProcess
 
 COUNTS = (1_000, 3_000, 10_000, 30_000, 100_000)

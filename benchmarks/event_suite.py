@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from apimachinery.host import Host
 from benchmarks.harness import Figures, run_peer
 from benchmarks.nodes import change, fill
 from controller_runtime.api.resources import NODES
-from controller_runtime.core.host import Host
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
 

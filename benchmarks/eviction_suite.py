@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apimachinery.host import Host
 from benchmarks.harness import Row, budgeted, cpu_seconds_of, run_peer
-from controller_runtime.core.host import Host
 from controller_runtime.testing.server_process import APIServerProcess
 
 NODES, PODS = 5000, 50_000

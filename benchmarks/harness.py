@@ -17,7 +17,7 @@ from pathlib import Path
 
 import attrs
 
-from controller_runtime.core.errors import ControllerRuntimeError
+from apimachinery.errors import ControllerRuntimeError
 
 Figures = Mapping[str, float]
 

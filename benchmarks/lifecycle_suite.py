@@ -13,13 +13,13 @@ from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
 
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop, spawn
 from benchmarks.harness import Figures, PeerFailed, Row, budgeted, cpu_seconds_of, peak_mib_of
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.cache.store import Delta
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
 from controllers.heartbeat.node_lease import NAMESPACE

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from apimachinery.host import Host
 from benchmarks.harness import Figures, Row, budgeted, repeated, run_peer
-from controller_runtime.core.host import Host
 from controller_runtime.testing.server_process import APIServerProcess
 
 REQUESTS = 60_000

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.client import Client
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
 from controllers.hollow.node import hollow_node, node_name

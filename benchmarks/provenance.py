@@ -11,10 +11,10 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+from apimachinery.http import HTTPRequest
+from apimachinery.system import SystemHost
 from benchmarks.figures import About
-from controller_runtime.api.http import HTTPRequest
 from controller_runtime.client.client import Client
-from controller_runtime.core.system import SystemHost
 
 _PEERS = ("kubernetes", "lightkube", "kr8s", "kopf", "msgspec")
 

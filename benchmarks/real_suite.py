@@ -15,11 +15,11 @@ from pathlib import Path
 
 import attrs
 
+from apimachinery.host import Host
 from benchmarks import ttl_suite
 from benchmarks.harness import Figures, PeerFailed, Row, median_of, run_peer
 from benchmarks.nodes import big_node, spread
 from controller_runtime.api.resources import NODES
-from controller_runtime.core.host import Host
 from controller_runtime.manager.manager import Manager
 from controllers.hollow.node import node_name
 

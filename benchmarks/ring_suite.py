@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from benchmarks.harness import Figures, Row
 from benchmarks.nodes import fill
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.client import Client
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.ring.slots import ALL, SLOTS, slots_in
 from controller_runtime.testing.server_process import APIServerProcess

@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from apimachinery.host import Host
 from benchmarks.harness import Figures, Row, budgeted, cpu_seconds_of, repeated, run_peer
 from benchmarks.nodes import filled_server
 from benchmarks.raw import memory_of
-from controller_runtime.core.host import Host
 from controller_runtime.testing.server_process import APIServerProcess
 
 CONNECTIONS, PUTS = 8, 20_000

@@ -8,9 +8,9 @@ import subprocess
 import sys
 from contextlib import ExitStack
 
+from apimachinery.host import Host
 from benchmarks.harness import PeerFailed, Row
 from benchmarks.nodes import fill
-from controller_runtime.core.host import Host
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.server_process import APIServerProcess
 

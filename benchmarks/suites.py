@@ -8,6 +8,7 @@ from functools import partial
 
 import attrs
 
+from apimachinery.host import Host
 from benchmarks import (
     agent_suite,
     cache_suite,
@@ -23,7 +24,6 @@ from benchmarks import (
 )
 from benchmarks.harness import PeerFailed, Row, budgeted, cpu_seconds_of, ratio, repeated, run_peer
 from benchmarks.nodes import FRAMED, filled_server
-from controller_runtime.core.host import Host
 from controller_runtime.testing.server_process import APIServerProcess
 
 

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import msgspec
 
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey, PartialObjectMetadata
+from apimachinery.stop import Stop, spawn
 from benchmarks.harness import Figures, PeerFailed, cpu_seconds_of, peak_mib_of
 from benchmarks.nodes import spread
-from controller_runtime.api.objects import ObjectKey, PartialObjectMetadata
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.store import Delta
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controllers.node_ttl import ANNOTATION
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import attrs
 
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from benchmarks.harness import Figures, PeerFailed, Row, budgeted, peak_mib_of, run_peer
 from benchmarks.peers.workloads_rollout import deployment
 from controller_runtime.api.builtin_resources import DEPLOYMENTS
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.readiness import ready
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 
 ROLLOUTS = 20

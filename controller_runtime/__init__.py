@@ -12,6 +12,51 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from apimachinery.errors import (
+        AlreadyExists,
+        AlreadyOwned,
+        APIError,
+        BadRequest,
+        CacheSyncTimeout,
+        Cancelled,
+        Conflict,
+        ConnectionLost,
+        ControllerRuntimeError,
+        DecodeError,
+        Expired,
+        Forbidden,
+        Invalid,
+        LeadershipLost,
+        NoSuchKind,
+        NotFound,
+        ReconcileTimeout,
+        ServerError,
+        ShutDown,
+        StaleCache,
+        StreamIdle,
+        TerminalError,
+        TooManyRequests,
+        Unauthorized,
+        UsageError,
+        WaitTimeout,
+    )
+    from apimachinery.host import Clock, Host, Thread
+    from apimachinery.http import HTTPRequest, HTTPResponse
+    from apimachinery.log import LogContext, Logger, get_logger
+    from apimachinery.objects import (
+        Cached,
+        ObjectKey,
+        ObjectMeta,
+        OwnerReference,
+        PartialObjectMetadata,
+        annotations_of,
+        labels_of,
+        meta,
+        microtime,
+        timestamp,
+    )
+    from apimachinery.stop import Stop, spawn
+    from apimachinery.system import SystemHost
     from controller_runtime.api.builtin_resources import (
         CLUSTER_ROLE_BINDINGS,
         CLUSTER_ROLES,
@@ -50,19 +95,6 @@ if TYPE_CHECKING:
         condition_of,
         conditions_of,
         with_condition,
-    )
-    from controller_runtime.api.http import HTTPRequest, HTTPResponse
-    from controller_runtime.api.objects import (
-        Cached,
-        ObjectKey,
-        ObjectMeta,
-        OwnerReference,
-        PartialObjectMetadata,
-        annotations_of,
-        labels_of,
-        meta,
-        microtime,
-        timestamp,
     )
     from controller_runtime.api.readiness import Readiness, ready
     from controller_runtime.api.references import controller_of, set_controller, set_owner
@@ -104,39 +136,7 @@ if TYPE_CHECKING:
     from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, Result, by_namespace
     from controller_runtime.core.backoff import Backoff
     from controller_runtime.core.deadline import reconcile_deadline
-    from controller_runtime.core.errors import (
-        AlreadyExists,
-        AlreadyOwned,
-        APIError,
-        BadRequest,
-        CacheSyncTimeout,
-        Cancelled,
-        Conflict,
-        ConnectionLost,
-        ControllerRuntimeError,
-        DecodeError,
-        Expired,
-        Forbidden,
-        Invalid,
-        LeadershipLost,
-        NoSuchKind,
-        NotFound,
-        ReconcileTimeout,
-        ServerError,
-        ShutDown,
-        StaleCache,
-        StreamIdle,
-        TerminalError,
-        TooManyRequests,
-        Unauthorized,
-        UsageError,
-        WaitTimeout,
-    )
-    from controller_runtime.core.host import Clock, Host, Thread
-    from controller_runtime.core.log import LogContext, Logger, get_logger
     from controller_runtime.core.signals import stop_on_signals
-    from controller_runtime.core.stop import Stop, spawn
-    from controller_runtime.core.system import SystemHost
     from controller_runtime.core.version import __version__
     from controller_runtime.crd.declaration import custom_resource
     from controller_runtime.crd.definitions import definition
@@ -385,13 +385,14 @@ _HOMES = {
             "STORAGE_CLASSES",
             "VALIDATING_WEBHOOK_CONFIGURATIONS",
         ),
-        "api.builtin_resources",
+        "controller_runtime.api.builtin_resources",
     ),
-    "Collection": "api.collection",
+    "Collection": "controller_runtime.api.collection",
     **dict.fromkeys(
-        ("ObjectCondition", "condition", "condition_of", "conditions_of", "with_condition"), "api.conditions"
+        ("ObjectCondition", "condition", "condition_of", "conditions_of", "with_condition"),
+        "controller_runtime.api.conditions",
     ),
-    **dict.fromkeys(("HTTPRequest", "HTTPResponse"), "api.http"),
+    **dict.fromkeys(("HTTPRequest", "HTTPResponse"), "apimachinery.http"),
     **dict.fromkeys(
         (
             "Cached",
@@ -405,75 +406,83 @@ _HOMES = {
             "microtime",
             "timestamp",
         ),
-        "api.objects",
+        "apimachinery.objects",
     ),
-    **dict.fromkeys(("Readiness", "ready"), "api.readiness"),
-    **dict.fromkeys(("controller_of", "set_controller", "set_owner"), "api.references"),
-    "Dependents": "dependents.dependents",
-    "Owned": "dependents.owned",
-    **dict.fromkeys(("DependentState", "Progress"), "dependents.plan"),
-    "Applied": "dependents.summary",
+    **dict.fromkeys(("Readiness", "ready"), "controller_runtime.api.readiness"),
+    **dict.fromkeys(("controller_of", "set_controller", "set_owner"), "controller_runtime.api.references"),
+    "Dependents": "controller_runtime.dependents.dependents",
+    "Owned": "controller_runtime.dependents.owned",
+    **dict.fromkeys(("DependentState", "Progress"), "controller_runtime.dependents.plan"),
+    "Applied": "controller_runtime.dependents.summary",
     **dict.fromkeys(
-        ("EVENTS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "NODES", "PODS", "Resource"), "api.resources"
+        ("EVENTS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "NODES", "PODS", "Resource"),
+        "controller_runtime.api.resources",
     ),
-    "UnreadableObject": "api.unreadable",
-    "Informer": "cache.informer",
-    "Lister": "cache.lister",
-    "OwnWrites": "cache.own_writes",
-    "Patience": "cache.patience",
-    "CacheScope": "cache.scope",
-    "Delta": "cache.store",
-    "Subscription": "cache.subscription",
-    **dict.fromkeys(("edited", "without"), "cache.transforms"),
-    "AsyncClient": "client.async_client",
-    "Client": "client.client",
-    **dict.fromkeys(("Change", "create_or_patch"), "client.create_or_patch"),
-    "HTTPTransport": "client.http.transport",
-    "RESTConfig": "client.http.rest_config",
-    "ListBounds": "client.paging",
-    "PatchType": "client.patches",
-    **dict.fromkeys(("ConflictRetry", "retry_on_conflict"), "client.retry"),
-    **dict.fromkeys(("Stream", "Transport", "TransportWrapper"), "client.transport"),
-    "gone": "client.waiting",
-    "FieldValidation": "client.write_options",
-    "Channel": "controller.channel",
-    "Controller": "controller.controller",
-    **dict.fromkeys(("Finalizers", "add_finalizers", "remove_finalizers"), "controller.finalizers"),
+    "UnreadableObject": "controller_runtime.api.unreadable",
+    "Informer": "controller_runtime.cache.informer",
+    "Lister": "controller_runtime.cache.lister",
+    "OwnWrites": "controller_runtime.cache.own_writes",
+    "Patience": "controller_runtime.cache.patience",
+    "CacheScope": "controller_runtime.cache.scope",
+    "Delta": "controller_runtime.cache.store",
+    "Subscription": "controller_runtime.cache.subscription",
+    **dict.fromkeys(("edited", "without"), "controller_runtime.cache.transforms"),
+    "AsyncClient": "controller_runtime.client.async_client",
+    "Client": "controller_runtime.client.client",
+    **dict.fromkeys(("Change", "create_or_patch"), "controller_runtime.client.create_or_patch"),
+    "HTTPTransport": "controller_runtime.client.http.transport",
+    "RESTConfig": "controller_runtime.client.http.rest_config",
+    "ListBounds": "controller_runtime.client.paging",
+    "PatchType": "controller_runtime.client.patches",
+    **dict.fromkeys(("ConflictRetry", "retry_on_conflict"), "controller_runtime.client.retry"),
+    **dict.fromkeys(("Stream", "Transport", "TransportWrapper"), "controller_runtime.client.transport"),
+    "gone": "controller_runtime.client.waiting",
+    "FieldValidation": "controller_runtime.client.write_options",
+    "Channel": "controller_runtime.controller.channel",
+    "Controller": "controller_runtime.controller.controller",
+    **dict.fromkeys(("Finalizers", "add_finalizers", "remove_finalizers"), "controller_runtime.controller.finalizers"),
     **dict.fromkeys(
-        ("Callback", "Handler", "enqueue_mapped", "enqueue_object", "enqueue_owner"), "controller.handlers"
+        ("Callback", "Handler", "enqueue_mapped", "enqueue_object", "enqueue_owner"),
+        "controller_runtime.controller.handlers",
     ),
-    "Panic": "controller.panics",
-    **dict.fromkeys(("Predicate", "all_of", "any_of", "changed", "matches", "not_"), "controller.predicates"),
-    **dict.fromkeys(("AsyncReconciler", "Reconciler", "Request", "Result", "by_namespace"), "controller.reconciler"),
-    "Backoff": "core.backoff",
-    "reconcile_deadline": "core.deadline",
-    **dict.fromkeys(("Clock", "Host", "Thread"), "core.host"),
-    **dict.fromkeys(("LogContext", "Logger", "get_logger"), "core.log"),
-    "stop_on_signals": "core.signals",
-    **dict.fromkeys(("Stop", "spawn"), "core.stop"),
-    "SystemHost": "core.system",
-    "__version__": "core.version",
-    "changes": "crd.merging",
-    "custom_resource": "crd.declaration",
-    "definition": "crd.definitions",
-    "Rule": "crd.rules",
-    **dict.fromkeys(("CustomResource", "Struct"), "crd.types"),
-    **dict.fromkeys(("Candidacy", "LeaderElectionConfig"), "election.config"),
-    "Ring": "ring.ring",
-    "RingBy": "ring.by",
-    "RingToken": "ring.token",
-    **dict.fromkeys(("EventAPI", "EventRecorder"), "events.recorder"),
-    "Endpoints": "manager.endpoints",
-    "Runnable": "manager.lifecycle",
-    **dict.fromkeys(("Manager", "Setup"), "manager.manager"),
-    **dict.fromkeys(("StatusRow", "StatusTable"), "manager.page.tables"),
-    "Right": "manager.rights",
-    "run": "program.command",
-    "Timeline": "program.timeline",
+    "Panic": "controller_runtime.controller.panics",
     **dict.fromkeys(
-        ("Bucket", "ItemExponential", "ItemFastSlow", "MaxOf", "MaxWait", "RateLimiter"), "queue.rate_limiters"
+        ("Predicate", "all_of", "any_of", "changed", "matches", "not_"), "controller_runtime.controller.predicates"
     ),
-    "WorkQueue": "queue.workqueue",
+    **dict.fromkeys(
+        ("AsyncReconciler", "Reconciler", "Request", "Result", "by_namespace"),
+        "controller_runtime.controller.reconciler",
+    ),
+    "Backoff": "controller_runtime.core.backoff",
+    "reconcile_deadline": "controller_runtime.core.deadline",
+    **dict.fromkeys(("Clock", "Host", "Thread"), "apimachinery.host"),
+    **dict.fromkeys(("LogContext", "Logger", "get_logger"), "apimachinery.log"),
+    "stop_on_signals": "controller_runtime.core.signals",
+    **dict.fromkeys(("Stop", "spawn"), "apimachinery.stop"),
+    "SystemHost": "apimachinery.system",
+    "__version__": "controller_runtime.core.version",
+    "changes": "controller_runtime.crd.merging",
+    "custom_resource": "controller_runtime.crd.declaration",
+    "definition": "controller_runtime.crd.definitions",
+    "Rule": "controller_runtime.crd.rules",
+    **dict.fromkeys(("CustomResource", "Struct"), "controller_runtime.crd.types"),
+    **dict.fromkeys(("Candidacy", "LeaderElectionConfig"), "controller_runtime.election.config"),
+    "Ring": "controller_runtime.ring.ring",
+    "RingBy": "controller_runtime.ring.by",
+    "RingToken": "controller_runtime.ring.token",
+    **dict.fromkeys(("EventAPI", "EventRecorder"), "controller_runtime.events.recorder"),
+    "Endpoints": "controller_runtime.manager.endpoints",
+    "Runnable": "controller_runtime.manager.lifecycle",
+    **dict.fromkeys(("Manager", "Setup"), "controller_runtime.manager.manager"),
+    **dict.fromkeys(("StatusRow", "StatusTable"), "controller_runtime.manager.page.tables"),
+    "Right": "controller_runtime.manager.rights",
+    "run": "controller_runtime.program.command",
+    "Timeline": "controller_runtime.program.timeline",
+    **dict.fromkeys(
+        ("Bucket", "ItemExponential", "ItemFastSlow", "MaxOf", "MaxWait", "RateLimiter"),
+        "controller_runtime.queue.rate_limiters",
+    ),
+    "WorkQueue": "controller_runtime.queue.workqueue",
 }
 
 
@@ -481,7 +490,7 @@ def __getattr__(name: str) -> object:
     """Import a public name when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'core.errors')}"), name)
+    value: object = getattr(importlib.import_module(_HOMES.get(name, "apimachinery.errors")), name)
     globals()[name] = value
     return value
 

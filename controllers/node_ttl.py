@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
-from controller_runtime.api.objects import PartialObjectMetadata
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.objects import PartialObjectMetadata
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta
@@ -21,8 +23,6 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.patches import PatchType
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
 from controller_runtime.manager.manager import Manager
 from controller_runtime.queue.rate_limiters import Bucket, ItemExponential, MaxOf
 

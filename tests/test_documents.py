@@ -18,11 +18,11 @@ import pytest
 
 import controller_runtime
 from controller_runtime import __main__ as programs
-from controller_runtime.apiserver import __main__ as apiserver
 from controller_runtime.program import cli_run
 from controller_runtime.testing import simulate
 from controller_runtime.testing.perturbation.others.command import perturb
 from controllers.command import cli
+from embedded_apiserver import __main__ as apiserver
 
 ROOT = Path(__file__).parents[1]
 # `coordinated` is played by tests/examples/test_coordinated.py, with fewer replicas.
@@ -162,7 +162,7 @@ def test_commands_in_the_documents_are_those_there_are(document: Path) -> None:
                 known = options_of(programs.cli, rest)
             case [file, *rest] if file in PROGRAMS:
                 known = options_of(cli_run.run_command, rest)
-            case ["-m", "controller_runtime.apiserver", *rest]:
+            case ["-m", "embedded_apiserver", *rest]:
                 known = options_of(apiserver.command, rest)
             case ["-m", "controller_runtime.testing.simulate", *rest]:
                 known = options_of(simulate.main, rest)

@@ -19,8 +19,8 @@ from kit.inline_pytest import run_inline
 from prometheus_client.metrics_core import Metric
 
 import controller_runtime.testing
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.resources import NODES
-from controller_runtime.apiserver import __main__ as apiserver
 from controller_runtime.cache.patience import Patience
 from controller_runtime.client.client import Client
 from controller_runtime.client.http import answer as http_answer
@@ -33,7 +33,6 @@ from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core import signals as core_signals
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager import health, serving
 from controller_runtime.manager.endpoints import Endpoints
@@ -46,6 +45,7 @@ from controller_runtime.testing import EmbeddedCluster, FaultyTransport, Simulat
 from controller_runtime.testing.faults import Refused, scripted
 from controller_runtime.webhooks import Checks
 from controllers.command import run
+from embedded_apiserver import __main__ as apiserver
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 OPERATIONS = (DOCS / "operations.md").read_text(encoding="utf-8")
@@ -303,7 +303,7 @@ def test_the_metrics_of_the_guides_reconciler_are_exposed(cluster: EmbeddedClust
 
 def test_the_guides_way_to_configure_logging_gives_the_line_that_it_shows() -> None:
     program = """
-from controller_runtime.core.log import bound
+from apimachinery.log import bound
 with bound(controller="cabins", request="default/a", reconcile=7):
     logging.getLogger(__name__).info("scaled to %d", 3)
 """

@@ -15,18 +15,22 @@ from pathlib import Path
 
 import pytest
 
+import apimachinery
 import controller_runtime
 import controllers
+import embedded_apiserver
 
 BESIDE = Path(__file__).resolve().parent.parent
 ROOTS = {
+    "apimachinery": Path(apimachinery.__file__).parent,
+    "embedded_apiserver": Path(embedded_apiserver.__file__).parent,
     "controller_runtime": Path(controller_runtime.__file__).parent,
     "controllers": Path(controllers.__file__).parent,
     "examples": BESIDE / "examples",
     "benchmarks": BESIDE / "benchmarks",
     "tests": BESIDE / "tests",
 }
-PACKAGES = ("controller_runtime", "controllers")
+PACKAGES = ("apimachinery", "embedded_apiserver", "controller_runtime", "controllers")
 PROGRAMS = (*PACKAGES, "examples")
 SHIPPED = (*PROGRAMS, "benchmarks")
 
@@ -34,18 +38,18 @@ CHANCE_AND_TIME = {
     "asyncio", "concurrent.futures", "queue", "sched", "secrets", "threading", "time", "uuid",
 }  # fmt: skip
 MAY_TOUCH_THE_SYSTEM = (
-    "controller_runtime/core/system.py",
+    "apimachinery/system.py",
     "controller_runtime/testing/simulation/*.py",
     "controller_runtime/testing/tcp_proxy.py",
-    "controller_runtime/apiserver/shell/*.py",
-    "controller_runtime/apiserver/__main__.py",
+    "embedded_apiserver/shell/*.py",
+    "embedded_apiserver/__main__.py",
     "controller_runtime/client/http/*.py",
     "controller_runtime/manager/serving.py",
     "controllers/__main__.py",
     "controllers/command/cli*.py",
 )
 MAY_USE_COROUTINES = (
-    "controller_runtime/core/host.py",
+    "apimachinery/host.py",
     "controller_runtime/client/async_calls.py",
     "controller_runtime/client/async_client.py",
     "controller_runtime/controller/async_workers.py",
@@ -55,7 +59,7 @@ MAY_USE_COROUTINES = (
 )
 """These may import asyncio, because the time and the waiting of a coroutine are those of its loop, `new_event_loop`."""
 
-MAY_MAKE_THREADS = ("controller_runtime/core/system.py", "controller_runtime/testing/simulation/*.py")
+MAY_MAKE_THREADS = ("apimachinery/system.py", "controller_runtime/testing/simulation/*.py")
 
 Tree = tuple[str, ast.Module]
 
@@ -134,7 +138,7 @@ def test_only_the_edges_touch_clocks_threads_and_chance() -> None:
 
 MAY_NAME_SLEEPS = (
     "controller_runtime/testing/simulation/real_clock.py",  # finds its callers
-    "controller_runtime/core/system.py",  # sleeps for no time, to give up the interpreter
+    "apimachinery/system.py",  # sleeps for no time, to give up the interpreter
 )
 
 
@@ -175,7 +179,7 @@ def names_a_class_late(node: ast.AST) -> bool:
 def test_functions_name_classes_to_msgspec_only_under_its_lock() -> None:
     found = offenders(
         (name, node)
-        for name, tree in trees(*PACKAGES, but=("controller_runtime/api/decoding.py",), with_word="msgspec")
+        for name, tree in trees(*PACKAGES, but=("apimachinery/decoding.py",), with_word="msgspec")
         for function in ast.walk(tree)
         if isinstance(function, ast.FunctionDef)
         for node in ast.walk(function)
@@ -209,7 +213,7 @@ def test_nothing_survives_a_crash_or_acts_when_collected() -> None:
 
 CATCHES_EVERYTHING = {
     "controller_runtime/testing/checks.py: _why_not": "a test's own check ends here: the test fails with its error",
-    "controller_runtime/core/stop.py: run": "a thread ends here: the failure sets its stop",
+    "apimachinery/stop.py: run": "a thread ends here: the failure sets its stop",
     "controller_runtime/manager/manager.py: _run": "the work of the manager's own thread ends here: the manager stops",
     "controller_runtime/controller/workers.py: _reconcile": "a reconcile ends here: it counts as failed",
     "controller_runtime/controller/attempt.py: attempt": "a mapper ends here: its change is kept and tried again",
@@ -223,8 +227,8 @@ CATCHES_EVERYTHING = {
     "controller_runtime/manager/serving.py: _part_of": "a part of a stream ends here: a comment in its place",
     "controller_runtime/manager/page/answers.py: _taken": "a program's own tables end here: the page shows the error",
     "controller_runtime/manager/serving.py: _answer": "a request to the manager's endpoints ends here: status 500",
-    "controller_runtime/apiserver/server.py: handle": "a request to the embedded server ends here: status 500",
-    "controller_runtime/apiserver/shell/workers.py: run": "a worker's task ends here: raised where it is awaited",
+    "embedded_apiserver/server.py: handle": "a request to the embedded server ends here: status 500",
+    "embedded_apiserver/shell/workers.py: run": "a worker's task ends here: raised where it is awaited",
     "controller_runtime/program/origin.py: load": "the import of a program ends here: raised for its author",
     "controller_runtime/program/origin.py: call_setup": "a program's setup ends here: raised for its author",
     "controller_runtime/client/http/inquiry.py: _find_out": "a look-up's thread ends here: raised where it is awaited",

@@ -8,8 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import apimachinery
 import controller_runtime
 import controllers
+import embedded_apiserver
 
 PROGRAM = """
 import importlib, os, pkgutil, re, resource, select, signal, socket, sys, time
@@ -39,7 +41,7 @@ def refuse(event, arguments):
 
 sys.addaudithook(refuse)
 count = 0
-for root in ("controller_runtime", "controllers"):
+for root in ("apimachinery", "embedded_apiserver", "controller_runtime", "controllers"):
     package = importlib.import_module(root)
     for found in pkgutil.walk_packages(package.__path__, f"{root}."):
         importlib.import_module(found.name)
@@ -49,7 +51,10 @@ print(count)
 
 
 def test_each_module_is_imported_without_what_only_linux_has(tmp_path: Path) -> None:
-    places = [str(Path(package.__file__ or "").parents[1]) for package in (controller_runtime, controllers)]
+    places = [
+        str(Path(package.__file__ or "").parents[1])
+        for package in (apimachinery, embedded_apiserver, controller_runtime, controllers)
+    ]
 
     done = subprocess.run(
         [sys.executable, "-P", "-c", PROGRAM],

@@ -19,11 +19,15 @@ from pathlib import Path
 import attrs
 import pytest
 
+import apimachinery
 import controller_runtime
 import controllers
+import embedded_apiserver
 
 BESIDE = Path(__file__).resolve().parent.parent
 PACKAGES = {
+    "apimachinery": Path(apimachinery.__file__).parent,
+    "embedded_apiserver": Path(embedded_apiserver.__file__).parent,
     "controller_runtime": Path(controller_runtime.__file__).parent,
     "controllers": Path(controllers.__file__).parent,
 }

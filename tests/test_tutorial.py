@@ -20,8 +20,8 @@ from kit.kubectl import Kubectl
 from kit.programs import clean_environment, client_of
 from kit.tutorial import blocks_of, commands_of, contents_of, merged, write
 
+from apimachinery.objects import ObjectKey, annotations_of
 from controller_runtime.api.builtin_resources import CONFIG_MAPS, DEPLOYMENTS
-from controller_runtime.api.objects import ObjectKey, annotations_of
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.program.cli_run import run_command
 from controller_runtime.rights import Recorder, compare, granted_by

@@ -13,7 +13,7 @@ import pytest
 from kit.unlocked import unlocked_reads
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("controller_runtime", "controllers")
+PACKAGES = ("apimachinery", "apiserver", "controller_runtime", "controllers")
 
 SHOWN = """
 class Counted:

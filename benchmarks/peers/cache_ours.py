@@ -9,15 +9,15 @@ import time
 
 import msgspec
 
+from apimachinery.objects import Cached
+from apimachinery.system import SystemHost
 from benchmarks.harness import report
 from benchmarks.nodes import big_node, big_pod
 from benchmarks.raw import own_memory
-from controller_runtime.api.objects import Cached
 from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.cache.delivery import Delivery
 from controller_runtime.cache.store import Delta, Store
 from controller_runtime.client.decoding import Decoding, WatchEvent
-from controller_runtime.core.system import SystemHost
 
 EVENTS = 20_000
 

@@ -42,13 +42,13 @@ class Meter:
 
 def ours(kubeconfig: str, meter: Meter) -> None:
     """Watch with our informer and a handler."""
+    from apimachinery.stop import Stop
+    from apimachinery.system import SystemHost
     from controller_runtime.api.collection import Collection
     from controller_runtime.api.resources import NODES
     from controller_runtime.cache.informers import Informers
     from controller_runtime.client.http.configuration import from_kubeconfig
     from controller_runtime.client.http.transport import HTTPTransport
-    from controller_runtime.core.stop import Stop
-    from controller_runtime.core.system import SystemHost
 
     host = SystemHost()
     informers, stop = Informers(host, HTTPTransport(host, from_kubeconfig(kubeconfig))), Stop(host)

@@ -6,10 +6,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop, spawn
 from benchmarks.harness import metered, report
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controllers.hollow.node import ZONES, node_name
 from controllers.shared.cache_trims import trim_caches

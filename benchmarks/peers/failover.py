@@ -14,18 +14,18 @@ from collections.abc import Callable
 
 import attrs
 
+from apimachinery.errors import NotFound
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost
 from benchmarks.harness import report
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.client import Client
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import NotFound
 from controller_runtime.core.signals import stop_on_signals
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
 

@@ -13,19 +13,17 @@ from collections.abc import Iterator
 from functools import partial
 from uuid import UUID
 
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey, timestamp
 from benchmarks.nodes import big_node, big_pod
-from controller_runtime.api.objects import ObjectKey, timestamp
 from controller_runtime.api.resources import NODES, PODS
-from controller_runtime.apiserver.__main__ import serve
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.storage.stored import Draft, key_of
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.patches import PatchType
-from controller_runtime.core.host import Host
 from controllers.command.hosting import WithToken
 from controllers.hollow.pod_maker import hollow_pod
 from controllers.hollow.pods import CONDITIONS
+from embedded_apiserver import APIServer, Draft, key_of, serve
 
 
 def main() -> None:

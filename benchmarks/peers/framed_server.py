@@ -12,8 +12,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from controller_runtime.apiserver.__main__ import main
-from controller_runtime.apiserver.shell.watching import Connection, Watcher
+from embedded_apiserver.__main__ import main
+from embedded_apiserver.shell.watching import Connection, Watcher
 
 BUFFER = 4096
 

@@ -8,9 +8,9 @@ import sys
 import time
 from pathlib import Path
 
+from apimachinery.stop import Stop, spawn
 from benchmarks.harness import report
 from controller_runtime.api.resources import NODES
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controllers.heartbeat.node_lease import RENEW_INTERVAL
 from controllers.hollow.nodes import HollowNodes

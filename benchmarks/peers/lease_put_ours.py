@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from apimachinery.objects import microtime
 from benchmarks.harness import report
-from controller_runtime.api.objects import microtime
 from controller_runtime.api.resources import LEASES
 from controller_runtime.manager.manager import Manager
 

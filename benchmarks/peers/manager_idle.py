@@ -7,14 +7,14 @@ import resource
 import sys
 import time
 
+from apimachinery.stop import Stop, spawn
+from apimachinery.system import SystemHost
 from benchmarks.harness import report
 from controller_runtime.api.resources import LEASES, NODES, PODS
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.stop import Stop, spawn
-from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Manager
 
 SETTLED = 3.0

@@ -12,14 +12,14 @@ from contextlib import nullcontext
 
 import attrs
 
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop, spawn
+from apimachinery.system import SystemHost
 from benchmarks.harness import report
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop, spawn
-from controller_runtime.core.system import SystemHost
 from controller_runtime.program.switching import short_switches
 from controller_runtime.testing import EmbeddedCluster, a_node
 

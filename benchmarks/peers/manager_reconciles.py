@@ -9,14 +9,14 @@ import time
 import attrs
 import msgspec
 
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost
 from benchmarks.harness import report
 from benchmarks.nodes import big_node
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost
 from controller_runtime.testing import EmbeddedCluster
 
 DONE = Result()

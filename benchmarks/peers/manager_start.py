@@ -7,10 +7,10 @@ import sys
 import time
 from pathlib import Path
 
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.resources import LEASES
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 
 SETTLED = 2.0

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import sys
 
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.shell.thread import LoopbackServer
-from controller_runtime.core.system import SystemHost
+from apimachinery.system import SystemHost
+from embedded_apiserver import APIServer, LoopbackServer
 
 
 def main() -> None:

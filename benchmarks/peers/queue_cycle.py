@@ -6,10 +6,10 @@ from __future__ import annotations
 import sys
 import time
 
+from apimachinery.objects import ObjectKey
+from apimachinery.system import SystemHost
 from benchmarks.harness import report
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.controller.reconciler import Request
-from controller_runtime.core.system import SystemHost
 from controller_runtime.queue.rate_limiters import ItemExponential
 from controller_runtime.queue.workqueue import WorkQueue
 

@@ -13,8 +13,10 @@ from typing import Any
 
 import attrs
 
+from apimachinery.objects import annotations_of
+from apimachinery.stop import Stop, spawn
+from apimachinery.system import SystemHost
 from benchmarks.harness import report
-from controller_runtime.api.objects import annotations_of
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.lister import Lister
 from controller_runtime.client.client import Client
@@ -23,8 +25,6 @@ from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.signals import stop_on_signals
-from controller_runtime.core.stop import Stop, spawn
-from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Manager
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.ownership import Ownership

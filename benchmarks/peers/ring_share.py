@@ -11,16 +11,16 @@ import gc
 import sys
 from pathlib import Path
 
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.stop import Stop, spawn
+from apimachinery.system import SystemHost
 from benchmarks.harness import report
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.stream import HTTPStream
 from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.stop import Stop, spawn
-from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Manager
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.slots import SLOTS, count

@@ -8,10 +8,10 @@ import re
 import sys
 import time
 
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.system import SystemHost
 from benchmarks.harness import report
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.core.system import SystemHost
+from embedded_apiserver import APIServer
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 HEADERS = {"content-type": "application/json", "user-agent": "bench/1"}

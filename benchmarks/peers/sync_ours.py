@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import sys
 
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost
 from benchmarks.harness import metered, report
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import NODES
@@ -12,8 +14,6 @@ from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost
 
 
 def main() -> None:

@@ -6,10 +6,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from apimachinery.stop import Stop, spawn
 from benchmarks.harness import metered, report
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.store import Delta
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controllers.command.snapshot_counters import NodeCounter
 from controllers.node_ttl import node_ttl

@@ -14,10 +14,10 @@ import subprocess
 import sys
 import time
 
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost
 from benchmarks.harness import report
 from benchmarks.peers.webhook_tls import replica, review
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost
 
 ALLOWED = b'"allowed":true'
 

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from apimachinery.host import Host
+from apimachinery.stop import Stop, spawn
+from apimachinery.system import SystemHost
 from benchmarks.harness import report
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop, spawn
-from controller_runtime.core.system import SystemHost
 from controller_runtime.crd import CustomResource, Struct, custom_resource
 from controller_runtime.manifests.facts import unconnected_manager
 from controller_runtime.webhooks import Admission, Checks, Refused, WebhookServing

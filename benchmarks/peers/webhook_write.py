@@ -7,12 +7,12 @@ import statistics
 import sys
 import time
 
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost
 from benchmarks.harness import report
 from benchmarks.peers.webhook_tls import Cabin, refuse
-from controller_runtime.api.objects import ObjectKey
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing import EmbeddedCluster
 from controller_runtime.webhooks import Admission, Checks, Refused

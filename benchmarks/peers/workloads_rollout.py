@@ -9,11 +9,11 @@ import sys
 import time
 from collections.abc import Callable
 
+from apimachinery.host import Host
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost
 from benchmarks.harness import peak_mib_of, report
 from controller_runtime import DEPLOYMENTS, ObjectKey, ready
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 REPLICAS = 3

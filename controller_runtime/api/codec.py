@@ -15,12 +15,12 @@ from typing import Any, TypeVar, cast
 
 from msgspec import inspect
 
-from controller_runtime.api.decoding import decoder_of
-from controller_runtime.api.objects import cached_from_bytes
+from apimachinery.decoding import decoder_of
+from apimachinery.errors import UNREADABLE
+from apimachinery.objects import cached_from_bytes
+from apimachinery.schema import Schema, schema_for
 from controller_runtime.api.resources import Resource
-from controller_runtime.api.schema import Schema, schema_for
 from controller_runtime.api.unreadable import UnreadableObject
-from controller_runtime.core.errors import UNREADABLE
 
 T = TypeVar("T")
 

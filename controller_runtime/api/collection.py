@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
+from apimachinery.selectors import FieldSelector, LabelSelector
 from controller_runtime.api.resources import Kind, Resource, resource_of
-from controller_runtime.api.selectors import FieldSelector, LabelSelector
 
 
 def _resource(kind: Kind[Any]) -> Resource[Any]:

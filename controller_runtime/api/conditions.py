@@ -10,8 +10,8 @@ from typing import Any
 import attrs
 import msgspec
 
-from controller_runtime.api.objects import AnyObject, Cached, meta, timestamp
-from controller_runtime.core.errors import UNREADABLE, DecodeError
+from apimachinery.errors import UNREADABLE, DecodeError
+from apimachinery.objects import AnyObject, Cached, meta, timestamp
 
 Condition = dict[str, Any]
 """One condition by its names on the wire: `type`, `status`, `reason`, `message`, `lastTransitionTime`, ..."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import http
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.http import HTTPRequest, HTTPResponse
 
 
 def parsed_head(head: bytes) -> HTTPRequest:

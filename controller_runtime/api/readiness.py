@@ -15,8 +15,8 @@ from typing import Any
 import attrs
 import msgspec
 
-from controller_runtime.api.objects import AnyObject, Cached
-from controller_runtime.core.errors import UNREADABLE, DecodeError
+from apimachinery.errors import UNREADABLE, DecodeError
+from apimachinery.objects import AnyObject, Cached
 
 Object = Mapping[str, Any]
 

@@ -13,9 +13,9 @@ from typing import Any
 import attrs
 import msgspec
 
-from controller_runtime.api.objects import AnyObject, Cached, OwnerReference, meta
+from apimachinery.errors import AlreadyOwned
+from apimachinery.objects import AnyObject, Cached, OwnerReference, meta
 from controller_runtime.api.resources import Kind, resource_of
-from controller_runtime.core.errors import AlreadyOwned
 
 
 @attrs.frozen(kw_only=True)

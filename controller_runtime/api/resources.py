@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # importing the models takes 0.2 s and 30 MiB, which programs
         V1Pod,
     )
 
-    from controller_runtime.api.objects import PartialObjectMetadata
+    from apimachinery.objects import PartialObjectMetadata
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ class Resource(Generic[T]):
         The server leaves out the rest, so less is transferred and cached. Caches treat the two resources as
         different collections: a program that uses both watches and keeps both.
         """
-        model = "controller_runtime.api.objects:PartialObjectMetadata"
+        model = "apimachinery.objects:PartialObjectMetadata"
         return cast("Resource[PartialObjectMetadata]", attrs.evolve(self, model=model, is_partial=True))
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller_runtime.api.objects import Cached, ObjectKey
+from apimachinery.errors import DecodeError
+from apimachinery.objects import Cached, ObjectKey
 from controller_runtime.api.resources import Resource
-from controller_runtime.core.errors import DecodeError
 
 
 class UnreadableObject(DecodeError):

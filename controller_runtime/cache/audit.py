@@ -13,16 +13,16 @@ from typing import NamedTuple
 
 import attrs
 
-from controller_runtime.api.objects import Cached, ObjectKey, PlainKey
+from apimachinery.errors import ControllerRuntimeError, Expired
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.objects import Cached, ObjectKey, PlainKey
+from apimachinery.stop import Stop
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.decoding import Page
 from controller_runtime.client.listwatch import ListWatch
-from controller_runtime.core.errors import ControllerRuntimeError, Expired
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop
 
 log = get_logger(__name__)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller_runtime.api.objects import Cached, PlainKey
+from apimachinery.host import Host
+from apimachinery.objects import Cached, PlainKey
 from controller_runtime.cache.index import IndexFunction
 from controller_runtime.cache.latch import Latch
 from controller_runtime.cache.store import Delta, Sharing, Store, alone
 from controller_runtime.cache.union import Peers
 from controller_runtime.client.decoding import WatchEvent
-from controller_runtime.core.host import Host
 
 Handler = Callable[[Delta], None]
 """Receives each change. It must be quick and must not wait, because it runs under the delivery lock."""

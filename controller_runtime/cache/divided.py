@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from controller_runtime.api.objects import Cached, PlainKey
+from apimachinery.host import Host
+from apimachinery.objects import Cached, PlainKey
 from controller_runtime.cache.share import Portion
 from controller_runtime.cache.store import Delta, Sharing, Store, alone
 from controller_runtime.client.decoding import EventType, WatchEvent
-from controller_runtime.core.host import Host
 from controller_runtime.core.memory import give_back
 
 MANY = 1_000

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.objects import Cached, ObjectKey
+from apimachinery.objects import Cached, ObjectKey
 
 
 @attrs.frozen(eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from controller_runtime.api.objects import Cached, PlainKey
+from apimachinery.objects import Cached, PlainKey
 
 IndexFunction = Callable[[Cached], Iterable[str]]
 """Returns the values under which an object is found. The function must be pure: when an object changes, its old state

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import attrs
 
+from apimachinery.host import Host, Thread
+from apimachinery.stop import Stop
 from controller_runtime.cache.audit_tally import AuditTally
 from controller_runtime.cache.delivery import Delivery, Handler
 from controller_runtime.cache.divided import DividedStore
@@ -18,8 +20,6 @@ from controller_runtime.cache.store import Delta, Store
 from controller_runtime.cache.subscription import Subscription
 from controller_runtime.cache.union import Peers
 from controller_runtime.client.listwatch import ListWatch
-from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.stop import Stop
 
 
 @attrs.frozen

@@ -9,6 +9,9 @@ from typing import Any
 
 import attrs
 
+from apimachinery.errors import CacheSyncTimeout, UsageError
+from apimachinery.host import Host, Thread
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.cache.informer import Informer
@@ -20,9 +23,6 @@ from controller_runtime.cache.transforms import MANAGED_FIELDS, Transform, remov
 from controller_runtime.cache.union import Peers
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.client.transport import Transport
-from controller_runtime.core.errors import CacheSyncTimeout, UsageError
-from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.stop import Stop, spawn
 
 
 class Informers:

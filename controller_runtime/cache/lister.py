@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Generic, Self, TypeVar
 
+from apimachinery.errors import DecodeError, StaleCache
+from apimachinery.log import get_logger
+from apimachinery.objects import AnyObject, Cached, ObjectKey, labels_of, meta
+from apimachinery.selectors import LabelSelector
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import AnyObject, Cached, ObjectKey, labels_of, meta
 from controller_runtime.api.resources import Kind, Resource, resource_of
-from controller_runtime.api.selectors import LabelSelector
 from controller_runtime.cache.union import Readable
-from controller_runtime.core.errors import DecodeError, StaleCache
-from controller_runtime.core.log import get_logger
 from controller_runtime.core.story import current_steps
 
 log = get_logger(__name__)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from controller_runtime.core.errors import ControllerRuntimeError, NoSuchKind, StreamIdle
+from apimachinery.errors import ControllerRuntimeError, NoSuchKind, StreamIdle
 
 MISSING_TOLD_EVERY = 300.0
 """Seconds between two log lines about a kind that the server does not serve; it is looked for every few seconds."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import StaleCache
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.lister import Lister
-from controller_runtime.core.errors import StaleCache
-from controller_runtime.core.host import Host
 
 
 @attrs.frozen

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+from apimachinery.errors import APIError, ControllerRuntimeError
+from apimachinery.host import Host
+from apimachinery.stop import Stop
 from controller_runtime.cache.recovery import is_lost
 from controller_runtime.client.reachable import ServerReachable
 from controller_runtime.core.backoff import Backoff, Retrying
-from controller_runtime.core.errors import APIError, ControllerRuntimeError
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 
 
 class Pace:

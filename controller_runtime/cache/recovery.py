@@ -6,8 +6,7 @@ from __future__ import annotations
 import enum
 from typing import NamedTuple
 
-from controller_runtime.cache.state import Listing, Receiving, Resuming, State, Streaming, Watching
-from controller_runtime.core.errors import (
+from apimachinery.errors import (
     APIError,
     ConnectionLost,
     ControllerRuntimeError,
@@ -17,6 +16,7 @@ from controller_runtime.core.errors import (
     StreamIdle,
     TooManyRequests,
 )
+from controller_runtime.cache.state import Listing, Receiving, Resuming, State, Streaming, Watching
 
 
 class Failure(enum.Enum):

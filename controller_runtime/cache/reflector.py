@@ -14,7 +14,11 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Protocol
 
-from controller_runtime.api.objects import Cached, PlainKey
+from apimachinery.errors import ControllerRuntimeError, DecodeError, Expired, StreamIdle
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.objects import Cached, PlainKey
+from apimachinery.stop import Stop
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.liveness import Liveness
 from controller_runtime.cache.options import CacheOptions
@@ -27,10 +31,6 @@ from controller_runtime.cache.transforms import transformed
 from controller_runtime.client.decoding import EventType, Page, Undecodable, WatchEvent
 from controller_runtime.client.listwatch import ANY_VERSION, MOST_RECENT, ListWatch
 from controller_runtime.client.reachable import ServerReachable
-from controller_runtime.core.errors import ControllerRuntimeError, DecodeError, Expired, StreamIdle
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop
 
 log = get_logger(__name__)
 

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from apimachinery.host import Host
 from controller_runtime.client.listwatch import WatchStream
-from controller_runtime.core.host import Host
 
 
 class RelistRequest:

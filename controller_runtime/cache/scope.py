@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
+from apimachinery.errors import UsageError
+from apimachinery.selectors import FieldSelector, LabelSelector
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.selectors import FieldSelector, LabelSelector
 from controller_runtime.cache.transforms import Transform
-from controller_runtime.core.errors import UsageError
 
 
 def _by_name(namespaces: Iterable[str] | Mapping[str, CacheScope] | None) -> Mapping[str, CacheScope] | None:

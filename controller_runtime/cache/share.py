@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from controller_runtime.api.objects import Cached
+from apimachinery.host import Host
+from apimachinery.objects import Cached
 from controller_runtime.client.decoding import Page
-from controller_runtime.core.host import Host
 
 
 class Division(Protocol):

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import attrs
 
+from apimachinery.host import Thread
+from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
 from controller_runtime.cache.informer import Informer
-from controller_runtime.core.host import Thread
-from controller_runtime.core.stop import Stop
 
 
 class Key(NamedTuple):

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
-from controller_runtime.api.objects import Cached, ObjectKey, ObjectMeta, PlainKey
+from apimachinery.host import Host
+from apimachinery.objects import Cached, ObjectKey, ObjectMeta, PlainKey
 from controller_runtime.api.versions import compare_versions, newest
 from controller_runtime.cache.held import HELD
 from controller_runtime.cache.index import Index, IndexFunction
 from controller_runtime.cache.liveness import Liveness
 from controller_runtime.client.decoding import EventType, WatchEvent
-from controller_runtime.core.host import Host
 
 
 class Delta(NamedTuple):

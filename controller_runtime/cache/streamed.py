@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller_runtime.api.objects import Cached, PlainKey
+from apimachinery.objects import Cached, PlainKey
 from controller_runtime.client.decoding import EventType, WatchEvent
 from controller_runtime.client.paging import ListBounds, ListTally
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from apimachinery.host import Host, Thread
+from apimachinery.stop import Stop, spawn
 from controller_runtime.cache.latch import Latch
 from controller_runtime.cache.store import Delta
-from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.stop import Stop, spawn
 
 
 class Subscription:

@@ -14,8 +14,8 @@ from typing import Any
 import attrs
 import msgspec
 
-from controller_runtime.api.objects import Cached
-from controller_runtime.core.errors import UNREADABLE, DecodeError
+from apimachinery.errors import UNREADABLE, DecodeError
+from apimachinery.objects import Cached
 
 Transform = Callable[[bytes], bytes]
 """A transform must be pure and idempotent: the same object may come again, and its transformed bytes are compared with

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Protocol
 
-from controller_runtime.api.objects import Cached, ObjectKey, ObjectMeta, PlainKey
+from apimachinery.host import Host
+from apimachinery.objects import Cached, ObjectKey, ObjectMeta, PlainKey
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.store import Sharing, Store, alone
-from controller_runtime.core.host import Host
 
 
 class Readable(Protocol):

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.api.http import HTTPResponse
-from controller_runtime.core.errors import UNREADABLE, APIError, DecodeError, error_from_status
+from apimachinery.errors import UNREADABLE, APIError, DecodeError, error_from_status
+from apimachinery.http import HTTPResponse
 
 _SHOWN = 200  # characters of a plain text answer, or of a redirect's address, that go into a message
 

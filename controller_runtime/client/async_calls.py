@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.conditions import ObjectCondition
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.readiness import Readiness
 from controller_runtime.api.resources import Kind
 from controller_runtime.client.client import Client

@@ -8,7 +8,8 @@ import builtins
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
-from controller_runtime.api.objects import Cached, ObjectKey
+from apimachinery.errors import Conflict
+from apimachinery.objects import Cached, ObjectKey
 from controller_runtime.api.resources import Kind, Resource
 from controller_runtime.client.async_calls import AsyncCalls, given
 from controller_runtime.client.bodies import Body, Target, target
@@ -16,7 +17,6 @@ from controller_runtime.client.create_or_patch import Made, Mutate, create_or_pa
 from controller_runtime.client.patches import PatchType
 from controller_runtime.client.retry import ConflictRetry
 from controller_runtime.client.write_options import FieldValidation
-from controller_runtime.core.errors import Conflict
 from controller_runtime.crd.types import CustomResource
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.api.objects import HasMetadata, ObjectKey, ObjectMeta, microtime
+from apimachinery.objects import HasMetadata, ObjectKey, ObjectMeta, microtime
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.client.subresources import kind_of
 from controller_runtime.crd.types import CustomResource, Struct

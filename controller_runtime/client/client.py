@@ -7,7 +7,8 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, overload
 
-from controller_runtime.api.objects import Cached, ObjectKey, cached_from_bytes
+from apimachinery.errors import NotFound
+from apimachinery.objects import Cached, ObjectKey, cached_from_bytes
 from controller_runtime.api.resources import Kind, resource_of
 from controller_runtime.client.answers import document_of
 from controller_runtime.client.bodies import Body, Target, key_of, target, typed, with_key, without_nones
@@ -15,7 +16,6 @@ from controller_runtime.client.missing_kinds import explained
 from controller_runtime.client.patches import PatchType
 from controller_runtime.client.waiting import ClientWaits
 from controller_runtime.client.write_options import FieldValidation, WriteOptions
-from controller_runtime.core.errors import NotFound
 from controller_runtime.crd.types import CustomResource
 
 _JSON = "application/json"

@@ -7,12 +7,12 @@ from collections import Counter
 
 import attrs
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.errors import ConnectionLost
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.reachable import ServerReachable
 from controller_runtime.client.transport import Stream, Transport, TransportWrapper
 from controller_runtime.core.counters import Histogram
-from controller_runtime.core.errors import ConnectionLost
-from controller_runtime.core.host import Host
 
 NO_ANSWER = "<error>"
 """The status code under which unanswered requests are counted; client-go uses the same text."""

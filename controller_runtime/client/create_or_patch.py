@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from apimachinery.errors import NotFound
+from apimachinery.objects import Cached, ObjectKey
 from controller_runtime.api.differ import merge_patch
-from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import NotFound
 
 Mutate = Callable[[dict[str, Any]], None]
 """Edits an object in place."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.errors import ReconcileTimeout
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Stream, Transport, TransportWrapper
 from controller_runtime.core.deadline import reconcile_deadline
-from controller_runtime.core.errors import ReconcileTimeout
-from controller_runtime.core.host import Host
 
 Limit = Callable[[HTTPRequest], float | None]
 """Absolute monotonic seconds by which a request must be over, or None for no limit. It raises to refuse the request."""

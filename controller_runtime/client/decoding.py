@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from controller_runtime.api.objects import Cached, cached_from_bytes
+from apimachinery.errors import UNREADABLE, DecodeError, error_from_status
+from apimachinery.objects import Cached, cached_from_bytes
 from controller_runtime.api.resources import Resource
-from controller_runtime.core.errors import UNREADABLE, DecodeError, error_from_status
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from controller_runtime.api.http import HTTPResponse
+from apimachinery.errors import APIError, DecodeError, NotFound
+from apimachinery.host import Host
+from apimachinery.http import HTTPResponse
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.answers import document_of
-from controller_runtime.core.errors import APIError, DecodeError, NotFound
-from controller_runtime.core.host import Host
 
 ACCEPT = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 """Prefers the aggregated document, and accepts the classic one."""

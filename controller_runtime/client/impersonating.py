@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from controller_runtime.api.http import VALUE_SEPARATOR, HTTPRequest, HTTPResponse
+from apimachinery.http import VALUE_SEPARATOR, HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Stream, Transport, TransportWrapper
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from controller_runtime.api.http import NO_ANSWER, Handler, HTTPRequest, HTTPResponse, Watch
+from apimachinery.errors import ConnectionLost, StreamIdle
+from apimachinery.host import Host
+from apimachinery.http import NO_ANSWER, Handler, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.client.impersonating import impersonation_headers, with_headers
 from controller_runtime.client.transport import Stream
-from controller_runtime.core.errors import ConnectionLost, StreamIdle
-from controller_runtime.core.host import Host
 
 # Seconds. A shorter wait may end before its deadline has passed on the clock, because clocks round.
 _SHORTEST_WAIT = 1e-6

@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Self
 
+from apimachinery.errors import APIError, Forbidden, NotFound
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest
+from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.http import HTTPRequest
 from controller_runtime.client.answers import check
 from controller_runtime.client.decoding import PARTIAL, Decoding, Page, Undecodable, WatchEvent
 from controller_runtime.client.missing_kinds import explained
 from controller_runtime.client.paging import ListBounds, Paging
 from controller_runtime.client.transport import Stream, Transport
 from controller_runtime.client.warnings import Warnings
-from controller_runtime.core.errors import APIError, Forbidden, NotFound
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 
 ANY_VERSION = "0"
 """Asks for any state that the server has at hand, possibly old."""

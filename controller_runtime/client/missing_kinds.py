@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from apimachinery.errors import NoSuchKind, NotFound
 from controller_runtime.api.resources import Resource
-from controller_runtime.core.errors import NoSuchKind, NotFound
 
 
 def explained(error: NotFound, resource: Resource[Any]) -> NotFound:

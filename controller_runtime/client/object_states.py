@@ -5,14 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.objects import Cached
-from controller_runtime.client.deadlines import limit_of
-from controller_runtime.client.decoding import EventType, Undecodable
-from controller_runtime.client.listwatch import ListWatch
-from controller_runtime.client.transport import Transport
-from controller_runtime.core.backoff import Backoff
-from controller_runtime.core.errors import (
+from apimachinery.errors import (
     APIError,
     ConnectionLost,
     DecodeError,
@@ -21,8 +14,15 @@ from controller_runtime.core.errors import (
     StreamIdle,
     TooManyRequests,
 )
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest
+from apimachinery.objects import Cached
+from apimachinery.stop import Stop
+from controller_runtime.client.deadlines import limit_of
+from controller_runtime.client.decoding import EventType, Undecodable
+from controller_runtime.client.listwatch import ListWatch
+from controller_runtime.client.transport import Transport
+from controller_runtime.core.backoff import Backoff
 
 POLL_INTERVAL = 1.0
 """Seconds between two reads of an object that cannot be watched."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import attrs
 
+from apimachinery.errors import DecodeError
 from controller_runtime.client.decoding import Page
-from controller_runtime.core.errors import DecodeError
 
 _REMEDY = "if they are legitimate, raise the bound (ListBounds)"
 

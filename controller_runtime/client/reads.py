@@ -8,10 +8,13 @@ import copy
 import os
 from typing import Any, Self, TypeVar, overload
 
+from apimachinery.errors import ConnectionLost, DecodeError
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import ObjectKey
+from apimachinery.system import SystemHost
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.client.answers import check
 from controller_runtime.client.bodies import encoded
@@ -25,9 +28,6 @@ from controller_runtime.client.transport import Transport
 from controller_runtime.client.user_agent import user_agent as default_user_agent
 from controller_runtime.client.warnings import Warnings
 from controller_runtime.client.write_options import Query
-from controller_runtime.core.errors import ConnectionLost, DecodeError
-from controller_runtime.core.host import Host
-from controller_runtime.core.system import SystemHost
 
 T = TypeVar("T")
 V = TypeVar("V")

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from controller_runtime.core.host import Host, Thread
+from apimachinery.host import Host, Thread
 
 T = TypeVar("T")
 

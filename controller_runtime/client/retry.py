@@ -10,10 +10,10 @@ import enum
 from collections.abc import Callable
 from typing import TypeVar
 
+from apimachinery.errors import Cancelled, Conflict
+from apimachinery.host import Host
+from apimachinery.stop import Stage, Stop
 from controller_runtime.core.backoff import Backoff
-from controller_runtime.core.errors import Cancelled, Conflict
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stage, Stop
 
 T = TypeVar("T")
 

@@ -9,10 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey, PartialObjectMetadata
-from controller_runtime.client.client import Client
-from controller_runtime.core.backoff import Backoff
-from controller_runtime.core.errors import (
+from apimachinery.errors import (
     APIError,
     Conflict,
     ConnectionLost,
@@ -21,7 +18,10 @@ from controller_runtime.core.errors import (
     TooManyRequests,
     UsageError,
 )
-from controller_runtime.core.stop import Stop
+from apimachinery.objects import ObjectKey, PartialObjectMetadata
+from apimachinery.stop import Stop
+from controller_runtime.client.client import Client
+from controller_runtime.core.backoff import Backoff
 from controller_runtime.crd.definitions import DEFINITIONS
 from controller_runtime.crd.storage import ANNOTATION, Place, StoragePlan, note_of, plan_storage, resumed_after
 

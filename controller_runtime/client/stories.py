@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.errors import ControllerRuntimeError
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Stream, Transport, TransportWrapper
-from controller_runtime.core.errors import ControllerRuntimeError
 from controller_runtime.core.story import Steps, current_steps
 
 

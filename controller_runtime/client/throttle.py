@@ -7,11 +7,11 @@ programs whose server does not.
 
 from __future__ import annotations
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.errors import ConnectionLost
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.log import get_logger
 from controller_runtime.client.transport import Stream, Transport, TransportWrapper
-from controller_runtime.core.errors import ConnectionLost
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
 
 log = get_logger(__name__)
 

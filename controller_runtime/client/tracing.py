@@ -20,11 +20,11 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import cached_from_bytes
+from apimachinery.errors import DecodeError
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import cached_from_bytes
 from controller_runtime.client.transport import Transport, TransportWrapper
-from controller_runtime.core.errors import DecodeError
-from controller_runtime.core.host import Host
 from controller_runtime.core.version import __version__
 
 REMEMBERED = 8192

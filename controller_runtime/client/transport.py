@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Protocol, Self
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.http import HTTPRequest, HTTPResponse
 
 
 class Stream(Protocol):

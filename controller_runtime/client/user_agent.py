@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from controller_runtime.core.host import Host
+from apimachinery.host import Host
 from controller_runtime.core.version import __version__
 
 

@@ -8,17 +8,17 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, TypeVar, overload
 
+from apimachinery.errors import NotFound, WaitTimeout
+from apimachinery.objects import Cached, ObjectKey, cached_from_bytes
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.conditions import ObjectCondition
-from controller_runtime.api.objects import Cached, ObjectKey, cached_from_bytes
 from controller_runtime.api.readiness import Readiness
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.client.deadlines import DeadlineTransport
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.client.object_states import ObjectStates
 from controller_runtime.client.reads import ClientReads
-from controller_runtime.core.errors import NotFound, WaitTimeout
 
 T = TypeVar("T")
 V = TypeVar("V")

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import re
 
-from controller_runtime.api.http import HTTPResponse
+from apimachinery.host import Host
+from apimachinery.http import HTTPResponse
+from apimachinery.log import get_logger
 from controller_runtime.api.resources import LEASE_CANDIDATES
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
 
 log = get_logger(__name__)
 

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
+from apimachinery.host import Host
+from apimachinery.stop import Stop
 
 
 class ActiveReconciles:

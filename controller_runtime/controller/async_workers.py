@@ -16,6 +16,10 @@ from functools import partial
 
 import attrs
 
+from apimachinery.errors import Cancelled, ReconcileTimeout, ShutDown
+from apimachinery.host import Host, Thread
+from apimachinery.log import get_logger
+from apimachinery.stop import Stage, Stop, spawn
 from controller_runtime.controller.active_reconciles import ActiveReconciles
 from controller_runtime.controller.coroutine_stacks import stack_of, stacks_of
 from controller_runtime.controller.counters import Ended, Outcome, ReconcileCounters
@@ -23,10 +27,6 @@ from controller_runtime.controller.loop_watchdog import LoopWatchdog
 from controller_runtime.controller.reconciler import AsyncReconciler, Request, Result
 from controller_runtime.controller.settlement import Settlement
 from controller_runtime.core.deadline import deadline_scope
-from controller_runtime.core.errors import Cancelled, ReconcileTimeout, ShutDown
-from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stage, Stop, spawn
 from controller_runtime.queue.workqueue import WorkQueue
 
 log = get_logger(__name__)

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+from apimachinery.errors import UsageError
+from apimachinery.host import Host
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.controller.sources import Intake, Synced, already_synced
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Host
 from controller_runtime.queue.workqueue import WorkQueue
 
 

@@ -12,6 +12,9 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, Self
 
+from apimachinery.errors import CacheSyncTimeout, UsageError
+from apimachinery.host import Host, Thread
+from apimachinery.stop import Stop
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
 from controller_runtime.controller.arguments import check_controller
@@ -26,9 +29,6 @@ from controller_runtime.controller.settlement import Settlement
 from controller_runtime.controller.sources import Follow, Intake, Source, Synced, Watch
 from controller_runtime.controller.unreadable import Trouble, UnreadableObjects
 from controller_runtime.controller.workers import make_workers
-from controller_runtime.core.errors import CacheSyncTimeout, UsageError
-from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.stop import Stop
 from controller_runtime.queue.counters import QueueCounters
 from controller_runtime.queue.rate_limiters import RateLimiter
 from controller_runtime.queue.turns import Turn

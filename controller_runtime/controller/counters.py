@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 import attrs
 
+from apimachinery.host import Host
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.counters import Histogram
-from controller_runtime.core.host import Host
 from controller_runtime.queue.causes import Causes
 
 KEPT = 256

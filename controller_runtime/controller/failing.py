@@ -8,8 +8,8 @@ from typing import Protocol
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey
-from controller_runtime.core.log import get_logger
+from apimachinery.log import get_logger
+from apimachinery.objects import ObjectKey
 
 log = get_logger(__name__)
 

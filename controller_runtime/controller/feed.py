@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from apimachinery.errors import DecodeError, ShutDown, UsageError
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.objects import ObjectKey, PlainKey
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.objects import ObjectKey, PlainKey
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.attempt import attempt
 from controller_runtime.controller.counters import Outcome
@@ -26,9 +29,6 @@ from controller_runtime.controller.outcome import outcome_of
 from controller_runtime.controller.panics import Panic
 from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import Request
-from controller_runtime.core.errors import DecodeError, ShutDown, UsageError
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
 from controller_runtime.queue.rate_limiters import ItemExponential
 from controller_runtime.queue.workqueue import WorkQueue
 

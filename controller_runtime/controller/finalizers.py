@@ -13,14 +13,14 @@ from typing import Any, Generic, Self, TypeVar, overload
 
 import attrs
 
-from controller_runtime.api.names import qualified_name_problems
-from controller_runtime.api.objects import AnyObject, Cached, ObjectMeta, PartialObjectMetadata, meta
+from apimachinery.errors import ControllerRuntimeError, NotFound
+from apimachinery.names import qualified_name_problems
+from apimachinery.objects import AnyObject, Cached, ObjectMeta, PartialObjectMetadata, meta
 from controller_runtime.api.resources import Kind, resource_of
 from controller_runtime.api.unreadable import UnreadableObject
 from controller_runtime.cache.lister import Lister
 from controller_runtime.client.client import Client
 from controller_runtime.controller.reconciler import Request
-from controller_runtime.core.errors import ControllerRuntimeError, NotFound
 
 T = TypeVar("T", bound=AnyObject)
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from controller_runtime.api.objects import Cached, OwnerReference
+from apimachinery.errors import DecodeError
+from apimachinery.log import get_logger
+from apimachinery.objects import Cached, OwnerReference
 from controller_runtime.api.resources import Kind, resource_of
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.reconciler import Request
-from controller_runtime.core.errors import DecodeError
-from controller_runtime.core.log import get_logger
 
 log = get_logger(__name__)
 

@@ -15,7 +15,7 @@ from typing import Self
 
 import attrs
 
-from controller_runtime.api.objects import Cached, PlainKey
+from apimachinery.objects import Cached, PlainKey
 from controller_runtime.cache.store import Delta
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from apimachinery.host import Host, Thread
+from apimachinery.log import get_logger
 from controller_runtime.controller.active_reconciles import ActiveReconciles
-from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.log import get_logger
 
 log = get_logger(__name__)
 

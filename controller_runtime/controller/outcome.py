@@ -9,18 +9,18 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Collection, Iterator
 
-from controller_runtime.api.unreadable import UnreadableObject
-from controller_runtime.controller.counters import Outcome
-from controller_runtime.controller.reconciler import Request, Result
-from controller_runtime.controller.unreadable import UnreadableObjects
-from controller_runtime.core.errors import (
+from apimachinery.errors import (
     APIError,
     Cancelled,
     ControllerRuntimeError,
     ReconcileTimeout,
     TerminalError,
 )
-from controller_runtime.core.log import get_logger
+from apimachinery.log import get_logger
+from controller_runtime.api.unreadable import UnreadableObject
+from controller_runtime.controller.counters import Outcome
+from controller_runtime.controller.reconciler import Request, Result
+from controller_runtime.controller.unreadable import UnreadableObjects
 from controller_runtime.queue.causes import Causes
 from controller_runtime.queue.workqueue import WorkQueue
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from controller_runtime.api.objects import Cached, labels_of
-from controller_runtime.api.selectors import LabelSelector
+from apimachinery.objects import Cached, labels_of
+from apimachinery.selectors import LabelSelector
 from controller_runtime.cache.store import Delta
 
 Predicate = Callable[[Delta], bool]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
+from apimachinery.objects import ObjectKey
 
 if TYPE_CHECKING:  # a program that serves no metrics need not import it
     from prometheus_client.metrics_core import Metric

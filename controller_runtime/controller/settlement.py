@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
+from apimachinery.host import Host
+from apimachinery.log import bound
 from controller_runtime.controller.counters import Outcome, ReconcileTally
 from controller_runtime.controller.observers import NOBODY, Observers
 from controller_runtime.controller.outcome import is_late, settle
 from controller_runtime.controller.panics import Panic
 from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.controller.unreadable import UnreadableObjects
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import bound
 from controller_runtime.core.story import begin_steps, end_steps
 from controller_runtime.queue.workqueue import WorkQueue
 

@@ -9,6 +9,8 @@ from typing import Protocol
 
 import attrs
 
+from apimachinery.host import Host, Thread
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.collection import Collection
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
@@ -19,8 +21,6 @@ from controller_runtime.controller.handlers import Callback, Handler, enqueue_ob
 from controller_runtime.controller.observers import NOBODY, Observers
 from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import Request
-from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.queue.workqueue import WorkQueue
 
 Synced = Callable[[Stop, float | None], bool]

@@ -24,14 +24,14 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
+from apimachinery.host import Host
+from apimachinery.log import bound
+from apimachinery.objects import Cached
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.objects import Cached
 from controller_runtime.client.tracing import RecentSpans, SpanClock, TracedTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.controller.counters import Outcome
 from controller_runtime.controller.reconciler import Request, Result
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import bound
 from controller_runtime.queue.causes import Cause, Causes
 
 _FAILED = (Outcome.ERROR, Outcome.TERMINAL_ERROR, Outcome.PANIC)

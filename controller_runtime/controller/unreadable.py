@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
+from apimachinery.errors import DecodeError
+from apimachinery.host import Host
+from apimachinery.objects import labels_of
+from apimachinery.selectors import LabelSelector
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.objects import labels_of
-from controller_runtime.api.selectors import LabelSelector
 from controller_runtime.api.unreadable import UnreadableObject
 from controller_runtime.controller.failing import Fallible
 from controller_runtime.controller.reconciler import Request
-from controller_runtime.core.errors import DecodeError
-from controller_runtime.core.host import Host
 
 Report = Callable[[UnreadableObject], None]
 """Tells people of an object that cannot be read. It must not raise and not wait."""

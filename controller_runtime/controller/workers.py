@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from apimachinery.errors import ShutDown
+from apimachinery.host import Host, Thread
+from apimachinery.stop import Stop, spawn
 from controller_runtime.controller.counters import Ended, Outcome, ReconcileCounters
 from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, Result
 from controller_runtime.controller.settlement import Settlement
 from controller_runtime.core.deadline import deadline_scope
-from controller_runtime.core.errors import ShutDown
-from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.queue.workqueue import WorkQueue
 
 if TYPE_CHECKING:  # a program without coroutines should not pay for asyncio

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 
 EXTRAS: dict[str, tuple[str, ...]] = {
-    "aiohttp": ("aiohttp", "server"),
-    "cryptography": ("cryptography", "server", "webhooks"),
-    "re2": ("google-re2", "server"),
+    "embedded_apiserver": ("embedded-apiserver", "testing"),
+    "cryptography": ("cryptography", "webhooks"),
     "rich": ("rich", "cli"),
     "psutil": ("psutil", "agent"),
     "opentelemetry": ("opentelemetry-api", "tracing"),

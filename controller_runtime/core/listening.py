@@ -6,7 +6,7 @@ from __future__ import annotations
 import errno
 import socket
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 
 
 def bind(address: str) -> socket.socket:

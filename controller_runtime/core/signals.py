@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Any
 
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop, spawn
+from apimachinery.errors import UsageError
+from apimachinery.host import Host, Thread
+from apimachinery.log import get_logger
+from apimachinery.stop import Stop, spawn
 
 log = get_logger(__name__)
 

@@ -12,10 +12,10 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from apimachinery.errors import UsageError
+from apimachinery.names import qualified_name_problems
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.differ import merge_patch
-from controller_runtime.api.names import qualified_name_problems
-from controller_runtime.core.errors import UsageError
 from controller_runtime.crd.declaration import declaration_of
 from controller_runtime.crd.merging import patched
 from controller_runtime.crd.types import CustomResource

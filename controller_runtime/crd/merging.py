@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from apimachinery.objects import Cached
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.differ import merge_patch
-from controller_runtime.api.objects import Cached
 from controller_runtime.crd.declaration import declaration_of
 from controller_runtime.crd.types import CustomResource
 from controller_runtime.crd.writing import Whole, written

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from controller_runtime.api.schema import definitions
+from apimachinery.schema import definitions
 from controller_runtime.crd.types import QUANTITY_PATTERN
 
 _MODEL = re.compile(r"([A-Za-z]*?)(V\d+(?:(?:alpha|beta)\d+)?)([A-Z]\w*)")

@@ -9,8 +9,8 @@ from typing import Any
 
 import attrs
 
+from apimachinery.errors import UsageError
 from controller_runtime.api.resources import Resource
-from controller_runtime.core.errors import UsageError
 
 ANNOTATION = "controller-runtime/storage-migration"
 """The annotation of a definition in which an unfinished migration notes how far it came."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import inspect
 
-from controller_runtime.api.objects import ObjectMeta
+from apimachinery.objects import ObjectMeta
 from controller_runtime.crd.descriptions import described_fields, description_of
 from controller_runtime.crd.official import EMBEDDED_METADATA, is_official, official_schema
 from controller_runtime.crd.patterns import problem_of

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta, field
 
-from controller_runtime.api.objects import ObjectMeta
+from apimachinery.objects import ObjectMeta
 
 __all__ = ["Meta", "field"]  # msgspec's own, which a module with custom resources needs beside the names below
 

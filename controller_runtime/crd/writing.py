@@ -13,7 +13,7 @@ import attrs
 import msgspec
 from msgspec import inspect
 
-from controller_runtime.api.objects import ObjectMeta, OwnerReference
+from apimachinery.objects import ObjectMeta, OwnerReference
 from controller_runtime.crd.types import Condition
 
 # The fields that only the server sets.

@@ -8,14 +8,14 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from controller_runtime.api.objects import AnyObject, ObjectKey, ObjectMeta, meta
+from apimachinery.errors import APIError, TerminalError, UsageError
+from apimachinery.log import get_logger
+from apimachinery.objects import AnyObject, ObjectKey, ObjectMeta, meta
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.cache.store import Store
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.handlers import enqueue_owner
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import APIError, TerminalError, UsageError
-from controller_runtime.core.log import get_logger
 from controller_runtime.dependents.memory import Memory, PrimaryMemory, is_behind, recorded
 from controller_runtime.dependents.owned import Id, Owned, Wanted, wanted_of
 from controller_runtime.dependents.plan import Apply, DependentState, Seen, decide, in_order

@@ -17,9 +17,9 @@ from typing import Any
 import attrs
 import msgspec
 
-from controller_runtime.api.objects import Cached, ObjectKey
+from apimachinery.host import Host
+from apimachinery.objects import Cached, ObjectKey
 from controller_runtime.cache.store import Store
-from controller_runtime.core.host import Host
 from controller_runtime.dependents.owned import Id, Wanted
 
 

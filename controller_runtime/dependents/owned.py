@@ -10,15 +10,15 @@ from typing import Any, Generic, TypeVar, cast
 import attrs
 import msgspec
 
+from apimachinery.errors import AlreadyOwned, TerminalError
+from apimachinery.objects import AnyObject, Cached, HasMetadata, ObjectKey, meta
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.conditions import ObjectCondition
-from controller_runtime.api.objects import AnyObject, Cached, HasMetadata, ObjectKey, meta
 from controller_runtime.api.readiness import Readiness
 from controller_runtime.api.readiness import ready as ready_by_kind
 from controller_runtime.api.references import set_controller
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.client.bodies import Body, encoded, key_of, mapping_of, typed
-from controller_runtime.core.errors import AlreadyOwned, TerminalError
 
 P = TypeVar("P", bound=AnyObject)
 C = TypeVar("C")

@@ -13,9 +13,9 @@ from typing import Any
 import attrs
 import msgspec
 
-from controller_runtime.api.objects import Cached, ObjectKey, OwnerReference
+from apimachinery.errors import UNREADABLE, DecodeError, UsageError
+from apimachinery.objects import Cached, ObjectKey, OwnerReference
 from controller_runtime.api.resources import Resource
-from controller_runtime.core.errors import UNREADABLE, DecodeError, UsageError
 from controller_runtime.dependents.memory import PrimaryMemory, Record, Refusal, holds, identity_of, values_of
 from controller_runtime.dependents.owned import Id, Owned, Wanted
 

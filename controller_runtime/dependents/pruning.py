@@ -9,13 +9,13 @@ from typing import Any
 import attrs
 import msgspec
 
-from controller_runtime.api.objects import Cached, ObjectKey, ObjectMeta, cached_from_bytes
+from apimachinery.errors import NotFound
+from apimachinery.log import get_logger
+from apimachinery.objects import Cached, ObjectKey, ObjectMeta, cached_from_bytes
 from controller_runtime.api.references import controller_of
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.store import Store
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import NotFound
-from controller_runtime.core.log import get_logger
 from controller_runtime.dependents.memory import PrimaryMemory
 from controller_runtime.dependents.plan import DependentState, may_delete, unwanted
 

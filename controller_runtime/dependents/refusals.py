@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from controller_runtime.api.objects import AnyObject
+from apimachinery.errors import APIError, Conflict, Invalid, TooManyRequests, Unauthorized, UsageError
+from apimachinery.log import get_logger
+from apimachinery.objects import AnyObject
 from controller_runtime.api.resources import Resource
-from controller_runtime.core.errors import APIError, Conflict, Invalid, TooManyRequests, Unauthorized, UsageError
-from controller_runtime.core.log import get_logger
 from controller_runtime.dependents.memory import PrimaryMemory, Refusal, identity_of
 from controller_runtime.dependents.plan import Apply, DependentState, Progress, Seen
 from controller_runtime.events.recorder import EventRecorder

@@ -9,15 +9,15 @@ from typing import Any
 import attrs
 import msgspec
 
+from apimachinery.errors import TerminalError
+from apimachinery.host import Clock
+from apimachinery.objects import ObjectKey, ObjectMeta
 from controller_runtime.api.conditions import conditions_of
 from controller_runtime.api.differ import merge_patch
-from controller_runtime.api.objects import ObjectKey, ObjectMeta
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.store import Store
 from controller_runtime.client.bodies import encoded
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import TerminalError
-from controller_runtime.core.host import Clock
 from controller_runtime.dependents.memory import PrimaryMemory
 from controller_runtime.dependents.summary import with_readiness
 

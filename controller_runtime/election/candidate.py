@@ -11,19 +11,19 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from apimachinery.errors import AlreadyExists, APIError, ConnectionLost, DecodeError, NotFound
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.objects import Cached, ObjectKey, microtime
+from apimachinery.stop import Stop
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.objects import Cached, ObjectKey, microtime
 from controller_runtime.api.resources import LEASE_CANDIDATES
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.core.backoff import Backoff
-from controller_runtime.core.errors import AlreadyExists, APIError, ConnectionLost, DecodeError, NotFound
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop
 from controller_runtime.election.config import Candidacy, LeaderElectionConfig
 
 log = get_logger(__name__)

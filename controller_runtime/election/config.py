@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import attrs
 
-from controller_runtime.api.names import config_key_problems
-from controller_runtime.api.semver import ZERO, parse_tolerant
-from controller_runtime.core.host import Host
+from apimachinery.host import Host
+from apimachinery.names import config_key_problems
+from apimachinery.semver import ZERO, parse_tolerant
 from controller_runtime.core.version import __version__
 
 

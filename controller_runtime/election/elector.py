@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller_runtime.api.objects import ObjectKey, microtime
-from controller_runtime.client.client import Client
-from controller_runtime.core.errors import (
+from apimachinery.errors import (
     AlreadyExists,
     APIError,
     Conflict,
@@ -21,9 +19,11 @@ from controller_runtime.core.errors import (
     LeadershipLost,
     NotFound,
 )
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.objects import ObjectKey, microtime
+from apimachinery.stop import Stop
+from controller_runtime.client.client import Client
 from controller_runtime.election.candidate import LeaseCandidate
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.election.decision import Action, Held, Sighting, decide, decide_coordinated, is_vacant

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from apimachinery.errors import LeadershipLost
+from apimachinery.host import Host
 from controller_runtime.cache.informers import Informers
 from controller_runtime.client.client import Client
 from controller_runtime.client.deadlines import DeadlineTransport
 from controller_runtime.client.transport import Transport
-from controller_runtime.core.errors import LeadershipLost
-from controller_runtime.core.host import Host
 from controller_runtime.election.candidate import candidate_for
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.election.elector import LeaderElector

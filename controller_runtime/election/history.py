@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from controller_runtime.core.host import Clock
+from apimachinery.host import Clock
 
 KEPT = 50
 """How many changes of the leader are kept."""

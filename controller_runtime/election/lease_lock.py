@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from apimachinery.errors import NotFound, UsageError
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import NotFound, UsageError
 from controller_runtime.election.record import LeaseRecord
 
 

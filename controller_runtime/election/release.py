@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from controller_runtime.api.objects import microtime
-from controller_runtime.core.errors import APIError, Conflict, ConnectionLost, DecodeError
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop
+from apimachinery.errors import APIError, Conflict, ConnectionLost, DecodeError
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.objects import microtime
+from apimachinery.stop import Stop
 from controller_runtime.election.lease_lock import LeaseLock
 from controller_runtime.election.record import LeaseRecord
 

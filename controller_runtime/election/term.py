@@ -6,10 +6,10 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Callable
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.errors import LeadershipLost
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest
 from controller_runtime.client.deadlines import Limit
-from controller_runtime.core.errors import LeadershipLost
-from controller_runtime.core.host import Host
 from controller_runtime.election.decision import Held
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 from cachetools import LRUCache
 
-from controller_runtime.api.objects import timestamp
+from apimachinery.objects import timestamp
 from controller_runtime.api.resources import CORE_EVENTS
 from controller_runtime.events.occurrence import CACHED, Fate, Occurrence, Reporter, Write
 from controller_runtime.events.spam import SpamFilter

@@ -11,13 +11,13 @@ import enum
 from collections import deque
 from typing import Any
 
-from controller_runtime.api.names import qualified_name_problems, subdomain_problems
-from controller_runtime.api.objects import AnyObject
+from apimachinery.host import Host
+from apimachinery.names import qualified_name_problems, subdomain_problems
+from apimachinery.objects import AnyObject
+from apimachinery.stop import Stop
 from controller_runtime.api.references import Reference, reference_to
 from controller_runtime.api.resources import Kind
 from controller_runtime.client.client import Client
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 from controller_runtime.events.counting import CountingCorrelator
 from controller_runtime.events.occurrence import Correlator, Fate, Occurrence, Reporter, SpamKey, Write, by_object
 from controller_runtime.events.sender import Sender

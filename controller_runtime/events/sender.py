@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from controller_runtime.api.objects import ObjectKey
-from controller_runtime.client.client import Client
-from controller_runtime.core.errors import (
+from apimachinery.errors import (
     AlreadyExists,
     ConnectionLost,
     ControllerRuntimeError,
@@ -14,9 +12,11 @@ from controller_runtime.core.errors import (
     ServerError,
     TooManyRequests,
 )
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
+from controller_runtime.client.client import Client
 from controller_runtime.events.occurrence import Fate, Write
 
 log = get_logger(__name__)

@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 from cachetools import TTLCache
 
-from controller_runtime.api.objects import microtime
+from apimachinery.objects import microtime
 from controller_runtime.api.resources import CORE_EVENTS, EVENTS
 from controller_runtime.events.occurrence import CACHED, Fate, Occurrence, Reporter, Write
 from controller_runtime.events.spam import SpamFilter

@@ -9,6 +9,8 @@ from typing import Any, TypeVar, overload
 
 import attrs
 
+from apimachinery.errors import UsageError
+from apimachinery.host import Host
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import Kind
 from controller_runtime.cache.audit import CacheAudit
@@ -20,8 +22,6 @@ from controller_runtime.cache.union import Union
 from controller_runtime.client.counting import CountingTransport
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.controller.controller import Controller
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Host
 from controller_runtime.crd.types import CustomResource
 from controller_runtime.manager.definitions import Definitions
 from controller_runtime.manager.lifecycle import Runnable

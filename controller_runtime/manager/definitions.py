@@ -14,10 +14,7 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey
-from controller_runtime.api.resources import Resource, resource_of
-from controller_runtime.client.client import Client
-from controller_runtime.core.errors import (
+from apimachinery.errors import (
     AlreadyExists,
     APIError,
     Conflict,
@@ -26,9 +23,12 @@ from controller_runtime.core.errors import (
     NotFound,
     UsageError,
 )
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
+from controller_runtime.api.resources import Resource, resource_of
+from controller_runtime.client.client import Client
 from controller_runtime.crd.types import CustomResource
 
 log = get_logger(__name__)

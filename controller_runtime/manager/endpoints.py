@@ -9,10 +9,10 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.log import get_logger
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.listening import bind
-from controller_runtime.core.log import get_logger
 from controller_runtime.manager.health import Check, health_of
 from controller_runtime.manager.inspection import as_json, report, why
 from controller_runtime.manager.manager import Manager

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controller_runtime.core.errors import ControllerRuntimeError
-from controller_runtime.core.host import Thread
+from apimachinery.errors import ControllerRuntimeError
+from apimachinery.host import Thread
 
 
 def failure_of(first: BaseException | None, stuck: Sequence[Thread], grace: float) -> BaseException | None:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import attrs
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.host import Clock
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.cache.informer import Informer
 from controller_runtime.controller.controller import Controller
-from controller_runtime.core.host import Clock
 from controller_runtime.manager.manager import Manager
 
 Check = Callable[[], str]

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from apimachinery.errors import Cancelled, ConnectionLost, LeadershipLost
+from apimachinery.host import Host, Thread
+from apimachinery.log import get_logger
+from apimachinery.stop import Stage, Stop, spawn
 from controller_runtime.cache.informers import Informers
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.observers import Observers
-from controller_runtime.core.errors import Cancelled, ConnectionLost, LeadershipLost
-from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stage, Stop, spawn
 from controller_runtime.events.recorder import EventRecorder
 
 if TYPE_CHECKING:  # a manager without leader election need not import it

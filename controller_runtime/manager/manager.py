@@ -8,6 +8,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
+from apimachinery.errors import UsageError
+from apimachinery.host import Host
+from apimachinery.stop import Stage, Stop
+from apimachinery.system import SystemHost
 from controller_runtime.api.resources import Kind
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.options import CacheOptions
@@ -23,10 +27,6 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.observers import Observers
 from controller_runtime.controller.panics import OnPanic, ignore_panic
 from controller_runtime.controller.stories import Stories
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stage, Stop
-from controller_runtime.core.system import SystemHost
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.election.history import LeaderHistory
 from controller_runtime.events.recorder import EventAPI, EventRecorder

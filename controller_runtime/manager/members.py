@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+from apimachinery.errors import UsageError
+from apimachinery.host import Host
+from apimachinery.stop import Stop
 from controller_runtime.controller.controller import Controller
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.lifecycle import Runnable
 
 Member = Controller | Runnable

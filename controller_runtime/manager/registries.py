@@ -12,8 +12,8 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.log import get_logger
+from apimachinery.errors import UsageError
+from apimachinery.log import get_logger
 
 log = get_logger(__name__)
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.errors import UsageError
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.client.transport import Stream, Transport, TransportWrapper
-from controller_runtime.core.errors import UsageError
 
 if TYPE_CHECKING:
     from controller_runtime.manager.manager import Manager

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
+from apimachinery.host import Host
+from apimachinery.stop import Stop
 from controller_runtime.cache.informers import Informers
 from controller_runtime.client.client import Client
 from controller_runtime.client.counting import CountingTransport
 from controller_runtime.controller.controller import Controller
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.lifecycle import Runnable
 from controller_runtime.ring.by import RingBy
 

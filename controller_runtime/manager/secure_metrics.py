@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.page.answers import StatusPage
 from controller_runtime.manager.page.links import PAGE

@@ -17,11 +17,11 @@ from functools import partial
 from types import TracebackType
 from typing import Protocol, Self
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.log import get_logger
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.http_text import encoded_response, parsed_head, stream_head
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.host_names import names_this_machine
 from controller_runtime.manager.slots import Drop, Slots
 

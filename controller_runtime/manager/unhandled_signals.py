@@ -8,10 +8,10 @@ import signal
 from collections.abc import Mapping
 from typing import Any
 
-from controller_runtime.core.host import Host
+from apimachinery.host import Host
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost, is_on_main_thread
 from controller_runtime.core.signals import stop_on_signals
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost, is_on_main_thread
 
 STOPPING: Mapping[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 """The signals that ask a process to stop, each with the handler that Python starts with."""

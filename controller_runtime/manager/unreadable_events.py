@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from apimachinery.errors import DecodeError, UsageError
+from apimachinery.log import get_logger
 from controller_runtime.api.unreadable import UnreadableObject
-from controller_runtime.core.errors import DecodeError, UsageError
-from controller_runtime.core.log import get_logger
 from controller_runtime.events.recorder import EventRecorder
 
 log = get_logger(__name__)

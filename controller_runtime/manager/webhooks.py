@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from apimachinery.host import Host
+from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
 from controller_runtime.client.counting import CountingTransport
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.rights import Right
 
 if TYPE_CHECKING:  # a program without webhooks should not pay for them

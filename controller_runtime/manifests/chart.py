@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.manifests.bundles import MARK, TEMPLATE_MARK, Bundle, Files, image_parts
 from controller_runtime.manifests.objects import Object
 from controller_runtime.manifests.settings import RESOURCES, chart_settings

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.manifests.bundles import Bundle, Files
 
 _EXACT = ("CustomResourceDefinition", "ClusterRole", "Role")

@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 
 import attrs
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.errors import UsageError
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.transport import Stream
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Host
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
 from controller_runtime.webhooks.hooks import Hook

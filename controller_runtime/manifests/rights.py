@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.manifests.facts import Watched
 from controller_runtime.rights import read
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import click
 
-from controller_runtime.api.names import label_problems, service_name_problems
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
+from apimachinery.names import label_problems, service_name_problems
 from controller_runtime.program.cli_options import ring_options
 from controller_runtime.program.origin import Origin, call_setup
 from controller_runtime.program.plan import lease_name_of
@@ -144,7 +144,7 @@ def _refuse_contradictions(options: ManifestOptions) -> None:
 
 
 def _bundle(origin: Origin, options: ManifestOptions) -> Bundle:
-    from controller_runtime.core.system import SystemHost
+    from apimachinery.system import SystemHost
     from controller_runtime.election.config import LeaderElectionConfig
     from controller_runtime.manifests.bundles import Bundle
     from controller_runtime.manifests.facts import facts_of, require_shared, unconnected_manager

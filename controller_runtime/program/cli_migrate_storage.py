@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from controller_runtime.core.errors import ControllerRuntimeError, UsageError
+from apimachinery.errors import ControllerRuntimeError, UsageError
 from controller_runtime.program.origin import Origin, call_setup
 
 if TYPE_CHECKING:  # the command's help needs nothing of it
+    from apimachinery.stop import Stop
     from controller_runtime.client.storage_migration import Progress, StorageMigration
-    from controller_runtime.core.stop import Stop
     from controller_runtime.crd.storage import StoragePlan
 
 _SHOWN = 5  # failures that are shown one by one
@@ -45,10 +45,10 @@ def migrate_storage_command(
     definitions that it installs are meant. It can be stopped, or killed, and goes on when it is run again.
     """
     # Imported here, because `--help` and a wrong option need nothing of it.
+    from apimachinery.stop import Stop
     from controller_runtime.client.client import Client
     from controller_runtime.client.storage_migration import StorageMigration
     from controller_runtime.core.signals import stop_on_signals
-    from controller_runtime.core.stop import Stop
 
     names = definitions_of(what)
     client = Client.from_kubeconfig(kubeconfig, context)
@@ -72,7 +72,7 @@ def definitions_of(what: str) -> Sequence[str]:
                 f"{what!r} names no definition: give PLURAL.GROUP, such as {what}.example.com, or MODULE:SETUP"
             )
         return [what]
-    from controller_runtime.core.system import SystemHost
+    from apimachinery.system import SystemHost
     from controller_runtime.manifests.facts import facts_of, unconnected_manager
 
     origin = Origin.parse(what)

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from controller_runtime.core.log import configure
+from apimachinery.log import configure
 from controller_runtime.manager.endpoints import NOWHERE
 from controller_runtime.ring.by import RingBy
 

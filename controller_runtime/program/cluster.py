@@ -10,13 +10,13 @@ from pathlib import Path
 
 import attrs
 
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
+from apimachinery.errors import UsageError
+from apimachinery.host import Host
+from apimachinery.log import get_logger
 
 log = get_logger(__name__)
 
-BARE_SERVER = ("controller_runtime.apiserver", "--cluster-objects")
+BARE_SERVER = ("embedded_apiserver", "--cluster-objects")
 """The module that `python -m` runs as the embedded server, and its arguments: an API server without controllers."""
 
 

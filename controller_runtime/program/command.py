@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 
 import click
 
-from controller_runtime.core.errors import ControllerRuntimeError, UsageError
-from controller_runtime.core.log import get_logger
+from apimachinery.errors import ControllerRuntimeError, UsageError
+from apimachinery.log import get_logger
 from controller_runtime.manager.manager import Setup
 from controller_runtime.program import stderr
 from controller_runtime.program.cli_options import (

@@ -6,9 +6,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.log import get_logger
 from controller_runtime.client.transport import Stream, TransportWrapper
-from controller_runtime.core.log import get_logger
 
 log = get_logger(__name__)
 

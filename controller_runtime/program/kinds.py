@@ -8,10 +8,10 @@ from collections import Counter
 import attrs
 import msgspec
 
-from controller_runtime.api.objects import Cached
+from apimachinery.errors import UNREADABLE
+from apimachinery.host import Host
+from apimachinery.objects import Cached
 from controller_runtime.cache.store import Delta
-from controller_runtime.core.errors import UNREADABLE
-from controller_runtime.core.host import Host
 
 FIRST = ("Ready", "Available", "Complete")
 """The conditions that are shown before the others, which follow in the order of their names."""

@@ -14,7 +14,7 @@ from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
-from controller_runtime.core.stop import Stop
+from apimachinery.stop import Stop
 from controller_runtime.program.kinds import KindCounts
 from controller_runtime.program.snapshot import Snapshot
 

@@ -19,7 +19,7 @@ from typing import cast
 
 import attrs
 
-from controller_runtime.core.errors import ControllerRuntimeError, UsageError
+from apimachinery.errors import ControllerRuntimeError, UsageError
 from controller_runtime.manager.manager import Manager, Setup
 
 DEFAULT = "setup"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.election.config import Candidacy, LeaderElectionConfig
 from controller_runtime.manager.endpoints import NOWHERE
 from controller_runtime.program.cluster import Cluster, choose_cluster

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import attrs
 
+from apimachinery.errors import ControllerRuntimeError, UsageError
+from apimachinery.host import Host, Thread
+from apimachinery.log import get_logger
+from apimachinery.stop import Stop, spawn
+from apimachinery.system import SystemHost
 from controller_runtime.client.transport import Transport
-from controller_runtime.core.errors import ControllerRuntimeError, UsageError
-from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop, spawn
-from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.endpoints import Endpoints
 from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager, Setup

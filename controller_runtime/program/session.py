@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.client.answers import check
-from controller_runtime.core.backoff import Backoff
-from controller_runtime.core.errors import (
+from apimachinery.errors import (
     APIError,
     ConnectionLost,
     ControllerRuntimeError,
     ServerError,
     TooManyRequests,
 )
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop
+from apimachinery.http import HTTPRequest
+from apimachinery.log import get_logger
+from apimachinery.stop import Stop
+from controller_runtime.client.answers import check
+from controller_runtime.core.backoff import Backoff
 from controller_runtime.manager.manager import Manager
 
 log = get_logger(__name__)

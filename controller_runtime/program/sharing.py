@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.log import get_logger
+from apimachinery.errors import UsageError
+from apimachinery.log import get_logger
 from controller_runtime.manager.manager import Manager
 from controller_runtime.program.plan import RingPlan
 

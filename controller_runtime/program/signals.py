@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from controller_runtime.core.host import Host
+from apimachinery.host import Host
+from apimachinery.stop import Stop
+from apimachinery.system import stacks
 from controller_runtime.core.signals import StopRequests, signals_received
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import stacks
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REPORTING = signal.SIGUSR1

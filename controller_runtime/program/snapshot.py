@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import attrs
 import msgspec
 
+from apimachinery.errors import UNREADABLE
 from controller_runtime.api.resources import EVENTS, LEASES, Resource
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.controller import Controller
-from controller_runtime.core.errors import UNREADABLE
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.page.tables import StatusRow, StatusTable
 from controller_runtime.program.kinds import KindCounter, KindCounts

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 import attrs
 
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Host
+from apimachinery.errors import UsageError
+from apimachinery.host import Host
 from controller_runtime.program.snapshot import Snapshot
 from controller_runtime.program.timeline_svg import drawn
 from controller_runtime.program.view import summary

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.core.extras import needed_by
 
 if TYPE_CHECKING:  # a program without tracing need not have it

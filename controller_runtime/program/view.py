@@ -9,8 +9,8 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from controller_runtime.core.log import TextFormatter, get_logger
-from controller_runtime.core.stop import Stop
+from apimachinery.log import TextFormatter, get_logger
+from apimachinery.stop import Stop
 from controller_runtime.program.snapshot import ControllerStatus, Snapshot
 
 log = get_logger(__name__)

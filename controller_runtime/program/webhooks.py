@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import attrs
 
+from apimachinery.errors import UsageError
+from apimachinery.log import get_logger
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.log import get_logger
 from controller_runtime.manager.endpoints import NOWHERE
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.secure_metrics import show_metrics

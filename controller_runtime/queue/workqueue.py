@@ -12,8 +12,8 @@ import itertools
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
-from controller_runtime.core.errors import ShutDown
-from controller_runtime.core.host import Host
+from apimachinery.errors import ShutDown
+from apimachinery.host import Host
 from controller_runtime.queue.causes import Causes, PlainCause, PlainKey, with_cause
 from controller_runtime.queue.counters import QueueCounters, QueueTally
 from controller_runtime.queue.fairness import FairBand, hashed

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.http import HTTPRequest
 
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _PARTS_OF_NAMESPACES = ("status", "finalize")

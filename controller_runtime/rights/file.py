@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.rights.access import API_VERSION, BINDINGS, ROLES, Access, roles
 
 _HEAD = "# Recorded by `pytest --rbac-record`. A record of an existing file replaces its rules and keeps the rest.\n"

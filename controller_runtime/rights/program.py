@@ -14,10 +14,10 @@ from typing import Any
 
 import attrs
 
+from apimachinery.objects import ObjectKey
 from controller_runtime.api import builtin_resources, resources
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES, Resource
 from controller_runtime.crd.definitions import DEFINITIONS
 from controller_runtime.manager.manager import Manager

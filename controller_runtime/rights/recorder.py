@@ -7,7 +7,7 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.http import HTTPRequest
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.rights import observing
 from controller_runtime.rights.access import Access

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from controller_runtime.api.shards import fnv1a64
+from apimachinery.shards import fnv1a64
 from controller_runtime.ring.slots import SLOTS, splitmix64
 
 NOBODY = ""

@@ -7,8 +7,8 @@ from typing import Self, TypedDict
 
 import attrs
 
-from controller_runtime.api.names import config_key_problems
-from controller_runtime.core.host import Host
+from apimachinery.host import Host
+from apimachinery.names import config_key_problems
 
 WEIGHTS = 1000
 """The largest weight of a member."""

@@ -9,10 +9,10 @@ from typing import Any
 import attrs
 import msgspec
 
-from controller_runtime.api.objects import Cached
+from apimachinery.errors import UNREADABLE
+from apimachinery.objects import Cached
+from apimachinery.shards import UID, shard_selector
 from controller_runtime.api.resources import Resource
-from controller_runtime.api.shards import UID, shard_selector
-from controller_runtime.core.errors import UNREADABLE
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.slots import SLOTS, ranges_of, slot_of_name, slot_of_uid
 

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from controller_runtime.api.objects import Cached, ObjectKey
+from apimachinery.errors import Forbidden, NotFound
+from apimachinery.host import Host
+from apimachinery.objects import Cached, ObjectKey
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.held import Held
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import Forbidden, NotFound
-from controller_runtime.core.host import Host
 from controller_runtime.ring.division import OwnSlots
 
 MOST_GONE = 100_000

@@ -13,11 +13,11 @@ from typing import Any
 
 import attrs
 
+from apimachinery.errors import APIError, ConnectionLost, DecodeError
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import APIError, ConnectionLost, DecodeError
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop
 from controller_runtime.election.term import Term
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.decision import Membership, Sighting, is_older, next_step

@@ -13,14 +13,14 @@ from typing import Any
 
 import attrs
 
+from apimachinery.errors import Conflict, Forbidden, NotFound
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.objects import ObjectKey, microtime
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import ObjectKey, microtime
 from controller_runtime.api.resources import LEASES
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import Conflict, Forbidden, NotFound
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.decision import Sighting
 from controller_runtime.ring.records import CLAIM, RING_LABEL, Assignment, Claim, annotations_of

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterator
 from types import TracebackType
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.errors import ConnectionLost, LeadershipLost
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.deadlines import DeadlineTransport
 from controller_runtime.client.transport import Transport
-from controller_runtime.core.errors import ConnectionLost, LeadershipLost
-from controller_runtime.core.host import Host
 from controller_runtime.election.term import Term, needs_no_leader
 from controller_runtime.ring.records import Assignment
 from controller_runtime.ring.slots import set_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controller_runtime.core.errors import AlreadyExists, Conflict, NotFound
-from controller_runtime.core.log import get_logger
+from apimachinery.errors import AlreadyExists, Conflict, NotFound
+from apimachinery.log import get_logger
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.decision import Sighting, long_dead, next_assignment, publishes
 from controller_runtime.ring.objects import PublishedRing, RingObjects

@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.errors import UNREADABLE, APIError, ConnectionLost, DecodeError
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest
+from apimachinery.log import get_logger
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.answers import check
 from controller_runtime.client.transport import Transport
-from controller_runtime.core.errors import UNREADABLE, APIError, ConnectionLost, DecodeError
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.rights import Right, rights_of
 

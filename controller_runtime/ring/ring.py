@@ -10,9 +10,12 @@ from typing import Any
 
 import msgspec
 
+from apimachinery.errors import UsageError
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, Kind, Resource, resource_of
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
@@ -23,9 +26,6 @@ from controller_runtime.client.client import Client
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.division import OwnersSlots, OwnSlots, slot_of_key

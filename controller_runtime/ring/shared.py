@@ -7,9 +7,9 @@ import contextlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
+from apimachinery.log import get_logger
 from controller_runtime.cache.held import holding
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.log import get_logger
 from controller_runtime.ring.kind import RingKind
 from controller_runtime.ring.ownership import Ownership
 

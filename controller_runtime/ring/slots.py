@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from controller_runtime.api.shards import fnv1a64
+from apimachinery.shards import fnv1a64
 
 SLOTS = 256
 """The number of slots of every ring. It is part of the protocol, and never changes."""

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
+from apimachinery.host import Host
 from controller_runtime.core.counters import Histogram
-from controller_runtime.core.host import Host
 from controller_runtime.ring.decision import Sighting
 from controller_runtime.ring.records import Claim
 from controller_runtime.ring.slots import ALL, SLOTS, count, slots_in

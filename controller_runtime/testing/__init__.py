@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from controller_runtime.core.extras import needed_by
+
 if TYPE_CHECKING:
     from controller_runtime.client.inprocess import InProcessTransport
     from controller_runtime.testing.cluster import EmbeddedCluster
@@ -86,7 +88,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"controller_runtime.{_MODULES.get(name, 'testing.faults')}"), name)
+    with needed_by(f"controller_runtime.testing.{name}"):
+        return getattr(importlib.import_module(f"controller_runtime.{_MODULES.get(name, 'testing.faults')}"), name)
 
 
 def __dir__() -> list[str]:

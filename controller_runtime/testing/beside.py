@@ -8,13 +8,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import cast
 
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.upkeep.upkeep import Upkeep
+from apimachinery.errors import UsageError
+from apimachinery.host import Host, Thread
+from apimachinery.stop import Stop, spawn
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager, Setup
+from embedded_apiserver import APIServer, Upkeep
 
 _WORKLOADS = "controllers.workloads.workloads"
 

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.storage.stored import Change
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
+from apimachinery.host import Host
+from apimachinery.stop import Stop
 from controller_runtime.testing.simulation.host import SimulatedHost
+from embedded_apiserver import APIServer, Change
 
 Check = Callable[[], object]
 """Reads the state of the cluster. It does not hold if it returns a false value other than None, or raises."""

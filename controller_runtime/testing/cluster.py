@@ -8,15 +8,14 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self, cast
 
-from controller_runtime.api.http import Handler, HTTPRequest
-from controller_runtime.apiserver.server import APIServer
+from apimachinery.errors import UsageError
+from apimachinery.host import Host
+from apimachinery.http import Handler, HTTPRequest
 from controller_runtime.client.client import Client
 from controller_runtime.client.impersonating import ImpersonatingTransport
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.controller.panics import Panic
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Host
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager, Setup
 from controller_runtime.testing.beside import Beside
@@ -32,6 +31,7 @@ from controller_runtime.testing.server_options import ServerOptions, check_alone
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.webhook_calls import ClusterCaller, Webhook
 from controller_runtime.testing.webhooks import install_declared
+from embedded_apiserver import APIServer
 
 
 class EmbeddedCluster(CheckedCluster):

@@ -15,10 +15,10 @@ from typing import NoReturn
 
 import attrs
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.errors import ConnectionLost, StreamIdle
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Stream, Transport, TransportWrapper
-from controller_runtime.core.errors import ConnectionLost, StreamIdle
-from controller_runtime.core.host import Host
 
 
 @attrs.frozen

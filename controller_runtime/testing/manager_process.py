@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from controller_runtime.api.http import Handler
+from apimachinery.host import Host, Thread
+from apimachinery.http import Handler
+from apimachinery.stop import Stop, spawn
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
-from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.severing import SeverableTransport
 from controller_runtime.testing.simulation.host import SimulatedHost

@@ -95,7 +95,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _perturb(config: pytest.Config) -> None:
-    from controller_runtime.core.errors import UsageError
+    from apimachinery.errors import UsageError
     from controller_runtime.testing.perturbation.options import Options, Script
     from controller_runtime.testing.perturbation.plugin import PerturbPlugin
 
@@ -170,7 +170,7 @@ def simulation(simulation_seed: int) -> Iterator[Simulation]:
 @pytest.fixture
 def cluster(simulation: Simulation, request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
     """Provide an API server and a manager on two hosts of `simulation`; call `run` with what sets the manager up."""
-    from controller_runtime.testing.cluster import EmbeddedCluster
+    from controller_runtime.testing import EmbeddedCluster
 
     with EmbeddedCluster(simulation.host("cluster"), **_options(request)) as cluster:
         yield cluster
@@ -179,8 +179,8 @@ def cluster(simulation: Simulation, request: pytest.FixtureRequest) -> Iterator[
 @pytest.fixture
 def real_cluster(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
     """Provide the same on this machine, in real time, for code that waits outside of the host, such as on a socket."""
-    from controller_runtime.core.system import SystemHost
-    from controller_runtime.testing.cluster import EmbeddedCluster
+    from apimachinery.system import SystemHost
+    from controller_runtime.testing import EmbeddedCluster
 
     with EmbeddedCluster(SystemHost(), **_options(request)) as cluster:
         yield cluster

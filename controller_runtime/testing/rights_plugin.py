@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 import pytest
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.rights.access import Access, granted_by, minimal
 from controller_runtime.rights.comparison import compare
 from controller_runtime.rights.file import read_objects, write

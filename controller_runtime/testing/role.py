@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import AlreadyExists, UsageError
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NAMESPACES, Resource
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import AlreadyExists, UsageError
 
 Role = Mapping[str, Any] | Path | str | Sequence[Mapping[str, Any] | Path | str]
 """The rights of a program: a rule, a Role, ClusterRole or binding as a dict, the path of a YAML file of such objects,

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TypedDict
 
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
+from embedded_apiserver import APIServer
 
 
 class ServerOptions(TypedDict):

@@ -14,14 +14,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from controller_runtime.core.errors import ControllerRuntimeError
-from controller_runtime.core.host import Clock
+from apimachinery.errors import ControllerRuntimeError
+from apimachinery.host import Clock
+from controller_runtime.core.extras import needed_by
 
 _KUBECONFIG = b" kubeconfig="  # precedes the path at the end of the line that the server prints when it is ready
 
 
 class APIServerProcess:
-    """Starts `python -m controller_runtime.apiserver`, or a program that takes the same options, and stops it.
+    """Starts `python -m embedded_apiserver`, or a program that takes the same options, and stops it.
 
     The server ends when this process does, also when that is killed: it reads the pipe on
     its standard input until the end. It runs in a session of its own, so Ctrl-C in the terminal
@@ -41,7 +42,7 @@ class APIServerProcess:
         clock: Clock,
         *arguments: str,
         start_timeout: float = 20.0,
-        program: Sequence[str] = ("controller_runtime.apiserver",),
+        program: Sequence[str] = ("embedded_apiserver",),
     ) -> None:
         self._clock = clock
         self._arguments = arguments
@@ -70,8 +71,11 @@ class APIServerProcess:
         """Start the server and wait until it is ready.
 
         Raises:
+            UsageError: The distribution of the server is not installed.
             ControllerRuntimeError: It ended or was not ready in time; the message has its last line of standard error.
         """
+        with needed_by("the embedded API server"):
+            import embedded_apiserver  # noqa: F401  the program that is started imports it
         command = [sys.executable, "-m", *self._program, "--exit-with-parent", *self._arguments]
         # Not a pipe, because the server would block when the pipe is full. Closed by `stop`.
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from controller_runtime.core.host import Thread
-from controller_runtime.core.system import SystemHost
+from apimachinery.host import Thread
+from apimachinery.system import SystemHost
 
 _READ_SIZE = 65536
 """Bytes to read at a time, at most."""

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from apimachinery.host import Host
 from controller_runtime.api.resources import Kind
 from controller_runtime.cache.store import Delta
-from controller_runtime.core.host import Host
 from controller_runtime.manager.manager import Manager
 
 V = TypeVar("V")

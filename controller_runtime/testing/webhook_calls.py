@@ -11,20 +11,20 @@ from collections.abc import Callable, Mapping
 from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
-from controller_runtime.api.admission import AdmissionRequest
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import ObjectKey
-from controller_runtime.apiserver.webhooks.caller import TIMED_OUT, Target, Unreached, refused, unreachable
+from apimachinery.admission import AdmissionRequest
+from apimachinery.errors import ConnectionLost
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import ObjectKey
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
-from controller_runtime.core.errors import ConnectionLost
-from controller_runtime.core.host import Host
 from controller_runtime.testing.faults import Faults, FaultyTransport
 from controller_runtime.testing.manager_process import Machine
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
 from controller_runtime.testing.simulation.system_faults import ScriptedFaults
+from embedded_apiserver.webhooks import TIMED_OUT, Target, Unreached, refused, unreachable
 
 _HTTPS = 443
 

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.webhooks.installing import install
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
 
 T = TypeVar("T")
 

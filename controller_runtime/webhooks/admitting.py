@@ -13,11 +13,11 @@ from typing import Any, TypeVar, cast, get_args
 
 import msgspec
 
-from controller_runtime.api.admission import NO_OBJECT, AdmissionRequest
+from apimachinery.admission import NO_OBJECT, AdmissionRequest
+from apimachinery.errors import DecodeError
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.differ import merge_patch
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.unreadable import UnreadableObject
-from controller_runtime.core.errors import DecodeError
 from controller_runtime.crd.merging import graft, patched
 from controller_runtime.crd.writing import written
 from controller_runtime.webhooks.admission import Admission, Operation, Refused

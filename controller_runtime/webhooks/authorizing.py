@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.errors import APIError, ConnectionLost
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.log import get_logger
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.answers import check
 from controller_runtime.client.transport import Transport
-from controller_runtime.core.errors import APIError, ConnectionLost
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
 
 log = get_logger(__name__)
 

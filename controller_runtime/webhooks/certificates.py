@@ -14,10 +14,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey
-from controller_runtime.api.resources import Resource
-from controller_runtime.client.client import Client
-from controller_runtime.core.errors import (
+from apimachinery.errors import (
     AlreadyExists,
     Conflict,
     ConnectionLost,
@@ -26,9 +23,12 @@ from controller_runtime.core.errors import (
     ServerError,
     TooManyRequests,
 )
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
+from controller_runtime.api.resources import Resource
+from controller_runtime.client.client import Client
 from controller_runtime.webhooks.certificate_plan import Plan, State, Step, plan
 from controller_runtime.webhooks.configurations import Place
 from controller_runtime.webhooks.injecting import Found, Target, find, inject, trusts

@@ -10,8 +10,8 @@ from typing import Any
 import attrs
 import msgspec
 
+from apimachinery.errors import DecodeError, UsageError
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.core.errors import DecodeError, UsageError
 from controller_runtime.crd.conversion import Conversion
 from controller_runtime.crd.declaration import declaration_of
 from controller_runtime.crd.types import CustomResource

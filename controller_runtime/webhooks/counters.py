@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import attrs
 
+from apimachinery.host import Host
 from controller_runtime.core.counters import Histogram
-from controller_runtime.core.host import Host
 
 _BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _USUAL = (200, 500)  # the answers that are counted from the start, because an alert on a rate needs the zero

@@ -11,12 +11,12 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.admission import AdmissionRequest
-from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse
+from apimachinery.admission import AdmissionRequest
+from apimachinery.errors import ControllerRuntimeError
+from apimachinery.host import Host
+from apimachinery.http import BODY_LIMIT, HTTPRequest, HTTPResponse
+from apimachinery.log import get_logger
 from controller_runtime.core.deadline import deadline_scope
-from controller_runtime.core.errors import ControllerRuntimeError
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
 from controller_runtime.webhooks.admitting import admit, admitted
 from controller_runtime.webhooks.converting import CONVERT_PATH, KindConversion, convert
 from controller_runtime.webhooks.counters import WebhookTally

@@ -9,10 +9,10 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import Forbidden, NotFound
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import Forbidden, NotFound
 from controller_runtime.crd.definitions import DEFINITIONS
 from controller_runtime.webhooks.configurations import Place
 

@@ -7,9 +7,9 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import NotFound
+from apimachinery.objects import ObjectKey
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import NotFound
 from controller_runtime.webhooks.injecting import MUTATING, VALIDATING
 
 FIELD_MANAGER = "controller-runtime-webhooks"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from controller_runtime.api.equality import same_json
+from apimachinery.equality import same_json
 
 
 def json_patch(before: Any, after: Any) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from controller_runtime.api.admission import AdmissionRequest
+from apimachinery.admission import AdmissionRequest
 from controller_runtime.webhooks.admission import User
 
 ADMISSION: Final = ("admission.k8s.io/v1", "AdmissionReview")

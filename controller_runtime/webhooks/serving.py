@@ -16,11 +16,11 @@ from http import HTTPStatus
 from types import TracebackType
 from typing import Self
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.host import Host, Thread
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.log import get_logger
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.http_text import encoded_response, parsed_head
-from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop, spawn
 
 log = get_logger(__name__)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import attrs
 
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.log import get_logger
+from apimachinery.errors import UsageError
+from apimachinery.log import get_logger
 
 log = get_logger(__name__)
 

@@ -12,16 +12,16 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.admission import AdmissionRequest
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.admission import AdmissionRequest
+from apimachinery.errors import UsageError
+from apimachinery.host import Host, Thread
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.log import get_logger
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Host, Thread
 from controller_runtime.core.listening import bind
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.crd.definitions import DEFINITIONS
 from controller_runtime.webhooks.configurations import Place, configurations, conversion_of
 from controller_runtime.webhooks.converting import CONVERT_PATH, KindConversion

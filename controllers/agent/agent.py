@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import attrs
 
+from apimachinery.host import Host
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.latch import Latch
 from controller_runtime.cache.lister import Lister
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.manager.manager import Manager
 from controllers.agent.events import NodeEvents

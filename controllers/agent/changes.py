@@ -9,8 +9,8 @@ from typing import Any
 
 import attrs
 
+from apimachinery.quantities import parse_quantity
 from controller_runtime.api.differ import merge_patch
-from controller_runtime.api.quantities import parse_quantity
 
 Node = Mapping[str, Any]
 

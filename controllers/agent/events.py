@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controller_runtime.api.objects import AnyObject
+from apimachinery.objects import AnyObject
 from controller_runtime.api.resources import NODES
 from controller_runtime.events.recorder import EventRecorder
 from controllers.agent.conditions import transitions

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import attrs
 
-from controller_runtime.core.errors import ControllerRuntimeError
+from apimachinery.errors import ControllerRuntimeError
 
 ARCHITECTURES: Mapping[str, str] = {
     "x86_64": "amd64",

@@ -9,8 +9,8 @@ from decimal import Decimal
 
 import attrs
 
-from controller_runtime.api.quantities import parse_quantity
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
+from apimachinery.quantities import parse_quantity
 from controllers.agent.machine import Machine
 
 HOLD = 300.0

@@ -11,7 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from controller_runtime.api.objects import ObjectKey, timestamp
+from apimachinery.errors import (
+    AlreadyExists,
+    APIError,
+    Cancelled,
+    ControllerRuntimeError,
+    Forbidden,
+)
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.objects import ObjectKey, timestamp
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.latch import Latch
 from controller_runtime.cache.lister import Lister
@@ -20,16 +30,6 @@ from controller_runtime.client.patches import PatchType
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.controller.workers import Workers
 from controller_runtime.core.backoff import Backoff
-from controller_runtime.core.errors import (
-    AlreadyExists,
-    APIError,
-    Cancelled,
-    ControllerRuntimeError,
-    Forbidden,
-)
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop
 from controller_runtime.queue.workqueue import WorkQueue
 from controllers.agent.changes import Reported, differs, node_patch
 from controllers.agent.conditions import is_ready

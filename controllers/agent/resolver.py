@@ -6,7 +6,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Sequence
 
-from controller_runtime.core.host import Host
+from apimachinery.host import Host
 
 TIMEOUT = 1.0
 """Seconds for which a measurement of the machine waits for the resolver."""

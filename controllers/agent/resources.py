@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 
-from controller_runtime.api.quantities import parse_quantity
+from apimachinery.quantities import parse_quantity
 from controllers.agent.machine import Machine
 from controllers.agent.pressure import Signal
 from controllers.agent.settings import Settings

@@ -10,12 +10,12 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import NotFound, UsageError
+from apimachinery.log import get_logger
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop, spawn
+from apimachinery.system import SystemHost
 from controller_runtime.api.resources import NODES
-from controller_runtime.core.errors import NotFound, UsageError
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop, spawn
-from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
 from controller_runtime.program.cluster import choose_cluster, is_in_pod, served

@@ -9,9 +9,9 @@ from decimal import Decimal
 
 import attrs
 
-from controller_runtime.api.names import label_value_problems, qualified_name_problems, subdomain_problems
-from controller_runtime.api.quantities import parse_quantity
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
+from apimachinery.names import label_value_problems, qualified_name_problems, subdomain_problems
+from apimachinery.quantities import parse_quantity
 from controllers.agent.pressure import DEFAULTS, HOLD, Threshold
 from controllers.heartbeat.node_lease import DURATION
 

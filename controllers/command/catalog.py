@@ -7,8 +7,8 @@ import difflib
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from apimachinery.errors import UsageError
 from controller_runtime.controller.controller import Controller
-from controller_runtime.core.errors import UsageError
 from controller_runtime.manager.manager import Manager
 from controllers.election.lease_candidate_election import lease_candidate_election
 from controllers.expiry.apiserver_lease_gc import apiserver_lease_gc

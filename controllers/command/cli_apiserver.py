@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from controller_runtime.apiserver.__main__ import command as bare
-from controller_runtime.apiserver.__main__ import serve
 from controllers.command import hosting
+from embedded_apiserver import command as bare
+from embedded_apiserver import serve
 
 
 def _serve(hosted: str, **options: Any) -> None:

@@ -14,16 +14,14 @@ from functools import partial
 
 import attrs
 
-from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Watch
-from controller_runtime.apiserver.kinds.registry import LEASE_CANDIDATE
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.upkeep.upkeep import Upkeep
+from apimachinery.errors import ControllerRuntimeError, UsageError
+from apimachinery.host import Host
+from apimachinery.http import Handler, HTTPRequest, HTTPResponse, Watch
+from apimachinery.log import get_logger
+from apimachinery.stop import Stop, spawn
+from controller_runtime.api.resources import LEASE_CANDIDATES
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
-from controller_runtime.core.errors import ControllerRuntimeError, UsageError
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controllers.election.lease_candidate_election import NAME as ELECTION
 from controllers.election.lease_candidate_election import lease_candidate_election
@@ -31,6 +29,7 @@ from controllers.expiry.apiserver_lease_gc import NAME as APISERVER_LEASE_GC
 from controllers.expiry.apiserver_lease_gc import apiserver_lease_gc
 from controllers.expiry.lease_candidate_gc import NAME as CANDIDATE_GC
 from controllers.expiry.lease_candidate_gc import lease_candidate_gc
+from embedded_apiserver import APIServer, Upkeep
 
 log = get_logger(__name__)
 
@@ -93,7 +92,8 @@ def hosted(host: Host, server: APIServer, token: str, names: Sequence[str] = tup
         names: Keys of `HOSTABLE`. If the server's release has no lease candidates, their controllers have no work
             and do not run.
     """
-    if server.release.minor < LEASE_CANDIDATE.introduced:
+    group, version = LEASE_CANDIDATES.group, LEASE_CANDIDATES.version
+    if server.kinds.find(group, version, LEASE_CANDIDATES.plural) is None:
         names = [name for name in names if name not in (ELECTION, CANDIDATE_GC)]
     stop = Stop(host, "hosting")
     parts: list[Callable[[Stop], None]] = [lambda once: Upkeep(host, server, token).run(once)]

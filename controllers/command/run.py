@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
+from apimachinery.errors import UsageError
+from apimachinery.log import get_logger
 from controller_runtime.api.resources import PODS
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.log import get_logger
 from controller_runtime.manager.lifecycle import Runnable
 from controller_runtime.manager.manager import Manager
 from controller_runtime.program.cluster import is_in_pod

@@ -12,11 +12,11 @@ from collections import deque
 import attrs
 import msgspec
 
-from controller_runtime.api.objects import Cached, ObjectKey
+from apimachinery.errors import UNREADABLE
+from apimachinery.host import Host
+from apimachinery.objects import Cached, ObjectKey
 from controller_runtime.api.resources import LEASES, NODES, PODS
 from controller_runtime.cache.store import Delta
-from controller_runtime.core.errors import UNREADABLE
-from controller_runtime.core.host import Host
 from controller_runtime.manager.manager import Manager
 from controllers.command.snapshot_counters import NodeCounter, NodeCounts, PodCounter, PodCounts
 

@@ -12,8 +12,11 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
+from apimachinery.errors import AlreadyExists, Conflict, ControllerRuntimeError, NotFound
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.objects import Cached, ObjectKey, microtime
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Cached, ObjectKey, microtime
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta
@@ -21,9 +24,6 @@ from controller_runtime.client.client import Client
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.handlers import enqueue_mapped
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import AlreadyExists, Conflict, ControllerRuntimeError, NotFound
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
 from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.manager import Manager
 from controller_runtime.queue.rate_limiters import ItemExponential

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.versions import compare_versions
-from controller_runtime.core.host import Host
 from controllers.election.next_action import Problem
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.objects import microtime
+from apimachinery.objects import microtime
 from controllers.election.strategy import STRATEGIES, Candidate, Disagreement, ElectionStrategy, strategy_of
 
 AGAIN = 5.0

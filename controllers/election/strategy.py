@@ -12,7 +12,7 @@ from datetime import datetime
 
 import attrs
 
-from controller_runtime.api.semver import ZERO, SemVer, parse_tolerant
+from apimachinery.semver import ZERO, SemVer, parse_tolerant
 
 OLDEST = "OldestEmulationVersion"
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from controller_runtime.api.objects import ObjectKey, ObjectMeta
+from apimachinery.objects import ObjectKey, ObjectMeta
 from controllers.election.strategy import Candidate
 
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deletes the leases of API servers that ended without deleting them.
 
-Every API server renews a lease of its own in kube-system (the embedded server in `apiserver/upkeep/identity_lease.py`).
+Every API server renews a lease of its own in kube-system (the embedded server in
+`embedded_apiserver/upkeep/identity_lease.py`).
 A lease is deleted if it has not been renewed for its whole duration, or has no renewal time or no duration.
 """
 
@@ -11,7 +12,7 @@ from datetime import datetime
 
 import msgspec
 
-from controller_runtime.api.objects import ObjectMeta
+from apimachinery.objects import ObjectMeta
 from controller_runtime.api.resources import LEASES
 from controller_runtime.controller.controller import Controller
 from controller_runtime.manager.manager import Manager

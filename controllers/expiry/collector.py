@@ -13,14 +13,14 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey, ObjectMeta
+from apimachinery.errors import Conflict, NotFound
+from apimachinery.host import Clock
+from apimachinery.log import get_logger
+from apimachinery.objects import ObjectKey, ObjectMeta
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.lister import Lister
 from controller_runtime.client.client import Client
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import Conflict, NotFound
-from controller_runtime.core.host import Clock
-from controller_runtime.core.log import get_logger
 
 log = get_logger(__name__)
 

@@ -14,16 +14,16 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.api.names import label_problems, subdomain_problems
-from controller_runtime.api.objects import Cached, ObjectKey, cached_from_bytes
+from apimachinery.errors import APIError, Conflict, ControllerRuntimeError, NotFound
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.names import label_problems, subdomain_problems
+from apimachinery.objects import Cached, ObjectKey, cached_from_bytes
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import LEASES
 from controller_runtime.client.client import Client
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.controller.workers import Workers
-from controller_runtime.core.errors import APIError, Conflict, ControllerRuntimeError, NotFound
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop
 from controller_runtime.queue.rate_limiters import ItemExponential
 from controller_runtime.queue.workqueue import WorkQueue
 from controllers.heartbeat.step import (

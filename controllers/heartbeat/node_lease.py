@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from controller_runtime.api.objects import ObjectKey, PartialObjectMetadata
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey, PartialObjectMetadata
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.client import Client
-from controller_runtime.core.host import Host
 from controllers.heartbeat.lease_heartbeat import LeaseHeartbeat, PostProcess, PostProcessFailure
 
 NAMESPACE = "kube-node-lease"

@@ -17,7 +17,7 @@ from typing import Any
 import attrs
 import msgspec
 
-from controller_runtime.api.objects import Cached, microtime
+from apimachinery.objects import Cached, microtime
 
 TRIES = 5
 """Renewals in a row, without a pause between them, before the lease is read again."""

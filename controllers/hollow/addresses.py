@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import ipaddress
 
-from controller_runtime.api.objects import ObjectKey
-from controller_runtime.core.host import Host
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey
 
 NETWORK = ipaddress.IPv4Network("10.128.0.0/9")
 """The addresses of pods; services of an embedded server have theirs in 10.0.0.0/16."""

@@ -18,10 +18,10 @@ from typing import Any
 
 import attrs
 
+from apimachinery.errors import ControllerRuntimeError, UsageError
+from apimachinery.log import get_logger
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES
-from controller_runtime.core.errors import ControllerRuntimeError, UsageError
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.lifecycle import Runnable
 from controller_runtime.manager.manager import Manager
 from controllers.hollow.nodes import HollowNodes

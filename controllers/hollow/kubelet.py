@@ -7,7 +7,7 @@ import enum
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
 from controllers.heartbeat.lease_heartbeat import LeaseHeartbeat
 from controllers.hollow.node import node_name
 

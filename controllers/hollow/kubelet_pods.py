@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.reconciler import Reconciler, Request
 from controller_runtime.controller.workers import Workers
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.queue.workqueue import WorkQueue
 from controllers.hollow.addresses import PodAddresses

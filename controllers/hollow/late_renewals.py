@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
+from apimachinery.host import Host
+from apimachinery.log import get_logger
 
 log = get_logger(__name__)
 

@@ -10,8 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.errors import AlreadyExists, ControllerRuntimeError, DecodeError
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.objects import ObjectKey, timestamp
+from apimachinery.stop import Stop
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import ObjectKey, timestamp
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.lister import Lister
@@ -21,10 +25,6 @@ from controller_runtime.client.patches import PatchType
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.controller.workers import Workers
 from controller_runtime.core.backoff import Backoff
-from controller_runtime.core.errors import AlreadyExists, ControllerRuntimeError, DecodeError
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop
 from controller_runtime.queue.workqueue import WorkQueue
 from controllers.heartbeat.lease_heartbeat import LeaseHeartbeat
 from controllers.heartbeat.node_lease import RENEW_INTERVAL, REQUEST_TIMEOUT, node_lease

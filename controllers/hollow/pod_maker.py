@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from apimachinery.errors import AlreadyExists, ControllerRuntimeError
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import PODS
 from controller_runtime.client.client import Client
 from controller_runtime.core.backoff import Backoff
-from controller_runtime.core.errors import AlreadyExists, ControllerRuntimeError
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop
 from controllers.hollow.node import node_name
 
 log = get_logger(__name__)

@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.api.objects import ObjectKey, timestamp
+from apimachinery.errors import Conflict, NotFound
+from apimachinery.objects import ObjectKey, timestamp
 from controller_runtime.api.resources import PODS
 from controller_runtime.client.patches import PatchType
 from controller_runtime.controller.reconciler import Request, Result
-from controller_runtime.core.errors import Conflict, NotFound
 from controller_runtime.manager.manager import Manager
 from controllers.hollow.kubelet_pods import WORKERS, KubeletPods
 

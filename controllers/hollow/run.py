@@ -8,9 +8,9 @@ from pathlib import Path
 
 import attrs
 
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop, spawn
-from controller_runtime.core.system import SystemHost
+from apimachinery.log import get_logger
+from apimachinery.stop import Stop, spawn
+from apimachinery.system import SystemHost
 from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
 from controller_runtime.program.cluster import choose_cluster, is_in_pod, served

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import attrs
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controllers.hollow.node import node_name, rack_of, zone_of
 
 

@@ -12,16 +12,16 @@ from datetime import datetime
 
 import attrs
 
+from apimachinery.errors import DecodeError
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.objects import Cached, ObjectKey
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.reconciler import Request
-from controller_runtime.core.errors import DecodeError
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
 from controllers.node_lifecycle.health import Graces, Health, first_seen, lease_seen, status_seen
 from controllers.node_lifecycle.taints import Eviction, eviction
 from controllers.node_lifecycle.turns import Turns

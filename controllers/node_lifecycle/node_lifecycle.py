@@ -13,8 +13,11 @@ from typing import Any
 import attrs
 from prometheus_client.metrics_core import Metric
 
+from apimachinery.errors import Conflict, DecodeError, NotFound, TerminalError
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.objects import Cached, ObjectKey, timestamp
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Cached, ObjectKey, timestamp
 from controller_runtime.api.resources import LEASES, NODES, PODS
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta
@@ -22,9 +25,6 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.patches import PatchType
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import Conflict, DecodeError, NotFound, TerminalError
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
 from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.manager import Manager
 from controllers.heartbeat.node_lease import NAMESPACE

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey, timestamp
+from apimachinery.errors import ControllerRuntimeError, DecodeError, NotFound
+from apimachinery.host import Clock, Host
+from apimachinery.log import get_logger
+from apimachinery.objects import ObjectKey, timestamp
 from controller_runtime.api.resources import PODS
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.patches import PatchType
 from controller_runtime.controller.reconciler import Request
-from controller_runtime.core.errors import ControllerRuntimeError, DecodeError, NotFound
-from controller_runtime.core.host import Clock, Host
-from controller_runtime.core.log import get_logger
 from controller_runtime.events.recorder import EventRecorder
 from controllers.node_lifecycle.monitor import Monitor
 from controllers.node_lifecycle.views import MonitoredPodView, node_of

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.api.objects import Cached, ObjectKey
-from controller_runtime.core.errors import UNREADABLE
+from apimachinery.errors import UNREADABLE
+from apimachinery.objects import Cached, ObjectKey
 
 READY = "Ready"
 NEVER_UPDATED = "NodeStatusNeverUpdated"

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from controller_runtime.api.objects import Cached, ObjectKey
+from apimachinery.errors import UNREADABLE
+from apimachinery.objects import Cached, ObjectKey
 from controller_runtime.api.resources import PODS
-from controller_runtime.core.errors import UNREADABLE
 from controller_runtime.manager.manager import Manager
 
 INDEX = "spec.nodeName"

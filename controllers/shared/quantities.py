@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes amounts of resources, one form for each value; `controller_runtime.api.quantities` reads them."""
+"""Writes amounts of resources, one form for each value; `apimachinery.quantities` reads them."""
 
 from __future__ import annotations
 
 import math
 from decimal import Decimal
 
-from controller_runtime.api.quantities import BINARY
+from apimachinery.quantities import BINARY
 
 
 def format_bytes(amount: int) -> str:

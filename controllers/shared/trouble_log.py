@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from controller_runtime.api.objects import ObjectKey
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.objects import ObjectKey
 
 log = get_logger(__name__)
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.core.counters import Histogram
-from controller_runtime.core.host import Host
 from controllers.taint_eviction.toleration import Taint
 
 BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 120.0, 180.0, 240.0)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from itertools import islice
 
-from controller_runtime.api.objects import ObjectKey
-from controller_runtime.core.host import Host
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey
 from controller_runtime.queue.rate_limiters import ItemExponential
 
 

@@ -13,8 +13,11 @@ import attrs
 import msgspec
 from prometheus_client.metrics_core import Metric
 
+from apimachinery.errors import Conflict, DecodeError, NotFound, TerminalError
+from apimachinery.host import Host
+from apimachinery.log import get_logger
+from apimachinery.objects import Cached, ObjectKey, timestamp
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Cached, ObjectKey, timestamp
 from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.cache.lister import Lister
 from controller_runtime.client.client import Client
@@ -24,9 +27,6 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.handlers import enqueue_mapped
 from controller_runtime.controller.predicates import changed
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import Conflict, DecodeError, NotFound, TerminalError
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
 from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.exposition import counter, histogram
 from controller_runtime.manager.manager import Manager

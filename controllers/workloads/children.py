@@ -14,17 +14,17 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from apimachinery.errors import NotFound, StaleCache
+from apimachinery.objects import Cached, ObjectKey, ObjectMeta, labels_of
+from apimachinery.selectors import LabelSelector
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import Cached, ObjectKey, ObjectMeta, labels_of
 from controller_runtime.api.references import controller_of, set_controller
 from controller_runtime.api.resources import Resource
-from controller_runtime.api.selectors import LabelSelector
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.own_writes import OwnWrites
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.patches import PatchType
 from controller_runtime.controller.reconciler import Request
-from controller_runtime.core.errors import NotFound, StaleCache
 from controller_runtime.manager.manager import Manager
 
 INDEX = "workloads/owner"

@@ -11,9 +11,10 @@ from typing import Any
 import attrs
 import msgspec
 
+from apimachinery.errors import AlreadyExists, NotFound
+from apimachinery.objects import ObjectKey, ObjectMeta
 from controller_runtime.api.builtin_resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STATEFUL_SETS
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import ObjectKey, ObjectMeta
 from controller_runtime.api.references import set_controller
 from controller_runtime.api.resources import PODS
 from controller_runtime.cache.lister import Lister
@@ -21,7 +22,6 @@ from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import AlreadyExists, NotFound
 from controller_runtime.manager.manager import Manager
 from controllers.workloads.pods import Pod
 from controllers.workloads.stateful_set_plan import StatefulSet, ordinal_of

@@ -14,14 +14,14 @@ import attrs
 import msgspec
 from cronsim import CronSim, CronSimError
 
+from apimachinery.errors import AlreadyExists
+from apimachinery.host import Clock
+from apimachinery.objects import ObjectKey, ObjectMeta, timestamp
+from apimachinery.selectors import LabelSelector
 from controller_runtime.api.builtin_resources import CRON_JOBS, JOBS
-from controller_runtime.api.objects import ObjectKey, ObjectMeta, timestamp
-from controller_runtime.api.selectors import LabelSelector
 from controller_runtime.cache.lister import Lister
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import AlreadyExists
-from controller_runtime.core.host import Clock
 from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.manager.manager import Manager
 from controllers.workloads.children import Children

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
+from apimachinery.host import Clock
+from apimachinery.objects import ObjectKey
+from apimachinery.selectors import LabelSelector
 from controller_runtime.api.builtin_resources import DAEMON_SETS
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES, PODS
-from controller_runtime.api.selectors import LabelSelector
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.host import Clock
 from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.manager.manager import Manager
 from controllers.workloads.children import Children

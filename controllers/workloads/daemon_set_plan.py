@@ -11,8 +11,8 @@ from typing import Any
 import attrs
 import msgspec
 
-from controller_runtime.api.decoding import converter_of
-from controller_runtime.api.objects import ObjectMeta
+from apimachinery.decoding import converter_of
+from apimachinery.objects import ObjectMeta
 from controllers.taint_eviction.toleration import Taint, Toleration
 from controllers.workloads.int_or_percent import IntOrPercent, scaled
 from controllers.workloads.pods import Pod, Template

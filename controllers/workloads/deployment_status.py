@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from controller_runtime.api.objects import timestamp
+from apimachinery.objects import timestamp
 from controllers.workloads.deployment_views import Deployment, counted_in, replicas_in
 from controllers.workloads.replica_set_plan import ReplicaSet
 from controllers.workloads.status import Status, filled

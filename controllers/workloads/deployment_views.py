@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.api.objects import ObjectMeta
+from apimachinery.objects import ObjectMeta
 from controllers.workloads.int_or_percent import IntOrPercent, scaled
 from controllers.workloads.pods import Template
 from controllers.workloads.replica_set_plan import ReplicaSet

@@ -10,8 +10,9 @@ from typing import Any
 import attrs
 import msgspec
 
+from apimachinery.errors import NotFound, StaleCache
+from apimachinery.objects import Cached, ObjectKey, ObjectMeta, labels_of
 from controller_runtime.api.builtin_resources import ENDPOINT_SLICES, SERVICES
-from controller_runtime.api.objects import Cached, ObjectKey, ObjectMeta, labels_of
 from controller_runtime.api.references import set_controller
 from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.cache.lister import Lister
@@ -20,7 +21,6 @@ from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import NotFound, StaleCache
 from controller_runtime.manager.manager import Manager
 from controllers.workloads.pods import ENDED, PodCondition
 from controllers.workloads.scheduler_plan import Node

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from controller_runtime.api.objects import ObjectKey, timestamp
+from apimachinery.errors import AlreadyExists, ControllerRuntimeError
+from apimachinery.log import get_logger
+from apimachinery.objects import ObjectKey, timestamp
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES
 from controller_runtime.core.backoff import Backoff
-from controller_runtime.core.errors import AlreadyExists, ControllerRuntimeError
-from controller_runtime.core.log import get_logger
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controllers.hollow.node import hollow_node, node_name
 

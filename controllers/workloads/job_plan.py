@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.objects import timestamp
+from apimachinery.objects import timestamp
 from controllers.workloads.job_count import Count, count_pods
 from controllers.workloads.job_views import (
     COMPLETE,

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.api.objects import ObjectMeta
+from apimachinery.objects import ObjectMeta
 from controllers.workloads.pods import Pod, Template
 from controllers.workloads.status import Status
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from apimachinery.errors import Conflict, NotFound
 from controller_runtime.api.resources import PODS
 from controller_runtime.client.patches import PatchType
 from controller_runtime.controller.reconciler import Request, Result
-from controller_runtime.core.errors import Conflict, NotFound
 from controller_runtime.manager.manager import Manager
 from controllers.hollow.kubelet_pods import WORKERS, KubeletPods
 from controllers.workloads.pod_life import LivingPod, next_step

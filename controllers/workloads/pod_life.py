@@ -22,7 +22,7 @@ from typing import Any
 import attrs
 import msgspec
 
-from controller_runtime.api.objects import ObjectMeta, timestamp
+from apimachinery.objects import ObjectMeta, timestamp
 from controllers.hollow.pods import CONDITIONS
 
 READY_AFTER, RUNS_FOR, EXIT_CODE = "hollow/ready-after", "hollow/runs-for", "hollow/exit-code"

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.api.objects import ObjectKey, ObjectMeta
+from apimachinery.objects import ObjectKey, ObjectMeta
 
 Template = dict[str, Any]
 """A pod template: the metadata and spec of the pods to create, copied as it is."""

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import msgspec
 
-from controller_runtime.api.objects import ObjectMeta
+from apimachinery.objects import ObjectMeta
 from controllers.workloads.pods import Pod, Template
 from controllers.workloads.status import Status, filled
 

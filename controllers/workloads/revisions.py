@@ -9,9 +9,9 @@ from typing import Any
 import attrs
 import msgspec
 
-from controller_runtime.api.objects import ObjectMeta
+from apimachinery.errors import AlreadyExists
+from apimachinery.objects import ObjectMeta
 from controller_runtime.api.resources import Resource
-from controller_runtime.core.errors import AlreadyExists
 from controllers.workloads.children import Children, Owner
 from controllers.workloads.pods import Template
 from controllers.workloads.templates import hash_of

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from apimachinery.errors import Conflict, NotFound
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.conditions import with_condition
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.patches import PatchType
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import Conflict, NotFound
 from controller_runtime.events.recorder import EventAPI
 from controller_runtime.manager.manager import Manager
 from controllers.workloads.scheduler_plan import SCHEDULER, Choice, Node, WaitingPod, choose

@@ -15,9 +15,9 @@ from typing import Any
 import attrs
 import msgspec
 
-from controller_runtime.api.objects import ObjectMeta
-from controller_runtime.api.quantities import parse_quantity
-from controller_runtime.api.selectors import LabelSelector
+from apimachinery.objects import ObjectMeta
+from apimachinery.quantities import parse_quantity
+from apimachinery.selectors import LabelSelector
 from controllers.taint_eviction.toleration import Taint, Toleration
 
 Requests = dict[str, Decimal]

@@ -8,15 +8,15 @@ from typing import Any
 
 import attrs
 
+from apimachinery.errors import AlreadyExists, APIError
+from apimachinery.host import Clock
+from apimachinery.objects import ObjectKey
+from apimachinery.selectors import LabelSelector
 from controller_runtime.api.builtin_resources import STATEFUL_SETS
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import PODS
-from controller_runtime.api.selectors import LabelSelector
 from controller_runtime.cache.lister import Lister
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import AlreadyExists, APIError
-from controller_runtime.core.host import Clock
 from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.manager.manager import Manager
 from controllers.workloads.children import Children

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import msgspec
 
-from controller_runtime.api.objects import ObjectMeta
+from apimachinery.objects import ObjectMeta
 from controllers.workloads.pods import Pod, Template
 from controllers.workloads.revisions import REVISION_HASH
 from controllers.workloads.status import Status, filled

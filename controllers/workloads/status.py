@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controller_runtime.api.objects import Cached, ObjectKey, ObjectMeta
+from apimachinery.errors import NotFound
+from apimachinery.objects import Cached, ObjectKey, ObjectMeta
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import NotFound
 
 Status = dict[str, Any]
 """A status as the API has it. Fields whose values are zero or None are left out, as Go does for `omitempty`."""

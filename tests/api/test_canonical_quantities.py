@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.api.quantities import BINARY, canonical_quantity, parse_quantity
+from apimachinery.quantities import BINARY, canonical_quantity, parse_quantity
 
 MILLI = -3
 SUFFIXES = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E", *BINARY[:3], "e3", "E-3")

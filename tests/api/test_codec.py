@@ -12,10 +12,10 @@ import msgspec
 import pytest
 from kubernetes.client import V1Lease, V1Namespace, V1Node
 
+from apimachinery.errors import DecodeError
+from apimachinery.objects import ObjectMeta, OwnerReference
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.objects import ObjectMeta, OwnerReference
 from controller_runtime.api.resources import LEASES, NODES, PODS, Resource
-from controller_runtime.core.errors import DecodeError
 
 NODE = {
     "kind": "Node",

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 from kubernetes.client import V1Node
 
+from apimachinery.errors import DecodeError
+from apimachinery.objects import AnyObject, cached_from_bytes
 from controller_runtime.api.conditions import condition_of, conditions_of, with_condition
-from controller_runtime.api.objects import AnyObject, cached_from_bytes
-from controller_runtime.core.errors import DecodeError
 
 THEN, NOW = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
 READY = {

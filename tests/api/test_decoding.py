@@ -9,12 +9,12 @@ import sys
 import msgspec
 import pytest
 
-from controller_runtime.api.decoding import converter_of, decoder_of
+from apimachinery.decoding import converter_of, decoder_of
 
 # In a process of its own: without the lock it dies of a segmentation fault, mostly in the first rounds.
 FOUR_THREADS_NAME_ONE_CLASS = """
 import sys, threading, types
-from controller_runtime.api.decoding import decoder_of
+from apimachinery.decoding import decoder_of
 
 lines = ["from __future__ import annotations", "import msgspec"]
 for depth in range(12):

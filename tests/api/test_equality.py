@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.equality import same_json
+from apimachinery.equality import same_json
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controller_runtime.api.names import (
+from apimachinery.names import (
     label_problems,
     label_value_problems,
     path_segment_problems,

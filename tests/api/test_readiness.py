@@ -9,10 +9,10 @@ import pytest
 from kit.owning import Site, SiteSpec
 from kubernetes.client import V1Pod
 
-from controller_runtime.api.objects import ObjectMeta, cached_from_bytes
+from apimachinery.errors import DecodeError
+from apimachinery.objects import ObjectMeta, cached_from_bytes
 from controller_runtime.api.readiness import ready, unready
 from controller_runtime.client.bodies import encoded
-from controller_runtime.core.errors import DecodeError
 
 THREE = {"replicas": 3}
 ALL = {f"{name}eplicas": 3 for name in ("r", "updatedR", "readyR", "availableR", "fullyLabeledR", "currentR")}

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 from kubernetes.client import V1Node
 
-from controller_runtime.api.objects import AnyObject, cached_from_bytes
+from apimachinery.errors import AlreadyOwned
+from apimachinery.objects import AnyObject, cached_from_bytes
 from controller_runtime.api.references import Reference, controller_of, reference_to, set_controller, set_owner
 from controller_runtime.api.resources import NODES
-from controller_runtime.core.errors import AlreadyOwned
 
 
 def body(kind: str, name: str, namespace: str = "", api_version: str = "apps/v1") -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.api.schema import Library, Schema, schema_for
+from apimachinery.schema import Library, Schema, schema_for
 
 
 def at(kind: str, path: str, group: str = "", version: str = "v1") -> Schema:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.api.selectors import FieldRequirement, FieldSelector, LabelSelector
+from apimachinery.selectors import FieldRequirement, FieldSelector, LabelSelector
 
 words = st.from_regex(r"[a-z0-9]([-a-z0-9_.]{0,6}[a-z0-9])?", fullmatch=True)
 values = st.one_of(st.just(""), words)

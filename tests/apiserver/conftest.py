@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from kit.asking import Asking
 
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.__main__ import main
-from controller_runtime.apiserver.audit import AuditedHandler
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.core.log import text_of
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.log import text_of
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.__main__ import main
+from embedded_apiserver.audit import AuditedHandler
+from embedded_apiserver.server import APIServer
 
 NODES = "/api/v1/nodes"
 AGENT = {"user-agent": "somebody/1.0", "content-type": "application/json"}

@@ -13,8 +13,8 @@ from kit.config_maps import CONFIGS, config
 from kit.costs import seconds
 from kit.defining import WIDGETS, define, widget
 
-from controller_runtime.api.http import BODY_LIMIT
-from controller_runtime.apiserver.bounds import (
+from apimachinery.http import BODY_LIMIT
+from embedded_apiserver.bounds import (
     LONGEST,
     MOST_COUNTED,
     MOST_READ,
@@ -25,9 +25,9 @@ from controller_runtime.apiserver.bounds import (
     MOST_VALUES,
     values_in,
 )
-from controller_runtime.apiserver.options import MANAGER_LENGTH
-from controller_runtime.apiserver.rules.definitions.work import MOST_CHECKS
-from controller_runtime.apiserver.writes import jsonpatch
+from embedded_apiserver.options import MANAGER_LENGTH
+from embedded_apiserver.rules.definitions.work import MOST_CHECKS
+from embedded_apiserver.writes import jsonpatch
 
 APPLY = "application/apply-patch+yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"

@@ -10,7 +10,7 @@ from kit.asking import Asking
 from kit.defining import ANYTHING, DEFINITIONS, WIDGETS, conditions, define, definition, structure, version, widget
 from kit.engines import WITH_RE2
 
-from controller_runtime.apiserver.bounds import MOST_VALUES
+from embedded_apiserver.bounds import MOST_VALUES
 
 Object = dict[str, Any]
 

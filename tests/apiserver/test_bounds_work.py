@@ -12,13 +12,13 @@ from kit.asking import Asking
 from kit.config_maps import CONFIGS, config
 from kit.costs import Compared, calls, seconds
 
-from controller_runtime.api.names import qualified_name_problems
-from controller_runtime.api.quantities import QUANTITY
-from controller_runtime.api.selectors import LabelSelector
-from controller_runtime.apiserver.kinds.registry import CONFIG_MAP
-from controller_runtime.apiserver.rules.definitions.schema_causes import schema_causes
-from controller_runtime.apiserver.rules.validation import updated_metadata_causes
-from controller_runtime.apiserver.writes import jsonpatch
+from apimachinery.names import qualified_name_problems
+from apimachinery.quantities import QUANTITY
+from apimachinery.selectors import LabelSelector
+from embedded_apiserver.kinds.registry import CONFIG_MAP
+from embedded_apiserver.rules.definitions.schema_causes import schema_causes
+from embedded_apiserver.rules.validation import updated_metadata_causes
+from embedded_apiserver.writes import jsonpatch
 
 Object = dict[str, Any]
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from kit.asking import Asking
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.webhooks.caller import Target, unreachable
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.webhooks.caller import Target, unreachable
 
 STATUSES = "/api/v1/componentstatuses"
 REFUSED = 'Get "https://127.0.0.1:{0}/healthz": dial tcp 127.0.0.1:{0}: connect: connection refused'

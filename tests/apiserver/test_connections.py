@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from kit.asking import PODS, Asking, node, pod
 
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.core.system import SystemHost
+from apimachinery.system import SystemHost
+from embedded_apiserver.server import APIServer
 
 FILE = Path(__file__).parents[1] / "data" / "recordings" / "connections-1.36.2.jsonl"
 RECORDED = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]

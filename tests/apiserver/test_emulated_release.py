@@ -8,11 +8,11 @@ import json
 import pytest
 from kit.asking import LEASES, NODES, Asking, lease, node
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.__main__ import main
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.__main__ import main
+from embedded_apiserver.server import APIServer
 
 RELEASES = ("1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
 CANDIDATES = "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates"

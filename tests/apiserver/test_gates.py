@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.apiserver.gates import FeatureGates, parse_gates
-from controller_runtime.apiserver.kinds.release import NEWEST, Release
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
+from embedded_apiserver.gates import FeatureGates, parse_gates
+from embedded_apiserver.kinds.release import NEWEST, Release
 
 
 @pytest.mark.parametrize(

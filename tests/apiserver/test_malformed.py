@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from kit.asking import LEASES, NODES, PODS, STRATEGIC, Asking, lease, node, pod
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.server import APIServer
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 CONFIGS = "/api/v1/namespaces/default/configmaps"
 APPLY = "application/apply-patch+yaml"

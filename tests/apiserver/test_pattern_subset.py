@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.apiserver import patterns
-from controller_runtime.apiserver.pattern_subset import BeyondSubset, SubsetPattern
-from controller_runtime.apiserver.patterns import compiled
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
+from embedded_apiserver import patterns
+from embedded_apiserver.pattern_subset import BeyondSubset, SubsetPattern
+from embedded_apiserver.patterns import compiled
 
 WITH_RE2 = pytest.mark.skipif(find_spec("re2") is None, reason="google-re2 is not installed: nothing to compare with")
 ATOMS = [

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from kit.engines import WITH_RE2
 
-from controller_runtime.apiserver.patterns import NoPattern, compiled
+from embedded_apiserver.patterns import NoPattern, compiled
 
 pytestmark = WITH_RE2
 

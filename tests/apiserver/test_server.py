@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from kit.asking import LEASES, NODES, Asking, Object, lease, version
 
-from controller_runtime.api.http import BODY_LIMIT
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.storage.history import History
-from controller_runtime.apiserver.storage.stored import Draft
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.log import text_of
+from apimachinery.errors import UsageError
+from apimachinery.http import BODY_LIMIT
+from apimachinery.log import text_of
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.storage.history import History
+from embedded_apiserver.storage.stored import Draft
 
 
 @pytest.fixture

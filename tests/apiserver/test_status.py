@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.apiserver import status
-from controller_runtime.apiserver.kinds.registry import LEASE, NODE
-from controller_runtime.apiserver.status import Cause, StatusError
+from embedded_apiserver import status
+from embedded_apiserver.kinds.registry import LEASE, NODE
+from embedded_apiserver.status import Cause, StatusError
 
 
 def test_a_missing_object_is_named_with_its_group() -> None:

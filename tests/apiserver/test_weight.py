@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.apiserver.audit import AuditedHandler
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.weight import LIGHT
-from controller_runtime.core.system import SystemHost
+from apimachinery.http import HTTPRequest
+from apimachinery.system import SystemHost
+from embedded_apiserver.audit import AuditedHandler
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.weight import LIGHT
 
 HOST = SystemHost()
 MAPS = "/api/v1/namespaces/default/configmaps"

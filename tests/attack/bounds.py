@@ -21,9 +21,9 @@ from typing import NamedTuple
 from attacks import Attack, Skipped, check
 from bombs import BOMBS, Bomb
 
-from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.core.system import SystemHost
+from apimachinery.http import BODY_LIMIT, HTTPRequest, HTTPResponse
+from apimachinery.system import SystemHost
+from embedded_apiserver.server import APIServer
 
 MOST_SECONDS = 1.0
 """Seconds of CPU time that one request may take."""

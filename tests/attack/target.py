@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from controller_runtime.core.system import SystemHost
+from apimachinery.system import SystemHost
 from controller_runtime.testing.server_process import APIServerProcess
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -88,7 +88,7 @@ def kill(pid: int) -> None:
 
 def start_and_fail(*arguments: str, umask: int | None = None) -> tuple[int, str]:
     """Start a server that is expected to fail; return its exit status and standard error."""
-    command = [sys.executable, "-m", "controller_runtime.apiserver", "--exit-with-parent", *arguments]
+    command = [sys.executable, "-m", "embedded_apiserver", "--exit-with-parent", *arguments]
     change = -1 if umask is None else umask
     # Standard input is at its end, so that a server that does start stops again after it is ready.
     done = subprocess.run(command, input=b"", capture_output=True, timeout=120, umask=change)

@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.model import ModelServer, State
 
+from apimachinery.objects import Cached, ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.listwatch import ListWatch
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import Simulation
 
 QUIET = 1200.0

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
+from apimachinery.errors import NotFound
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.objects import ObjectKey
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.errors import NotFound
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 NAMES = {"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "shortNames": ["gd"]}
 SPEC = {"type": "object", "properties": {"size": {"type": "integer"}}}

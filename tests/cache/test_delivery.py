@@ -6,13 +6,13 @@ from __future__ import annotations
 import pytest
 from kit.nodes import added, bookmark, cached, deleted, listed, modified
 
-from controller_runtime.api.objects import Cached, ObjectKey
+from apimachinery.host import Host
+from apimachinery.objects import Cached, ObjectKey
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost
 from controller_runtime.cache.delivery import Delivery
 from controller_runtime.cache.store import Delta, Store
 from controller_runtime.cache.subscription import Subscription
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.simulation import Simulation
 
 

@@ -11,11 +11,11 @@ from kit.nodes import line, node
 from kit.scripted import Act, failure, page, watched
 from kit.wrong_server import Program, WrongServer, most_in_a_minute
 
+from apimachinery.errors import DecodeError
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.patience import Patience
 from controller_runtime.client.client import Client
 from controller_runtime.client.paging import ListBounds
-from controller_runtime.core.errors import DecodeError
 from controller_runtime.testing.simulation import Simulation
 
 BOUNDS = ListBounds(objects=50, size=100_000, short_pages=2.0, empty_pages=20)

@@ -12,13 +12,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from apimachinery.errors import ConnectionLost
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import Cached, ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.api.versions import compare_versions
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.storage.history import History
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.store import Delta
@@ -27,8 +27,6 @@ from controller_runtime.client.decoding import Decoding
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.client.transport import Stream, Transport
-from controller_runtime.core.errors import ConnectionLost
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.faults import (
     Answered,
     CutReply,
@@ -39,6 +37,8 @@ from controller_runtime.testing.faults import (
     SilentStream,
 )
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.storage.history import History
 
 QUIET = 1200.0
 """Seconds without faults after which everything must be in step: the longest backoff and two silences."""

@@ -8,12 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import Cached, ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.storage.history import History
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.options import CacheOptions
@@ -21,7 +20,6 @@ from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.decoding import Decoding
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.faults import (
     Answered,
     CutReply,
@@ -35,6 +33,8 @@ from controller_runtime.testing.faults import (
     no_faults,
 )
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.storage.history import History
 
 FAULTS: list[Callable[[random.Random], Fault]] = [
     lambda chance: Refused(),

@@ -10,15 +10,15 @@ import pytest
 from kit.nodes import bookmark_line, line, node
 from kit.scripted import Act, Pause, ScriptedServer, failure, page, watched
 
+from apimachinery.errors import CacheSyncTimeout, UsageError
+from apimachinery.http import HTTPRequest
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.store import Delta
 from controller_runtime.cache.subscription import Subscription
-from controller_runtime.core.errors import CacheSyncTimeout, UsageError
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 SYNCED = bookmark_line(5, ends_initial="true")

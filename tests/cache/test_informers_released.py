@@ -9,13 +9,13 @@ import pytest
 from kit.nodes import bookmark_line, line, node
 from kit.scripted import Act, Pause, ScriptedServer, watched
 
+from apimachinery.errors import UsageError
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.store import Delta
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import Simulation
 
 SYNCED = bookmark_line(5, ends_initial="true")

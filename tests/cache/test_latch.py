@@ -8,8 +8,8 @@ import weakref
 
 import pytest
 
+from apimachinery.stop import Stop
 from controller_runtime.cache.latch import Latch
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 

@@ -10,12 +10,12 @@ import pytest
 from kit.nodes import added, cached, listed, packed
 from kubernetes.client import V1Node
 
-from controller_runtime.api.objects import Cached, ObjectKey, ObjectMeta, cached_from_bytes
+from apimachinery.errors import DecodeError
+from apimachinery.objects import Cached, ObjectKey, ObjectMeta, cached_from_bytes
+from apimachinery.system import SystemHost
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Store
-from controller_runtime.core.errors import DecodeError
-from controller_runtime.core.system import SystemHost
 
 
 class Named(msgspec.Struct):

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import pytest
 
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.stop import Stop
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.transforms import Transform, edited, without
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Stream, TransportWrapper
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 LEAN = without(("metadata", "managedFields"))
 DROP = "application/json;drop=metadata.managedFields"

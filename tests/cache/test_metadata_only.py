@@ -10,20 +10,20 @@ import pytest
 from kit.scripted import Answer, ScriptedServer, page, watched
 from kubernetes.client import V1Node
 
+from apimachinery.objects import ObjectKey, ObjectMeta, PartialObjectMetadata
+from apimachinery.stop import Stop
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.objects import ObjectKey, ObjectMeta, PartialObjectMetadata
 from controller_runtime.api.resources import LEASES, NODES
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.storage.history import History
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.storage.history import History
 
 NODE_METADATA = NODES.only_metadata()
 

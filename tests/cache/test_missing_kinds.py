@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import CacheSyncTimeout, NoSuchKind, NotFound
+from apimachinery.log import text_of
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.missing_kinds import explained
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import CacheSyncTimeout, NoSuchKind, NotFound
-from controller_runtime.core.log import text_of
 from controller_runtime.manager.health import health_of
 from controller_runtime.testing import EmbeddedCluster, Simulation
 

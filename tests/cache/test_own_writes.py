@@ -10,20 +10,20 @@ import pytest
 from kit.lagging import LaggingTransport
 from kit.nodes import added, bookmark, cached, listed
 
+from apimachinery.errors import Conflict, StaleCache
+from apimachinery.objects import ObjectKey, PartialObjectMetadata, meta
+from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.objects import ObjectKey, PartialObjectMetadata, meta
 from controller_runtime.api.resources import LEASES, NODES, Resource
 from controller_runtime.api.versions import compare_versions
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.own_writes import OwnWrites
 from controller_runtime.cache.store import Store
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.errors import Conflict, StaleCache
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from embedded_apiserver.server import APIServer
 
 LAG = 10.0
 DEPLOYMENTS: Resource[Any] = Resource("apps", "v1", "Deployment", "deployments")

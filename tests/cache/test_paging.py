@@ -8,10 +8,10 @@ import itertools
 import pytest
 from kit.model import ModelServer
 
+from apimachinery.errors import Expired
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.listwatch import ListWatch
-from controller_runtime.core.errors import Expired
 from controller_runtime.testing.simulation import Simulation
 
 

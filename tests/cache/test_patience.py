@@ -7,11 +7,11 @@ import pytest
 from kit.nodes import bookmark_line
 from kit.scripted import Answer, Cut, Pause, Refused, ScriptedServer, watched
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.http import HTTPRequest
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.patience import Patience
 from controller_runtime.core.backoff import Backoff
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.health import problem_of
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.simulation import Simulation

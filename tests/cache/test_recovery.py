@@ -5,11 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.cache.recovery import Failure, Recovery, classify, recovery
-from controller_runtime.cache.state import TRANSITIONS, Listing, Receiving, Resuming, State, Streaming, Watching
-from controller_runtime.cache.streamed import StreamedList
-from controller_runtime.client.paging import ListBounds
-from controller_runtime.core.errors import (
+from apimachinery.errors import (
     APIError,
     ConnectionLost,
     DecodeError,
@@ -20,6 +16,10 @@ from controller_runtime.core.errors import (
     StreamIdle,
     TooManyRequests,
 )
+from controller_runtime.cache.recovery import Failure, Recovery, classify, recovery
+from controller_runtime.cache.state import TRANSITIONS, Listing, Receiving, Resuming, State, Streaming, Watching
+from controller_runtime.cache.streamed import StreamedList
+from controller_runtime.client.paging import ListBounds
 
 STATES = [
     *(pytest.param(Listing(recent), id=f"listing, most recent {recent}") for recent in (False, True)),

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
+from apimachinery.errors import UsageError
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.cache.scope import CacheScope, Scopes, covers, without_covered
-from controller_runtime.core.errors import UsageError
 
 S = CacheScope
 ALL = Collection(PODS)

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.api.objects import Cached, ObjectKey, PlainKey
+from apimachinery.objects import Cached, ObjectKey, PlainKey
+from apimachinery.system import SystemHost
 from controller_runtime.cache.divided import DividedStore
 from controller_runtime.cache.held import Held, holding
 from controller_runtime.cache.share import Portion, Share
 from controller_runtime.client.decoding import EventType, Page, WatchEvent
-from controller_runtime.core.system import SystemHost
 
 HOST = SystemHost("tests")
 SETS = st.integers(0, 15)

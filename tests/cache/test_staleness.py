@@ -10,12 +10,12 @@ import pytest
 from kit.nodes import bookmark_line, error_line
 from kit.scripted import Act, Cut, End, Pause, Refused, ScriptedServer, failure, page, watched
 
+from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.patience import Patience
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.health import problem_of
 from controller_runtime.testing.simulation import Simulation
 

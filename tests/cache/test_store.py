@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.nodes import added, bookmark, cached, deleted, listed, modified
 
-from controller_runtime.api.objects import Cached, ObjectKey, labels_of
+from apimachinery.objects import Cached, ObjectKey, labels_of
+from apimachinery.system import SystemHost
 from controller_runtime.cache.store import Delta, Store
 from controller_runtime.client.decoding import WatchEvent
-from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.simulation import Simulation
 
 

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from kit.nodes import bookmark_line, cached, error_line, line, node, packed
 from kit.scripted import Act, Pause, ScriptedServer, page, watched
 
+from apimachinery.errors import DecodeError
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.store import Delta
 from controller_runtime.cache.transforms import Transform, edited, transformed, without
-from controller_runtime.core.errors import DecodeError
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import Simulation
 
 SYNCED = bookmark_line(5, ends_initial="true")

@@ -6,15 +6,15 @@ from __future__ import annotations
 import pytest
 from kit.nodes import added, cached, listed
 
+from apimachinery.errors import UsageError
+from apimachinery.objects import Cached, ObjectKey, PartialObjectMetadata, labels_of
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.objects import Cached, ObjectKey, PartialObjectMetadata, labels_of
 from controller_runtime.api.resources import NAMESPACES, NODES, PODS
 from controller_runtime.cache.scope import CacheScope
 from controller_runtime.cache.store import Store
 from controller_runtime.cache.union import Peers
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import UsageError
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 RED, BLUE = Collection(NODES, label_selector="red"), Collection(NODES, label_selector="blue")

@@ -7,9 +7,7 @@ import json
 
 import pytest
 
-from controller_runtime.api.http import HTTPResponse
-from controller_runtime.client.answers import check
-from controller_runtime.core.errors import (
+from apimachinery.errors import (
     AlreadyExists,
     APIError,
     Conflict,
@@ -21,6 +19,8 @@ from controller_runtime.core.errors import (
     TooManyRequests,
     Unauthorized,
 )
+from apimachinery.http import HTTPResponse
+from controller_runtime.client.answers import check
 
 
 def status(code: int, reason: str, **details: object) -> HTTPResponse:

@@ -14,10 +14,10 @@ from typing import Any
 import attrs
 import pytest
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import AlreadyExists, Conflict, ConnectionLost, NotFound, ReconcileTimeout
+from apimachinery.http import HTTPRequest
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES, PODS
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.async_client import AsyncClient
 from controller_runtime.client.client import Client
 from controller_runtime.client.create_or_patch import Change
@@ -25,11 +25,11 @@ from controller_runtime.client.deadlines import DeadlineTransport, reconcile_lim
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.request_threads import LINGER, Job, RequestThreads
 from controller_runtime.core.deadline import deadline_scope
-from controller_runtime.core.errors import AlreadyExists, Conflict, ConnectionLost, NotFound, ReconcileTimeout
 from controller_runtime.testing import a_node, a_pod
 from controller_runtime.testing.faults import Delayed, Fault, Faults, FaultyTransport
 from controller_runtime.testing.recording import RecordingTransport
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from embedded_apiserver.server import APIServer
 
 A, B = ObjectKey("a"), ObjectKey("b")
 Main = Callable[[], Awaitable[Any]]

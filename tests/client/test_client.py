@@ -11,15 +11,15 @@ import pytest
 from kit.recorder import Recorder
 from kubernetes.client import V1Lease, V1LeaseSpec, V1Node, V1ObjectMeta
 
-from controller_runtime.api.http import HTTPResponse
-from controller_runtime.api.objects import Cached, ObjectKey
+from apimachinery.errors import AlreadyExists, Conflict, NotFound
+from apimachinery.http import HTTPResponse
+from apimachinery.objects import Cached, ObjectKey
 from controller_runtime.api.resources import EVENTS, LEASES, NODES, PODS, Resource
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.patches import PatchType
-from controller_runtime.core.errors import AlreadyExists, Conflict, NotFound
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from embedded_apiserver.server import APIServer
 
 NODE = b'{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1","uid":"u","resourceVersion":"7"}}'
 

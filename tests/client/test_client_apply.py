@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.objects import Cached, ObjectKey, labels_of
+from apimachinery.errors import Conflict, Invalid
+from apimachinery.objects import Cached, ObjectKey, labels_of
 from controller_runtime.api.resources import LEASES
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import Conflict, Invalid
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.errors import ConnectionLost, DecodeError, Forbidden, NotFound, ServerError
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.resources import EVENTS, LEASES, NODES, Resource
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.discovery import MOST_GROUP_VERSIONS
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Stream
-from controller_runtime.core.errors import ConnectionLost, DecodeError, Forbidden, NotFound, ServerError
 from controller_runtime.testing import RecordingTransport
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from embedded_apiserver.server import APIServer
 
 DEPLOYMENTS: Resource[Any] = Resource("apps", "v1", "Deployment", "deployments")
 

@@ -10,25 +10,25 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import BadRequest, ConnectionLost, NotFound
+from apimachinery.log import fields_of, text_of
+from apimachinery.objects import ObjectKey
+from apimachinery.system import SystemHost
 from controller_runtime.api.resources import NODES, PODS
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
-from controller_runtime.apiserver.shell.thread import LoopbackServer
-from controller_runtime.apiserver.shell.tls import make_certificates
 from controller_runtime.client.client import Client
 from controller_runtime.client.counting import CountingTransport
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.errors import BadRequest, ConnectionLost, NotFound
-from controller_runtime.core.log import fields_of, text_of
-from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.faults import FaultyTransport, no_faults
 from controller_runtime.testing.simulation import Simulation
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
 from controller_runtime.testing.simulation.system_faults import ScriptedFaults
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
+from embedded_apiserver.shell.thread import LoopbackServer
+from embedded_apiserver.shell.tls import make_certificates
 
 POD = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 

@@ -9,15 +9,15 @@ import msgspec
 import pytest
 from kit.recorder import Recorder
 
-from controller_runtime.api.http import HTTPResponse
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import BadRequest, Conflict, DecodeError, Invalid, NotFound
+from apimachinery.http import HTTPResponse
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES, PODS, Resource
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.write_options import FieldValidation
-from controller_runtime.core.errors import BadRequest, Conflict, DecodeError, Invalid, NotFound
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from embedded_apiserver.server import APIServer
 
 DEPLOYMENTS: Resource[dict[str, Any]] = Resource("apps", "v1", "Deployment", "deployments")
 NODE = HTTPResponse(200, {}, b'{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1","resourceVersion":"7"}}')

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.apiserver.server import APIServer
+from apimachinery.errors import ConnectionLost
+from apimachinery.http import HTTPRequest
 from controller_runtime.client.counting import NO_ANSWER, CountingTransport
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.errors import ConnectionLost
 from controller_runtime.testing.faults import Delayed, FaultyTransport, Refused, scripted
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from embedded_apiserver.server import APIServer
 
 NODES = HTTPRequest("GET", "/api/v1/nodes")
 WATCH = HTTPRequest("GET", "/api/v1/nodes", (("watch", "1"),))

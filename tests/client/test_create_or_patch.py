@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import AlreadyExists, Conflict
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES, PODS, Resource
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.create_or_patch import Change, Mutate, create_or_patch
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.errors import AlreadyExists, Conflict
 from controller_runtime.testing import RecordingTransport
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 NODE, LEASE = ObjectKey("n"), ObjectKey("l", "default")
 READY = {"type": "Ready", "status": "True"}

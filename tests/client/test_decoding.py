@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from apimachinery.errors import DecodeError, Expired, TooManyRequests
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.client.decoding import Decoding, EventType, Undecodable, WatchEvent
-from controller_runtime.core.errors import DecodeError, Expired, TooManyRequests
 
 META = {"name": "n1", "uid": "u", "resourceVersion": "5"}
 FULL = {"kind": "Node", "apiVersion": "v1", "metadata": META}

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from apimachinery.errors import DecodeError, Expired, Invalid
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.system import SystemHost
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.client.decoding import EventType, WatchEvent
 from controller_runtime.client.listwatch import ANY_VERSION, ListWatch
-from controller_runtime.core.errors import DecodeError, Expired, Invalid
-from controller_runtime.core.system import SystemHost
 
 EMPTY = HTTPResponse(200, {}, b'{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[]}')
 REFUSED = HTTPResponse(422, {}, b'{"kind":"Status","reason":"Invalid","message":"no such thing"}')

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from controller_runtime.api.objects import Cached
+from apimachinery.errors import DecodeError
+from apimachinery.objects import Cached
 from controller_runtime.client.decoding import Page, Undecodable
 from controller_runtime.client.listwatch import PAGE_SIZE
 from controller_runtime.client.paging import ListBounds, ListTally, Paging
-from controller_runtime.core.errors import DecodeError
 
 RAW = b" " * 7000
 

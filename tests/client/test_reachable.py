@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.stop import Stop
 from controller_runtime.client.counting import CountingTransport
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.reachable import ServerReachable
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 

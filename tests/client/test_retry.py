@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
+from apimachinery.errors import Cancelled, Conflict, Invalid
+from apimachinery.stop import Stop
 from controller_runtime.client.retry import ConflictRetry, retry_on_conflict
-from controller_runtime.core.errors import Cancelled, Conflict, Invalid
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from apimachinery.errors import ConnectionLost
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime import Client, NotFound, ObjectKey, Resource, Stop, UsageError, spawn
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.client import storage_migration
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.storage_migration import Progress, StorageMigration
 from controller_runtime.client.transport import TransportWrapper
-from controller_runtime.core.errors import ConnectionLost
 from controller_runtime.crd import DEFINITIONS
 from controller_runtime.crd.storage import ANNOTATION
 from controller_runtime.testing import EmbeddedCluster, Simulation

@@ -8,13 +8,13 @@ import logging
 import pytest
 from kit.recorder import Recorder
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import ConnectionLost
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.log import text_of
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.client import Client
 from controller_runtime.client.throttle import ThrottledTransport
-from controller_runtime.core.errors import ConnectionLost
-from controller_runtime.core.log import text_of
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 GET = HTTPRequest("GET", "/x")

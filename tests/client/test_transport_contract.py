@@ -11,17 +11,17 @@ import attrs
 import pytest
 from kit.echo import JSON, EchoHandler, ScriptedWatch
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
-from controller_runtime.apiserver.shell.thread import LoopbackServer
-from controller_runtime.apiserver.shell.tls import make_certificates
+from apimachinery.errors import ConnectionLost, StreamIdle
+from apimachinery.http import HTTPRequest
+from apimachinery.system import SystemHost
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Stream, Transport
-from controller_runtime.core.errors import ConnectionLost, StreamIdle
-from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.faults import FaultyTransport, no_faults
+from embedded_apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
+from embedded_apiserver.shell.thread import LoopbackServer
+from embedded_apiserver.shell.tls import make_certificates
 
 WATCH = HTTPRequest("GET", "/watch")
 

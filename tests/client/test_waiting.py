@@ -10,22 +10,22 @@ import attrs
 import pytest
 from kubernetes.client import V1Node
 
+from apimachinery.errors import ConnectionLost, Forbidden, NotFound, ReconcileTimeout, WaitTimeout
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.conditions import condition, with_condition
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES, PODS
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.deadlines import DeadlineTransport, reconcile_limit
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.waiting import gone
 from controller_runtime.core.deadline import deadline_scope
-from controller_runtime.core.errors import ConnectionLost, Forbidden, NotFound, ReconcileTimeout, WaitTimeout
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.faults import Answered, CutStream, Fault, Faults, FaultyTransport, LostReply, Refused
 from controller_runtime.testing.objects import a_node
 from controller_runtime.testing.recording import RecordingTransport
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from embedded_apiserver.server import APIServer
 
 KEY = ObjectKey("n")
 NOBODY = Answered(HTTPResponse(403, {}, b'{"kind":"Status","apiVersion":"v1","code":403,"reason":"Forbidden"}'))

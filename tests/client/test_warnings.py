@@ -8,18 +8,18 @@ import logging
 import pytest
 from kit.recorder import Recorder
 
+from apimachinery.errors import NotFound
+from apimachinery.http import HTTPResponse
+from apimachinery.log import fields_of
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.http import HTTPResponse
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASE_CANDIDATES, NODES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.client.warnings import Warnings, warnings_of
-from controller_runtime.core.errors import NotFound
-from controller_runtime.core.log import fields_of
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from embedded_apiserver.server import APIServer
 
 
 @pytest.fixture

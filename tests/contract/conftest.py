@@ -10,7 +10,7 @@ from kit.real_server import emptied
 from kit.recorded import AGENT, Replay, Translation, exchanges, regardless_of_pace
 from kit.targets import cluster, embedded
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.http import HTTPRequest
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,8 @@ import pytest
 from kit.compared import RECORDINGS, compared
 from kit.engines import WITH_RE2
 
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from kit.recorded import RECORDINGS
 
-from controller_runtime.apiserver.discovery.discovery import aggregated_document, discovery_document
-from controller_runtime.apiserver.kinds.registry import KINDS
+from embedded_apiserver.discovery.discovery import aggregated_document, discovery_document
+from embedded_apiserver.kinds.registry import KINDS
 
 RECORDED = json.loads((RECORDINGS[0].parent / "discovery-1.36.2.json").read_text(encoding="utf-8"))
 

@@ -16,11 +16,11 @@ from collections.abc import Iterator
 import attrs
 import pytest
 
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.shell import request as shell_request
-from controller_runtime.apiserver.shell.thread import LoopbackServer
-from controller_runtime.apiserver.shell.tls import make_certificates
-from controller_runtime.core.system import SystemHost
+from apimachinery.system import SystemHost
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.shell import request as shell_request
+from embedded_apiserver.shell.thread import LoopbackServer
+from embedded_apiserver.shell.tls import make_certificates
 
 HOST = SystemHost()
 TOKEN = "secret"

@@ -18,14 +18,14 @@ from kit.malformed import Case, Malformed
 from kit.protobuf import frames
 from kit.sample_objects import collection_of, custom_kind, name_of, sample_of
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
-from controller_runtime.apiserver.kinds.registry import KINDS, Kind
-from controller_runtime.apiserver.protobuf.envelope import MEDIA_TYPE
-from controller_runtime.apiserver.protobuf.reader import decode_object
-from controller_runtime.apiserver.reads.watch import ObjectWatch
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.storage.history import History
+from apimachinery.http import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.kinds.registry import KINDS, Kind
+from embedded_apiserver.protobuf.envelope import MEDIA_TYPE
+from embedded_apiserver.protobuf.reader import decode_object
+from embedded_apiserver.reads.watch import ObjectWatch
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.storage.history import History
 
 ROWS, REQUESTS_OF_A_ROW = 20, 500
 CUSTOM = custom_kind()

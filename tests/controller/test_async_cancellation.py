@@ -10,16 +10,16 @@ import logging
 import pytest
 from kit.coroutines import A, B, awaiting, counters_of
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.errors import ControllerRuntimeError, LeadershipLost, ReconcileTimeout, TerminalError
+from apimachinery.http import HTTPRequest
+from apimachinery.log import fields_of, text_of
+from apimachinery.stop import Stage, Stop
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.async_client import AsyncClient
 from controller_runtime.client.client import Client
 from controller_runtime.controller.async_workers import CANCELLATION_IGNORED_AFTER
 from controller_runtime.controller.loop_watchdog import LOOP_ASKED_EVERY, LOOP_BLOCKED_AFTER
 from controller_runtime.controller.reconciler import Request, Result
-from controller_runtime.core.errors import ControllerRuntimeError, LeadershipLost, ReconcileTimeout, TerminalError
-from controller_runtime.core.log import fields_of, text_of
-from controller_runtime.core.stop import Stage, Stop
 from controller_runtime.manager.lifecycle import CANCEL_GRACE
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node
 from controller_runtime.testing.faults import Delayed, Fault

@@ -8,12 +8,12 @@ import asyncio
 import aiohttp
 from aiohttp import web
 
-from controller_runtime.api.objects import ObjectKey, labels_of
+from apimachinery.objects import ObjectKey, labels_of
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.async_client import AsyncClient
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import AsyncReconciler, Request, Result
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing import EmbeddedCluster, a_node
 
 NAMES = [f"node-{number}" for number in range(20)]

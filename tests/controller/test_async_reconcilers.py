@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from kit.coroutines import A, Awaiting, B, awaiting, counters_of
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import Cancelled, ConnectionLost, TerminalError, UsageError
+from apimachinery.log import bound_fields, fields_of, text_of
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.counters import Outcome
 from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, Result
 from controller_runtime.core.deadline import reconcile_deadline
-from controller_runtime.core.errors import Cancelled, ConnectionLost, TerminalError, UsageError
-from controller_runtime.core.log import bound_fields, fields_of, text_of
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node
 
 KEYS = [ObjectKey(f"key-{number}") for number in range(20)]

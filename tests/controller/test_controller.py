@@ -9,14 +9,14 @@ from typing import Any, NoReturn
 import pytest
 from kit.noting import Bench, Noting
 
-from controller_runtime.api.objects import ObjectKey, annotations_of
+from apimachinery.errors import CacheSyncTimeout, DecodeError, UsageError
+from apimachinery.objects import ObjectKey, annotations_of
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.predicates import changed
 from controller_runtime.controller.reconciler import Request, Result
-from controller_runtime.core.errors import CacheSyncTimeout, DecodeError, UsageError
-from controller_runtime.core.stop import Stop
 
 
 @pytest.mark.scenario("SR-01")

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop, spawn
+from apimachinery.system import SystemHost
 from controller_runtime.controller.counters import KEPT, Outcome, ReconcileTally
-from controller_runtime.core.stop import Stop, spawn
-from controller_runtime.core.system import SystemHost
 from controller_runtime.queue.causes import Causes
 
 

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from kit.noting import Bench, Noting
 
-from controller_runtime.api.objects import ObjectKey, labels_of
+from apimachinery.errors import DecodeError
+from apimachinery.log import fields_of, text_of
+from apimachinery.objects import ObjectKey, labels_of
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.failing import Failing, Fallible
 from controller_runtime.controller.handlers import enqueue_mapped, enqueue_object
 from controller_runtime.controller.reconciler import Request
-from controller_runtime.core.errors import DecodeError
-from controller_runtime.core.log import fields_of, text_of
 from controller_runtime.queue.causes import Cause
 from controller_runtime.testing.simulation import Simulation
 

@@ -9,18 +9,18 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from controller_runtime.api.objects import Cached, ObjectKey, ObjectMeta, cached_from_bytes, meta
+from apimachinery.errors import Conflict, ConnectionLost, NotFound
+from apimachinery.objects import Cached, ObjectKey, ObjectMeta, cached_from_bytes, meta
 from controller_runtime.api.resources import LEASES
 from controller_runtime.api.unreadable import UnreadableObject
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Store
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.finalizers import Finalizers, add_finalizers, remove_finalizers
-from controller_runtime.core.errors import Conflict, ConnectionLost, NotFound
 from controller_runtime.testing import RecordingTransport
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 A, B, C, OTHER = "example.com/a", "example.com/b", "example.com/c", "example.com/other"
 LEASE = ObjectKey("l", "default")

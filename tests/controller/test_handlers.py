@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.objects import Cached, ObjectKey, cached_from_bytes
+from apimachinery.errors import DecodeError
+from apimachinery.objects import Cached, ObjectKey, cached_from_bytes
 from controller_runtime.api.resources import NODES, Resource
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.handlers import enqueue_mapped, enqueue_object, enqueue_owner
 from controller_runtime.controller.reconciler import Request
-from controller_runtime.core.errors import DecodeError
 
 REPLICA_SETS: Resource[Any] = Resource("apps", "v1", "ReplicaSet", "replicasets")
 

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from controller_runtime.api.objects import Cached, PlainKey, cached_from_bytes
+from apimachinery.objects import Cached, PlainKey, cached_from_bytes
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.kept_changes import KeptChange, KeptChanges
 

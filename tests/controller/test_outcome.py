@@ -8,11 +8,7 @@ import random
 
 import pytest
 
-from controller_runtime.api.objects import ObjectKey
-from controller_runtime.controller.counters import Outcome
-from controller_runtime.controller.outcome import outcome_of, retry_after, settle
-from controller_runtime.controller.reconciler import Request, Result
-from controller_runtime.core.errors import (
+from apimachinery.errors import (
     APIError,
     Cancelled,
     Conflict,
@@ -20,7 +16,11 @@ from controller_runtime.core.errors import (
     TerminalError,
     TooManyRequests,
 )
-from controller_runtime.core.log import fields_of, text_of
+from apimachinery.log import fields_of, text_of
+from apimachinery.objects import ObjectKey
+from controller_runtime.controller.counters import Outcome
+from controller_runtime.controller.outcome import outcome_of, retry_after, settle
+from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.queue.rate_limiters import ItemExponential
 from controller_runtime.queue.workqueue import WorkQueue
 from controller_runtime.testing.simulation import Simulation

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from controller_runtime.api.objects import Cached, annotations_of, cached_from_bytes, labels_of
+from apimachinery.objects import Cached, annotations_of, cached_from_bytes, labels_of
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.predicates import Predicate, all_of, any_of, changed, matches, not_
 

@@ -8,14 +8,14 @@ from collections.abc import Callable
 import attrs
 import pytest
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import ConnectionLost, ReconcileTimeout, TerminalError
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.counters import ReconcileCounters
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.deadline import reconcile_deadline
-from controller_runtime.core.errors import ConnectionLost, ReconcileTimeout, TerminalError
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing import EmbeddedCluster, Simulation
 from controller_runtime.testing.faults import LostRequest

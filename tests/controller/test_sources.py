@@ -11,15 +11,15 @@ from functools import partial
 import pytest
 from kit.noting import Bench, Noting
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import UsageError
+from apimachinery.log import fields_of, text_of
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.failing import Failing
 from controller_runtime.controller.reconciler import Request, Result
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.log import fields_of, text_of
-from controller_runtime.core.stop import Stop
 from controller_runtime.queue.causes import Cause
 from controller_runtime.testing.simulation import Simulation
 

@@ -11,16 +11,16 @@ import msgspec
 import pytest
 from kit.noting import Bench
 
+from apimachinery.errors import Conflict, DecodeError, TerminalError
+from apimachinery.log import fields_of, text_of
+from apimachinery.objects import ObjectKey, cached_from_bytes
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.objects import ObjectKey, cached_from_bytes
 from controller_runtime.api.resources import LEASES, NODES, PODS
 from controller_runtime.api.unreadable import UnreadableObject
 from controller_runtime.cache.lister import Lister
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.controller.unreadable import covers
-from controller_runtime.core.errors import Conflict, DecodeError, TerminalError
-from controller_runtime.core.log import fields_of, text_of
 
 
 class Metadata(msgspec.Struct):

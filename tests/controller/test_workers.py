@@ -10,13 +10,13 @@ from collections.abc import Callable
 import attrs
 import pytest
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import ConnectionLost, TerminalError
+from apimachinery.host import Host
+from apimachinery.log import bound_fields, fields_of, text_of
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.controller.workers import Workers
-from controller_runtime.core.errors import ConnectionLost, TerminalError
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import bound_fields, fields_of, text_of
-from controller_runtime.core.stop import Stop
 from controller_runtime.queue.workqueue import WorkQueue
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 

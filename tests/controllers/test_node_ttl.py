@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.api.objects import Cached, ObjectKey
+from apimachinery.objects import Cached, ObjectKey
+from apimachinery.system import SystemHost
 from controller_runtime.cache.store import Delta
-from controller_runtime.core.system import SystemHost
 from controllers.node_ttl import STEPS, ClusterSize, advance, parse_ttl
 
 SOME = Cached(b"{}", "some", "", "", "1")

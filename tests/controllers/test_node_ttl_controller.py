@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import ObjectKey, annotations_of
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import ObjectKey, annotations_of
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.recording import RecordingTransport
 from controller_runtime.testing.simulation import Simulation
 from controllers.node_ttl import ANNOTATION, node_ttl
+from embedded_apiserver.server import APIServer
 
 
 class Failing(InProcessTransport):

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from controller_runtime.api.objects import ObjectKey, annotations_of
+from apimachinery.objects import ObjectKey, annotations_of
 from controller_runtime.api.resources import NODES
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.core import errors
-from controller_runtime.core.errors import APIError, ControllerRuntimeError, error_from_status
+from apimachinery import errors
+from apimachinery.errors import APIError, ControllerRuntimeError, error_from_status
 
 
 @pytest.mark.parametrize(

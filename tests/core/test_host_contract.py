@@ -13,8 +13,8 @@ from datetime import timedelta
 
 import pytest
 
-from controller_runtime.core.host import Condition, Host
-from controller_runtime.core.system import SystemHost
+from apimachinery.host import Condition, Host
+from apimachinery.system import SystemHost
 from controller_runtime.testing.simulation import Simulation
 
 

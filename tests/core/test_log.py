@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller_runtime.api.objects import ObjectKey
-from controller_runtime.core.log import LogContext, TextFormatter, bound, configure, fields_of, get_logger, text_of
-from controller_runtime.core.stop import Stop
+from apimachinery.log import LogContext, TextFormatter, bound, configure, fields_of, get_logger, text_of
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.testing.simulation import Simulation
 
 log = get_logger("test.log")

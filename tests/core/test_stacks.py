@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost, stacks
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost, stacks
 
 
 def wait_here(stop: Stop, here: Stop) -> None:

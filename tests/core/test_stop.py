@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from controller_runtime.core.errors import Cancelled
-from controller_runtime.core.log import text_of
-from controller_runtime.core.stop import Stage, Stop, spawn
+from apimachinery.errors import Cancelled
+from apimachinery.log import text_of
+from apimachinery.stop import Stage, Stop, spawn
 from controller_runtime.testing.simulation import Simulation
 
 

@@ -13,10 +13,10 @@ from types import FrameType
 
 import pytest
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost
 from controller_runtime.core.signals import stop_on_signals
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost
 
 ASKED = signal.SIGUSR2
 
@@ -25,8 +25,8 @@ PREAMBLE = """
 import faulthandler, os, random, signal, sys, threading
 faulthandler.dump_traceback_later(30.0, exit=True)
 from controller_runtime.core.signals import stop_on_signals
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost
 
 host = SystemHost("here")
 """

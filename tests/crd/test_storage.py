@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kit.cabins import Cabin, CabinV1Alpha1
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.crd import definition
 from controller_runtime.crd.storage import ANNOTATION, note_of, plan_storage, resumed_after
 

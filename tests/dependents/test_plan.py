@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.owning import deployment_of, pages_of
 
+from apimachinery.objects import cached_from_bytes
 from controller_runtime import (
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -27,7 +28,6 @@ from controller_runtime import (
     Unauthorized,
     UsageError,
 )
-from controller_runtime.api.objects import cached_from_bytes
 from controller_runtime.api.resources import PODS, Resource
 from controller_runtime.client.bodies import encoded
 from controller_runtime.dependents.memory import PrimaryMemory, Record, Refusal, identity_of, values_of

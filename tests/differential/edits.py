@@ -7,7 +7,7 @@ import copy
 from random import Random
 from typing import Any
 
-from controller_runtime.api.schema import Schema
+from apimachinery.schema import Schema
 
 STRINGS = (
     *("a", "b", "", "a b", "x" * 64, "Bad", "None", "-x", "10", "1.2.3.4", "example.com/x", "/a/b", "{ns}"),

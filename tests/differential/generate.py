@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from random import Random
 from typing import Any
 
-from controller_runtime.api.schema import schema_for
+from apimachinery.schema import schema_for
 from differential.custom import custom_sample, definitions
 from differential.edits import edit
 from differential.operations import APPLY, JSON_PATCH, MERGE, REMOVED, STRATEGIC, Operation

@@ -15,12 +15,12 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 import attrs
 import yaml
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.protobuf.reader import decode_object
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.status import StatusError
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost
+from embedded_apiserver.protobuf.reader import decode_object
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.status import StatusError
 
 HEADERS = ("content-type", "warning", "retry-after", "location", "allow")
 AGENT = "differential/1"

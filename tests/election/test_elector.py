@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 from kit.election_bench import LEASE, Bench
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.errors import LeadershipLost
+from apimachinery.http import HTTPRequest
 from controller_runtime.api.resources import LEASES
-from controller_runtime.core.errors import LeadershipLost
 from controller_runtime.testing.faults import Fault, LostReply, LostRequest, Refused, scripted
 from controller_runtime.testing.simulation import Simulation
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.errors import ConnectionLost, LeadershipLost
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.deadlines import DeadlineTransport
 from controller_runtime.client.transport import Stream
-from controller_runtime.core.errors import ConnectionLost, LeadershipLost
 from controller_runtime.election.term import Term, leadership_limit
 from controller_runtime.testing.faults import Delayed, Faults, FaultyTransport, no_faults
 from controller_runtime.testing.simulation import SimulatedHost, Simulation

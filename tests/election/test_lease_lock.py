@@ -8,16 +8,16 @@ from typing import Any
 import attrs
 import pytest
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import AlreadyExists, Conflict, ConnectionLost, NotFound, UsageError
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey
+from apimachinery.system import SystemHost
 from controller_runtime.api.resources import LEASES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.errors import AlreadyExists, Conflict, ConnectionLost, NotFound, UsageError
-from controller_runtime.core.host import Host
-from controller_runtime.core.system import SystemHost
 from controller_runtime.election.lease_lock import LeaseLock
 from controller_runtime.election.record import LeaseRecord
+from embedded_apiserver.server import APIServer
 
 LEASE = ObjectKey("program", "default")
 STAMP = "2026-01-01T00:00:00.000000Z"

@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 from kit.election_bench import LEASE, Bench, Candidate
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.errors import LeadershipLost, NotFound
+from apimachinery.http import HTTPRequest
 from controller_runtime.api.resources import LEASES
-from controller_runtime.core.errors import LeadershipLost, NotFound
 from controller_runtime.testing.faults import Fault, LostRequest
 from controller_runtime.testing.simulation import Simulation
 

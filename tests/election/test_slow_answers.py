@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from kit.election_bench import Bench, Candidate
 
-from controller_runtime.core.errors import LeadershipLost
+from apimachinery.errors import LeadershipLost
 from controller_runtime.election.elector import Write
 from controller_runtime.election.record import LeaseRecord
 from controller_runtime.testing.faults import Refused

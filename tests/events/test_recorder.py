@@ -11,10 +11,10 @@ import pytest
 from kit.occurrences import Sink
 from kubernetes.client import V1Node
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import AnyObject, cached_from_bytes
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import AnyObject, cached_from_bytes
+from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
-from controller_runtime.core.stop import Stop
 from controller_runtime.events.occurrence import Fate
 from controller_runtime.events.recorder import QUEUED, EventAPI, EventRecorder
 from controller_runtime.testing.simulation import SimulatedHost, Simulation

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from kit.occurrences import Sink
 
+from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
-from controller_runtime.core.stop import Stop
 from controller_runtime.events.occurrence import Fate
 from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.testing.simulation import SimulatedHost, Simulation

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.http import HTTPRequest
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES, Resource
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.testing.cluster import EmbeddedCluster
@@ -21,6 +20,7 @@ from controller_runtime.testing.simulation import Simulation
 from controllers.agent.agent import add_node_agent
 from controllers.agent.machine import Machine
 from controllers.agent.settings import Settings
+from embedded_apiserver.server import APIServer
 
 EVENTS: Resource[dict[str, Any]] = Resource("", "v1", "Event", "events")
 NAME = "n1"

@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
-from controller_runtime.apiserver.server import APIServer
+from apimachinery.http import HTTPRequest, HTTPResponse, Watch
+from embedded_apiserver.server import APIServer
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 NODES = "/api/v1/nodes"

@@ -9,7 +9,8 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey, annotations_of, meta
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey, annotations_of, meta
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.lister import Lister
 from controller_runtime.client.async_client import AsyncClient
@@ -17,7 +18,6 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.predicates import changed
 from controller_runtime.controller.reconciler import AsyncReconciler, Request, Result
 from controller_runtime.core.deadline import reconcile_deadline
-from controller_runtime.core.host import Host
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.fault_runs.work import BEGUN, DONE, TOKEN, WANTED
 

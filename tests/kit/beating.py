@@ -8,17 +8,17 @@ from collections import deque
 from itertools import pairwise
 from typing import Any
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import ControllerRuntimeError, NotFound
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.resources import LEASES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.errors import ControllerRuntimeError, NotFound
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.testing.faults import Answered, Fault, FaultyTransport
 from controller_runtime.testing.simulation import Simulation
 from controllers.heartbeat.lease_heartbeat import LeaseHeartbeat
+from embedded_apiserver.server import APIServer
 
 OPTIONS: dict[str, Any] = {
     "holder_identity": "me",

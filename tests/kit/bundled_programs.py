@@ -11,11 +11,11 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.objects import ObjectKey, microtime
+from apimachinery.errors import AlreadyExists
+from apimachinery.http import HTTPRequest
+from apimachinery.objects import ObjectKey, microtime
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES, NAMESPACES, NODES, PODS
 from controller_runtime.client.patches import PatchType
-from controller_runtime.core.errors import AlreadyExists
 from controller_runtime.election.config import Candidacy, LeaderElectionConfig
 from controller_runtime.manager.rights import Right
 from controller_runtime.rights import Access, Recorder, compare, granted_by, text_of

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from cabins import Cabin, setup
 
-from controller_runtime.core.system import SystemHost
+from apimachinery.system import SystemHost
 from controller_runtime.crd import definition
 from controller_runtime.manifests.bundles import Bundle
 from controller_runtime.manifests.facts import Facts, facts_of, unconnected_manager

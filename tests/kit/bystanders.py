@@ -12,14 +12,14 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from controller_runtime.api.objects import ObjectKey, annotations_of, microtime, timestamp
+from apimachinery.errors import Conflict, NotFound
+from apimachinery.host import Thread
+from apimachinery.objects import ObjectKey, annotations_of, microtime, timestamp
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES, NODES, PODS
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.patches import PatchType
-from controller_runtime.core.errors import Conflict, NotFound
-from controller_runtime.core.host import Thread
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_lease
 from controllers.heartbeat.node_lease import DURATION, NAMESPACE
 

@@ -12,17 +12,17 @@ import attrs
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
+from apimachinery.stop import Stop, spawn
 from controller_runtime import Client, NotFound, ObjectKey
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.impersonating import ImpersonatingTransport
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.crd import DEFINITIONS, definition
 from controller_runtime.testing import Simulation
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.webhooks.certificates import SECRETS, CertificateKeeper
 from controller_runtime.webhooks.configurations import Place, conversion_of
 from controller_runtime.webhooks.injecting import Target
+from embedded_apiserver.server import APIServer
 from kit.cabins import Cabin, CabinV1Alpha1
 
 PLACE = Place(name="hooks", namespace="default")

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.server import APIServer
+from apimachinery.http import HTTPRequest, HTTPResponse
+from embedded_apiserver.server import APIServer
 
 _FOLDER = Path(__file__).resolve().parent.parent / "data" / "recordings" / "compared"
 RECORDINGS = tuple(sorted(path.name.removesuffix("-1.36.2.jsonl.gz") for path in _FOLDER.glob("*.jsonl.gz")))

@@ -7,9 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from controller_runtime.apiserver.kinds.registry import POD
-from controller_runtime.apiserver.writes.fieldset import Fields
-from controller_runtime.apiserver.writes.fieldtree import fields_of
+from embedded_apiserver.kinds.registry import POD
+from embedded_apiserver.writes.fieldset import Fields
+from embedded_apiserver.writes.fieldtree import fields_of
 
 NAMES = st.sampled_from(["a", "b", "c"])
 TEXTS = st.sampled_from(["x", "y"])

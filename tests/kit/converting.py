@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from controller_runtime.api.http import HTTPResponse
+from apimachinery.http import HTTPResponse
 from kit.webhooks import Object
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -11,8 +11,7 @@ import logging
 import sys
 from collections.abc import Iterable
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.apiserver.server import APIServer
+from apimachinery.http import HTTPRequest
 from controller_runtime.election.config import Candidacy, LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.fault_runs.disk import Disk
@@ -33,6 +32,7 @@ from controller_runtime.testing.simulation.system_faults import (
 )
 from controllers.election.lease_candidate_election import lease_candidate_election
 from controllers.expiry.lease_candidate_gc import lease_candidate_gc
+from embedded_apiserver.server import APIServer
 
 ELECTORS = ("e0", "e1")
 CANDIDATES = ("c0", "c1", "c2")

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.counters import ReconcileCounters
 from controller_runtime.controller.reconciler import AsyncReconciler, Request, Result

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 import controller_runtime
-from controller_runtime.core.system import SystemHost
+from apimachinery.system import SystemHost
 
 SECONDS = 120.0
 GIVES_WAY = 0.02

@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
-from controller_runtime.core.host import Host
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse, Watch
 
 JSON = {"content-type": "application/json"}
 

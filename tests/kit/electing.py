@@ -7,19 +7,19 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import ObjectKey, microtime
+from apimachinery.errors import NotFound
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import ObjectKey, microtime
 from controller_runtime.api.resources import EVENTS, LEASE_CANDIDATES, LEASES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
-from controller_runtime.core.errors import NotFound
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.faults import Answered, Fault
 from controller_runtime.testing.simulation import Simulation
 from controllers.election.lease_candidate_election import lease_candidate_election
+from embedded_apiserver.server import APIServer
 
 BROKEN = Answered(HTTPResponse(500, {"content-type": "text/plain"}, b"broken"))
 OLDEST = "OldestEmulationVersion"

@@ -9,22 +9,22 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import CacheSyncTimeout, NotFound
+from apimachinery.http import HTTPRequest
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import EVENTS, NODES, PODS, Resource
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.transforms import Transform
 from controller_runtime.client.answers import check
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.patches import PatchType
-from controller_runtime.core.errors import CacheSyncTimeout, NotFound
 from controller_runtime.manager.metrics import Metrics
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.faults import Fault, FaultyTransport, Refused
 from controller_runtime.testing.objects import a_node, a_pod
 from controller_runtime.testing.simulation import Simulation
 from controllers.taint_eviction.taint_eviction import taint_eviction
+from embedded_apiserver.server import APIServer
 
 UNREACHABLE = "node.kubernetes.io/unreachable"
 NOT_READY = "node.kubernetes.io/not-ready"

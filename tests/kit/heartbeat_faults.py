@@ -6,9 +6,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from controller_runtime.apiserver.server import APIServer
+from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.fault_runs.disk import Disk
 from controller_runtime.testing.fault_runs.environment import TURN, Course
 from controller_runtime.testing.fault_runs.invariants import Violated
@@ -26,6 +25,7 @@ from controller_runtime.testing.simulation.system_faults import (
 )
 from controllers.heartbeat.node_lease import RENEW_INTERVAL, REQUEST_TIMEOUT
 from controllers.hollow.nodes import RETRY, HollowNodes
+from embedded_apiserver.server import APIServer
 
 NODES = 4
 SPREAD = 1.0

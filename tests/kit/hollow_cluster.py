@@ -7,9 +7,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.http import HTTPRequest
 from controller_runtime.api.resources import LEASES, NODES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.testing.cluster import EmbeddedCluster
@@ -17,6 +16,7 @@ from controller_runtime.testing.faults import Fault, FaultyTransport
 from controller_runtime.testing.simulation import Simulation
 from controllers.heartbeat.node_lease import NAMESPACE
 from controllers.hollow.nodes import HollowNodes
+from embedded_apiserver.server import APIServer
 
 
 class HollowCluster:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from controller_runtime.apiserver.storage.journal import SQLiteJournal
+from embedded_apiserver.storage.journal import SQLiteJournal
 
 DATABASE, LOG, WITNESS = "objects.sqlite", "objects.sqlite-wal", "acknowledged"
 COUNT = 150

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Stream, Transport
-from controller_runtime.core.host import Host
 
 
 class LaggingTransport:

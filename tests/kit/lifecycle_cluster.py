@@ -10,16 +10,15 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.objects import ObjectKey, microtime, timestamp
+from apimachinery.errors import NotFound
+from apimachinery.http import HTTPRequest
+from apimachinery.objects import ObjectKey, microtime, timestamp
 from controller_runtime.api.resources import CORE_EVENTS, LEASES, NODES, PODS, Resource
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.transforms import Transform
 from controller_runtime.client.answers import check
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.patches import PatchType
-from controller_runtime.core.errors import NotFound
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.faults import Fault, FaultyTransport, Refused
 from controller_runtime.testing.simulation import Simulation
@@ -28,6 +27,7 @@ from controllers.node_lifecycle.config import LifecycleConfig
 from controllers.node_lifecycle.node_lifecycle import NodeLifecycle, node_lifecycle
 from controllers.node_lifecycle.zones import ZoneReport
 from controllers.taint_eviction.taint_eviction import taint_eviction
+from embedded_apiserver.server import APIServer
 
 PREFIX = "node.kubernetes.io/"
 RENEW = 10.0

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.fault_runs.disk import Disk
 from controller_runtime.testing.fault_runs.environment import Course, ServerProcess
@@ -39,6 +38,7 @@ from controllers.node_lifecycle.health import Graces
 from controllers.node_lifecycle.node_lifecycle import node_lifecycle
 from controllers.node_lifecycle.zones import ZonePolicy
 from controllers.taint_eviction.taint_eviction import taint_eviction
+from embedded_apiserver.server import APIServer
 from kit.lifecycle_witness import Door, Witness, evicts, ready_of
 
 COUNT, PODS_EACH = 6, 2

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Watch
+from apimachinery.http import Handler, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.testing.fault_runs.disk import Disk, Write
 from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.simulation import SimulatedHost, Simulation

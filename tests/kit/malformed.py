@@ -8,8 +8,8 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.apiserver.kinds.registry import KINDS, Kind
+from apimachinery.http import HTTPRequest
+from embedded_apiserver.kinds.registry import KINDS, Kind
 from kit.malformed_bodies import (
     BROKEN_JSON,
     BROKEN_YAML,

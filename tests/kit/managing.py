@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.host import Thread
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.resources import NODES
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.host import Thread
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import attrs
 
+from apimachinery.host import Host
 from controller_runtime import (
     CUSTOM_RESOURCE_DEFINITIONS,
     STORAGE_CLASSES,
@@ -25,11 +26,10 @@ from controller_runtime import (
     Result,
     labels_of,
 )
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.host import Host
 from controller_runtime.testing import EmbeddedCluster, Simulation
+from embedded_apiserver.server import APIServer
 from kit.workloads import Workloads, a_set
 
 Body = dict[str, Any]

@@ -6,9 +6,9 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Self
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.core.errors import ConnectionLost, StreamIdle
-from controller_runtime.core.host import Host
+from apimachinery.errors import ConnectionLost, StreamIdle
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
 from kit.nodes import bookmark_line, error_line, line, node, packed, status
 
 BOOKMARK_EVERY = 60.0

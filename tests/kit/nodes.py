@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from controller_runtime.api.objects import Cached, PlainKey, cached_from_bytes
+from apimachinery.objects import Cached, PlainKey, cached_from_bytes
 from controller_runtime.client.decoding import EventType, WatchEvent
 
 

@@ -8,16 +8,16 @@ from typing import Self
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from embedded_apiserver.server import APIServer
 
 
 @attrs.frozen

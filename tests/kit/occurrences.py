@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.errors import ConnectionLost
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.references import Reference
 from controller_runtime.client.transport import Stream
-from controller_runtime.core.errors import ConnectionLost
 from controller_runtime.events.occurrence import Correlator, Fate, Occurrence, Reporter, Write
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

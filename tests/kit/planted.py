@@ -6,12 +6,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.objects import microtime
+from apimachinery.errors import Conflict, LeadershipLost
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest
+from apimachinery.objects import microtime
+from apimachinery.stop import Stop
 from controller_runtime.client.deadlines import Limit
-from controller_runtime.core.errors import Conflict, LeadershipLost
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 from controller_runtime.election.decision import Held
 from controller_runtime.election.elector import LeaderElector
 from controller_runtime.election.lease_lock import LeaseLock

@@ -19,7 +19,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-NEEDED = ("controller_runtime", "controllers", "examples", "benchmarks", "tests", "setup.cfg")
+NEEDED = (
+    "apimachinery",
+    "apiserver",
+    "controller_runtime",
+    "controllers",
+    "examples",
+    "benchmarks",
+    "tests",
+    "setup.cfg",
+)
 
 PASSED, FAILED = 0, 1
 """Exit statuses of pytest; any other one says nothing about a bug."""
@@ -68,7 +77,11 @@ def bugs(root: Path = ROOT) -> list[Bug]:
 
 def run_tests(tree: Path, tests: Iterable[str]) -> int:
     """Return the exit status of pytest in `tree`."""
-    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{tree}{os.pathsep}{tree / 'apiserver'}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"--timeout={PATIENCE}", *tests]
     return subprocess.run(command, cwd=tree, env=environment, capture_output=True, check=False).returncode
 

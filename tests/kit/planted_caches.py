@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from controller_runtime.api.objects import Cached, PlainKey
+from apimachinery.errors import ControllerRuntimeError, Expired
+from apimachinery.objects import Cached, PlainKey
 from controller_runtime.cache.reflector import Reflector
 from controller_runtime.cache.state import Resuming, Watching
 from controller_runtime.cache.store import Delta, Sharing, Store, alone
 from controller_runtime.client.decoding import Undecodable, WatchEvent
-from controller_runtime.core.errors import ControllerRuntimeError, Expired
 
 
 class ResumesFromItsList(Reflector):

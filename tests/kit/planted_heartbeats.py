@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import msgspec
 
-from controller_runtime.api.objects import Cached
+from apimachinery.objects import Cached
 from controllers.heartbeat import step as heartbeat_step
 from controllers.heartbeat.step import FIRST_PAUSE, Answer, Ask, Heartbeat, LeaseFields, Part, Reply, Step
 

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from apimachinery.system import SystemHost
 from controller_runtime.client.client import Client
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
-from controller_runtime.core.system import SystemHost
 
 PROGRAM = """
 import logging

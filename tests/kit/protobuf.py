@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from controller_runtime.api.schema import Schema
+from apimachinery.schema import Schema
 
 MAGIC = b"k8s\0"
 

@@ -11,7 +11,7 @@ from typing import Self
 
 from kubernetes.client import Configuration
 
-from controller_runtime.core.host import Host, Thread
+from apimachinery.host import Host, Thread
 
 Script = Callable[["Connection"], None]
 

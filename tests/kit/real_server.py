@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import APIError, NotFound
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost
 from controller_runtime.api.resources import NAMESPACES, NODES, PODS, Resource
 from controller_runtime.client.client import Client
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
-from controller_runtime.core.errors import APIError, NotFound
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost
 
 HOST = SystemHost("tests")
 PATIENCE = 60.0

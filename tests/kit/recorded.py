@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import attrs
 import yaml
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.http import HTTPRequest
 
 _FOLDER = Path(__file__).resolve().parent.parent / "data" / "recordings"
 # Replayed in this order, one after the other.

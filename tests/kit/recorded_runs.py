@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller_runtime.apiserver.perturbation.names import Name
 from controller_runtime.testing.perturbation.record import MANAGER, Landed, Run, Sent
+from embedded_apiserver.perturbation.names import Name
 
 POD = Name("pods", "default/web")
 CLAIM = Name("persistentvolumeclaims", "default/data")

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import json
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.errors import ConnectionLost
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Stream
-from controller_runtime.core.errors import ConnectionLost
 
 
 class Recorder:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.options import CacheOptions
@@ -12,7 +13,6 @@ from controller_runtime.cache.store import Store
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.client.reachable import ServerReachable
 from controller_runtime.core.backoff import Backoff
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.simulation import Simulation
 from kit.scripted import Act, ScriptedServer
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from controller_runtime.api.http import HTTPResponse
+from apimachinery.http import HTTPResponse
 from controller_runtime.testing.faults import Answered
 
 

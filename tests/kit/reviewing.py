@@ -7,12 +7,12 @@ import base64
 import json
 from typing import Any
 
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime import Manager, SystemHost
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.writes.jsonpatch import apply
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.webhooks import Webhooks
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.writes.jsonpatch import apply
 
 JSON = {"content-type": "application/json"}
 

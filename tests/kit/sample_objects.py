@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from controller_runtime.api.schema import Schema
-from controller_runtime.apiserver.kinds.custom import custom_kinds
-from controller_runtime.apiserver.kinds.registry import DEFINITION, Kind
+from apimachinery.schema import Schema
+from embedded_apiserver.kinds.custom import custom_kinds
+from embedded_apiserver.kinds.registry import DEFINITION, Kind
 
 _TIME = "2026-01-01T00:00:00Z"
 _LABELS = {"app": "a"}

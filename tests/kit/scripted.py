@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType, TracebackType
 from typing import Any, NamedTuple, Self
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.core.errors import ConnectionLost, StreamIdle
-from controller_runtime.core.host import Host
+from apimachinery.errors import ConnectionLost, StreamIdle
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
 from kit.nodes import packed, status
 
 

@@ -8,15 +8,15 @@ from contextlib import contextmanager
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import ControllerRuntimeError
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.lister import Lister
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import ControllerRuntimeError
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.endpoints import Endpoints
 from controller_runtime.manager.page.tables import StatusRow, StatusTable
 from controller_runtime.testing import EmbeddedCluster, a_node

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from controller_runtime import Manager, SystemHost
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.webhooks import Admission, Checks, Refused, WebhookServing
 from controller_runtime.webhooks.authority import Certificates, Pair
+from embedded_apiserver.server import APIServer
 from kit.cabins import Cabin
 from kit.reviewing import admission_review
 

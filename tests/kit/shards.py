@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.shards import NAMESPACE, UID, fnv1a64, shard_selector
+from apimachinery.http import HTTPRequest
+from apimachinery.shards import NAMESPACE, UID, fnv1a64, shard_selector
 from kit.targets import Target, cluster
 
 RECORDING = Path(__file__).resolve().parent.parent / "data" / "recordings" / "shards-1.36.2.json"

@@ -21,7 +21,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from controller_runtime.apiserver.kinds.kind import Kind
+from embedded_apiserver.kinds.kind import Kind
 
 ABSENT = "<absent>"
 NAME = "shows.tests.example.com"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
+from apimachinery.host import Host
+from apimachinery.stop import Stop
 
 
 def every(host: Host, seconds: float, act: Callable[[], object]) -> Callable[[], None]:

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from controller_runtime.api.schema import Schema
-from controller_runtime.apiserver.kinds import registry as kinds
-from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.rules.values import reader_for
+from apimachinery.schema import Schema
+from embedded_apiserver.kinds import registry as kinds
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.rules.values import reader_for
 
 Object = dict[str, Any]
 PROTECTED = ("kubernetes.io/pv-protection", "kubernetes.io/pvc-protection")

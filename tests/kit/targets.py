@@ -9,13 +9,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
-from controller_runtime.apiserver.server import APIServer
+from apimachinery.http import HTTPRequest, HTTPResponse, Watch
+from apimachinery.system import SystemHost
 from controller_runtime.client.client import Client
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
-from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 from kit.real_server import established
 from kit.recorded import HEADERS, Answer, from_yaml
 

@@ -8,8 +8,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.webhooks.caller import Target, Unreached
+from apimachinery.http import HTTPRequest, HTTPResponse
+from embedded_apiserver.webhooks.caller import Target, Unreached
 
 Object = dict[str, Any]
 Answer = Callable[[Object], HTTPResponse]

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.builtin_resources import (
     CRON_JOBS,
     DAEMON_SETS,
@@ -21,7 +22,6 @@ from controller_runtime.api.builtin_resources import (
     REPLICA_SETS,
     STATEFUL_SETS,
 )
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import PODS, Resource
 from controller_runtime.client.client import Client
 from kit.workload_stories import Step

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
+from apimachinery.host import Host
+from apimachinery.stop import Stop, spawn
 from controller_runtime import (
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
@@ -19,10 +21,8 @@ from controller_runtime import (
     ObjectKey,
     Resource,
 )
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.storage.storage import Cursor
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop, spawn
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.storage.storage import Cursor
 
 Body = dict[str, Any]
 

@@ -6,14 +6,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest
+from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.patience import Patience
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.health import problem_of
 from controller_runtime.testing.simulation import Simulation
 from kit.scripted import Act, Answer, ScriptedServer, Watched

@@ -8,11 +8,11 @@ import socket
 import pytest
 from kit.managing import Bench
 
-from controller_runtime.apiserver.server import APIServer
+from apimachinery.stop import Stop
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from kit.cabins import Cabin, CabinSpec, CabinV1Alpha1, Lodge
 
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime import (
     NODES,
     Controller,
@@ -24,8 +25,6 @@ from controller_runtime import (
     UsageError,
     spawn,
 )
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.crd import DEFINITIONS, definition
 from controller_runtime.testing import (
@@ -38,6 +37,7 @@ from controller_runtime.testing import (
     Simulation,
     scripted,
 )
+from embedded_apiserver.server import APIServer
 
 REFUSED = Refused()
 CABINS, LODGES = ObjectKey("cabins.example.com"), ObjectKey("lodgings.example.com")

@@ -14,20 +14,20 @@ import attrs
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
 
-from controller_runtime.api.objects import ObjectKey, meta
+from apimachinery.errors import UsageError
+from apimachinery.objects import ObjectKey, meta
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost
 from controller_runtime.api.resources import NODES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import UsageError
 from controller_runtime.core.listening import bind
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.endpoints import NOWHERE, Endpoints
 from controller_runtime.manager.inspection import describe
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node, eventually
+from embedded_apiserver.server import APIServer
 
 HOST = SystemHost()
 ANYWHERE = "127.0.0.1:0"

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import attrs
 import pytest
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.health import Health, health_of
 from controller_runtime.manager.inspection import describe
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node

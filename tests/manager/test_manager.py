@@ -6,18 +6,18 @@ from __future__ import annotations
 import pytest
 from kit.managing import Bench, Calling, Running
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import ControllerRuntimeError, UsageError
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stage, Stop
+from apimachinery.system import SystemHost
 from controller_runtime.api.resources import NODES, PODS
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
-from controller_runtime.core.errors import ControllerRuntimeError, UsageError
-from controller_runtime.core.stop import Stage, Stop
-from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 
 @pytest.mark.scenario("MG-01")

@@ -7,16 +7,16 @@ import attrs
 import pytest
 from kit.managing import Bench, Calling
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.errors import CacheSyncTimeout, ConnectionLost
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES, PODS, Resource
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Stream
 from controller_runtime.controller.controller import Controller
-from controller_runtime.core.errors import CacheSyncTimeout, ConnectionLost
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 
 @attrs.frozen

@@ -9,20 +9,20 @@ from typing import Any
 import attrs
 import pytest
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import ControllerRuntimeError, LeadershipLost
+from apimachinery.http import HTTPRequest
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.resources import LEASES, NODES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import ControllerRuntimeError, LeadershipLost
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.faults import Fault, FaultyTransport, Refused
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from embedded_apiserver.server import APIServer
 
 LEASE = ObjectKey("program", "kube-system")
 

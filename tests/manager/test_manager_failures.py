@@ -9,18 +9,18 @@ from typing import NoReturn
 import attrs
 import pytest
 
+from apimachinery.host import Host
+from apimachinery.stop import Stop, spawn
+from apimachinery.system import SystemHost
 from controller_runtime.api.resources import LEASES, NODES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop, spawn
-from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from embedded_apiserver.server import APIServer
 
 
 class Bug(Exception):

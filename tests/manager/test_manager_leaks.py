@@ -10,22 +10,22 @@ from pathlib import Path
 import attrs
 import pytest
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop, spawn
+from apimachinery.system import SystemHost
 from controller_runtime.api.resources import NODES
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.shell.identity import new_identity
-from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
-from controller_runtime.apiserver.shell.thread import LoopbackServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.stop import Stop, spawn
-from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.endpoints import Endpoints
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing import EmbeddedCluster, a_node
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.shell.identity import new_identity
+from embedded_apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
+from embedded_apiserver.shell.thread import LoopbackServer
 
 
 class Idle(Reconciler):

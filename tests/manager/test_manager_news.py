@@ -6,14 +6,14 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node
+from embedded_apiserver.server import APIServer
 
 SHARED = LeaderElectionConfig(name="shared", namespace="default")
 

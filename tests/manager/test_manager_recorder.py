@@ -8,6 +8,8 @@ from typing import Any
 import attrs
 import pytest
 
+from apimachinery.http import HTTPRequest
+from apimachinery.stop import spawn
 from controller_runtime import (
     EVENTS,
     LEASES,
@@ -26,16 +28,14 @@ from controller_runtime import (
     Stop,
     UsageError,
 )
-from controller_runtime.api.http import HTTPRequest
 from controller_runtime.api.resources import CORE_EVENTS
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.stop import spawn
 from controller_runtime.events.occurrence import Fate
 from controller_runtime.manager.lifecycle import CANCEL_GRACE
 from controller_runtime.testing import EmbeddedCluster, a_node
 from controller_runtime.testing.faults import Fault, FaultyTransport, LostReply
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 COMPONENT = "example.com/greeter"
 

@@ -11,22 +11,22 @@ import pytest
 from kit.scraping import lines_of, series_of, value_of
 from prometheus_client import CollectorRegistry
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import ControllerRuntimeError, TerminalError, UsageError
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.resources import LEASES, NODES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import ControllerRuntimeError, TerminalError, UsageError
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.inspection import describe
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.metrics import Metrics
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node
 from controller_runtime.testing.faults import Refused, scripted
+from embedded_apiserver.server import APIServer
 
 RECONCILE_BUCKETS = (
     "0.005 0.01 0.025 0.05 0.1 0.15 0.2 0.25 0.3 0.35 0.4 0.45 0.5 0.6 0.7 0.8 0.9 1 1.25 1.5 1.75 2 2.5 3 3.5 4 4.5 "

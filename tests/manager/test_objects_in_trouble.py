@@ -11,8 +11,9 @@ import attrs
 import msgspec
 import pytest
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import ObjectKey, labels_of
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.log import text_of
+from apimachinery.objects import ObjectKey, labels_of
 from controller_runtime.api.resources import EVENTS, LEASES, NODES
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta
@@ -20,7 +21,6 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Stream
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.log import text_of
 from controller_runtime.manager.health import health_of
 from controller_runtime.manager.inspection import describe
 from controller_runtime.manager.metrics import Metrics

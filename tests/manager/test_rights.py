@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.http import HTTPRequest
 from controller_runtime.api.resources import NODES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.manager import rights
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.rights import observing
 from controller_runtime.testing import Simulation
+from embedded_apiserver.server import APIServer
 
 
 def test_managers_of_the_block_are_observed_and_others_have_their_own_transport(

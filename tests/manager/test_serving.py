@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost
 from controller_runtime.core.listening import bind
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost
 from controller_runtime.manager import serving
 from controller_runtime.manager.serving import HEAD_LIMIT, MOST_ANSWERS, MOST_SILENT, Server
 

@@ -8,19 +8,19 @@ from collections.abc import Callable
 import attrs
 import pytest
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.host import Thread
+from apimachinery.http import HTTPRequest
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.resources import NODES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.host import Thread
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.faults import Fault, FaultyTransport, LostRequest
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from embedded_apiserver.server import APIServer
 
 GRACE = 2.0
 REQUEST_TIMEOUT = 30.0

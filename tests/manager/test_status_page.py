@@ -16,14 +16,14 @@ import pytest
 from kit.managing import Bench, Calling
 from kit.seen_program import HOSTILE, Seen, seen_program
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import ControllerRuntimeError
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import AsyncReconciler, Request, Result
 from controller_runtime.controller.stories import FAILURES_KEPT, KEPT
-from controller_runtime.core.errors import ControllerRuntimeError
 from controller_runtime.core.story import MOST_STEPS
 from controller_runtime.manager.page.answers import PictureStream, StatusPage
 from controller_runtime.manager.page.events import event_of, number_after

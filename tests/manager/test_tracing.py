@@ -18,8 +18,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import SpanContext, SpanKind, StatusCode
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import ObjectKey, meta
+from apimachinery.errors import Conflict, ControllerRuntimeError, UsageError
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.log import fields_of
+from apimachinery.objects import ObjectKey, meta
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
@@ -27,8 +29,6 @@ from controller_runtime.client.tracing import collection_of
 from controller_runtime.client.transport import TransportWrapper
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, Result
-from controller_runtime.core.errors import Conflict, ControllerRuntimeError, UsageError
-from controller_runtime.core.log import fields_of
 from controller_runtime.manager.manager import Manager
 from controller_runtime.program.tracing import global_provider
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node

@@ -6,20 +6,20 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.errors import CacheSyncTimeout
+from apimachinery.http import HTTPRequest
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.resources import NODES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import CacheSyncTimeout
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.inspection import describe
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.faults import Fault, FaultyTransport, Refused
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from embedded_apiserver.server import APIServer
 
 
 @attrs.frozen

@@ -8,8 +8,8 @@ from kit.cabins import Cabin, CabinV1Alpha1
 from kit.conversions import cabins
 from kit.reviewing import conversion_review, post
 
+from apimachinery.http import HTTPRequest
 from controller_runtime import Controller, Reconciler, Request, Result, SystemHost, UsageError
-from controller_runtime.api.http import HTTPRequest
 from controller_runtime.crd import DEFINITIONS
 from controller_runtime.manager.health import health_of
 from controller_runtime.manifests.facts import unconnected_manager

@@ -10,15 +10,15 @@ from typing import Any
 import attrs
 import pytest
 
+from apimachinery.errors import ControllerRuntimeError
+from apimachinery.http import HTTPRequest
+from apimachinery.log import fields_of, text_of
+from apimachinery.objects import ObjectKey, meta
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.objects import ObjectKey, meta
 from controller_runtime.api.resources import NODES
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.counters import KEPT
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import ControllerRuntimeError
-from controller_runtime.core.log import fields_of, text_of
 from controller_runtime.manager.endpoints import debug_answer
 from controller_runtime.manager.inspection import why
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node

@@ -16,7 +16,7 @@ import yaml
 from kit.bundles import CHART_VALUES, DATA, RIGHTS, cabins_bundle, chart_data, difficult_bundle
 from kit.go_templates import render
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.manifests.bundles import Bundle
 from controller_runtime.manifests.chart import chart
 from controller_runtime.manifests.rights import read_rights

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from kit.bundles import RIGHTS, cabins_bundle
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.manifests.bundles import kustomization
 from controller_runtime.manifests.chart import chart
 from controller_runtime.manifests.checking import check_objects, check_texts

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.manifests.bundles import MARK, TEMPLATE_MARK
 from controller_runtime.manifests.files import write_files
 

@@ -15,12 +15,12 @@ import yaml
 from kit.promql import Labels, NotAnExpression, Reader
 from prometheus_client.parser import text_string_to_metric_families
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import UsageError
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES, Resource
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import UsageError
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.metrics import Metrics
 from controller_runtime.manifests.files import write_files

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from apimachinery.errors import UsageError
+from apimachinery.system import SystemHost
 from controller_runtime import NODES, PODS, Controller, Manager, Reconciler, Request, Result
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.system import SystemHost
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manifests.facts import Watched, facts_of, unconnected_manager
 from controller_runtime.manifests.rights import Rights, read_rights, require_watches

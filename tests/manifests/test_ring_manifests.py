@@ -13,6 +13,7 @@ import yaml
 from kit.bundles import chart_data
 from kit.go_templates import render
 
+from apimachinery.system import SystemHost
 from controller_runtime import (
     CONFIG_MAPS,
     LEASES,
@@ -27,7 +28,6 @@ from controller_runtime import (
     Result,
     UsageError,
 )
-from controller_runtime.core.system import SystemHost
 from controller_runtime.manifests.bundles import Bundle
 from controller_runtime.manifests.chart import chart
 from controller_runtime.manifests.deployment import arguments

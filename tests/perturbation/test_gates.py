@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from controller_runtime.apiserver.perturbation.gates import Gate, HeldWatch
-from controller_runtime.apiserver.perturbation.lines import EXPIRED_LINE, version_of
+from embedded_apiserver.perturbation.gates import Gate, HeldWatch
+from embedded_apiserver.perturbation.lines import EXPIRED_LINE, version_of
 
 
 def line(version: int) -> bytes:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.apiserver.perturbation.names import Name, name_of
 from controller_runtime.testing.perturbation.world import DELETED, differences, simplified, varying
+from embedded_apiserver.perturbation.names import Name, name_of
 
 ONE = "11111111-1111-1111-1111-111111111111"
 TWO = "22222222-2222-2222-2222-222222222222"

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.manager.manager import Manager
 from controller_runtime.program.auditing import choose_audit
 from controller_runtime.testing import Simulation
+from embedded_apiserver.server import APIServer
 
 
 @pytest.mark.parametrize(

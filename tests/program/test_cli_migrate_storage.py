@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from kit.cabins import Cabin, CabinSpec
 
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime import Client, ControllerRuntimeError, ObjectMeta, Stop, UsageError
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.storage_migration import StorageMigration
 from controller_runtime.client.transport import TransportWrapper
 from controller_runtime.crd import DEFINITIONS, definition

@@ -7,14 +7,14 @@ import json
 
 import pytest
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.http import HTTPRequest
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES, PODS
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.program.dry_run import DryRunTransport, as_dry_run
 from controller_runtime.testing import Simulation, a_lease, a_node, a_pod
+from embedded_apiserver.server import APIServer
 
 
 def test_no_verb_changes_anything(sim: Simulation, caplog: pytest.LogCaptureFixture) -> None:

@@ -17,7 +17,7 @@ import pytest
 from kit.inline_pytest import run_inline
 from kit.programs import clean_environment
 
-from controller_runtime.core.errors import ControllerRuntimeError, UsageError
+from apimachinery.errors import ControllerRuntimeError, UsageError
 from controller_runtime.program.cli_init import init_command
 from controller_runtime.program.scaffold import files as scaffold
 from controller_runtime.program.scaffold.files import imported_names

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from controller_runtime.core.stop import Stop
+from apimachinery.stop import Stop
 from controller_runtime.program.kinds import KindCounts
 from controller_runtime.program.live_view import LONGEST_PAUSE, REFRESH, SHARE, LiveView, pause_after, render
 from controller_runtime.program.snapshot import ControllerStatus, Snapshot

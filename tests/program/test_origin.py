@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.manager.manager import Manager
 from controller_runtime.program.command import script_name
 from controller_runtime.program.origin import Origin, ProgramFailed, forgotten, modules_below

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.program.cluster import Cluster
 from controller_runtime.program.plan import ProgramOptions, ProgramPlan, lease_name_of, plan_program
 from controller_runtime.ring.by import RingBy

@@ -6,14 +6,14 @@ from __future__ import annotations
 import pytest
 from kit.beating import answered
 
-from controller_runtime.apiserver.server import APIServer
+from apimachinery.errors import ConnectionLost, ControllerRuntimeError, UsageError
+from apimachinery.stop import Stop, spawn
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.errors import ConnectionLost, ControllerRuntimeError, UsageError
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controller_runtime.program.session import ANSWER_TIMEOUT, RETRY, await_server, reach
 from controller_runtime.testing.faults import Fault, FaultyTransport, LostRequest, Refused
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 NOT_YET = answered(503, "ServiceUnavailable")
 BUSY = answered(429, "TooManyRequests", details={"retryAfterSeconds": 30})

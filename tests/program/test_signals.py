@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 PROGRAM = """
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost
 from controller_runtime.program.signals import handled_signals
 
 host = SystemHost()

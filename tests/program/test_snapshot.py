@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from kit.managing import Bench, Calling
 
-from controller_runtime.api.objects import Cached, ObjectKey, cached_from_bytes
+from apimachinery.objects import Cached, ObjectKey, cached_from_bytes
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import LEASES, NODES, PODS, Resource
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.program.kinds import KindCounter, KindCounts
 from controller_runtime.program.snapshot import EventTail, SnapshotSource
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 
 class NodesElsewhere:

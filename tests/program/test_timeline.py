@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.program.plan import ProgramOptions, plan_program
 from controller_runtime.program.snapshot import ControllerStatus, Snapshot
 from controller_runtime.program.timeline import MOST_CHANGES, MOST_LANES, Timeline

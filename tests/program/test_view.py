@@ -8,7 +8,7 @@ import logging
 
 import pytest
 
-from controller_runtime.core.stop import Stop, spawn
+from apimachinery.stop import Stop, spawn
 from controller_runtime.program.kinds import KindCounts
 from controller_runtime.program.snapshot import ControllerStatus, Snapshot
 from controller_runtime.program.view import LastLines, SpokenView, choose_view, reconciles, spoken, summary

@@ -10,8 +10,8 @@ import pytest
 from kit.cabins import Cabin, CabinSpec, CabinV1Alpha1
 from kit.conversions import cabins
 
+from apimachinery.stop import Stop
 from controller_runtime import Invalid, Manager, ObjectKey, SystemHost, UsageError
-from controller_runtime.core.stop import Stop
 from controller_runtime.manifests.facts import unconnected_manager
 from controller_runtime.program.plan import ProgramOptions
 from controller_runtime.program.program import Program, execute

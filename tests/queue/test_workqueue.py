@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 
-from controller_runtime.core.errors import ShutDown
+from apimachinery.errors import ShutDown
 from controller_runtime.queue.causes import MAX_CAUSES, Cause
 from controller_runtime.queue.turns import LOW_SHARE, TurnState
 from controller_runtime.queue.workqueue import WorkQueue

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from controller_runtime.core.errors import ShutDown
+from apimachinery.errors import ShutDown
 from controller_runtime.queue.turns import LOW_SHARE
 from controller_runtime.queue.workqueue import WorkQueue
 from controller_runtime.testing.simulation import Simulation

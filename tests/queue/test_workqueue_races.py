@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from controller_runtime.core.errors import ShutDown
-from controller_runtime.core.system import SystemHost
+from apimachinery.errors import ShutDown
+from apimachinery.system import SystemHost
 from controller_runtime.queue.workqueue import WorkQueue
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 

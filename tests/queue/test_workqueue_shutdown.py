@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.core.errors import ShutDown
+from apimachinery.errors import ShutDown
 from controller_runtime.queue.workqueue import WorkQueue
 from controller_runtime.testing.simulation import SimulatedHost, SimulatedThread, Simulation
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.apiserver.authorization.attributes import attributes_of
-from controller_runtime.apiserver.users import User
+from apimachinery.http import HTTPRequest
 from controller_runtime.rights.asked import Asked, Blocked, asked_by, blocked_by
+from embedded_apiserver.authorization.attributes import attributes_of
+from embedded_apiserver.users import User
 
 PODS, LEASES = "/api/v1/namespaces/a/pods", "/apis/coordination.k8s.io/v1/namespaces/a/leases"
 STREAMED = (("watch", "1"), ("sendInitialEvents", "true"))

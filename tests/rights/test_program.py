@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
+from apimachinery.errors import UsageError
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.builtin_resources import CONFIG_MAPS, DEPLOYMENTS
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES, NODES, PODS, Resource
-from controller_runtime.core.errors import UsageError
 from controller_runtime.manager.rights import Right
 from controller_runtime.rights.asked import Asked, Blocked
 from controller_runtime.rights.program import Program, accesses

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.rights import Access, granted_by, read, write
 
 PODS, LEASE = Access("", "", "pods", "list"), Access("ops", "coordination.k8s.io", "leases", "get", "mine")

@@ -9,16 +9,15 @@ from typing import Any
 import attrs
 import pytest
 
+from apimachinery.errors import ConnectionLost
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import LEASES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport, TransportWrapper
-from controller_runtime.core.errors import ConnectionLost
-from controller_runtime.core.stop import Stop
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.member import RingMember
 from controller_runtime.ring.ownership import Ownership
@@ -26,6 +25,7 @@ from controller_runtime.ring.records import CLAIM, RING_LABEL, Assignment, Claim
 from controller_runtime.ring.slots import ALL, SLOTS
 from controller_runtime.ring.token import RingToken
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from embedded_apiserver.server import APIServer
 
 CONFIG = RingConfig(name="ring", namespace="default", identity="me")
 READY = 20.0

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import attrs
 import pytest
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.errors import ConnectionLost, LeadershipLost
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Stream
-from controller_runtime.core.errors import ConnectionLost, LeadershipLost
 from controller_runtime.election.term import Term
 from controller_runtime.ring.ownership import Ownership, RingTransport, turn_in_hand
 from controller_runtime.ring.records import Assignment

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from kit.ringing import JOIN, OBJECTS, Replicas
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import LeadershipLost, UsageError
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import LeadershipLost, UsageError
 from controller_runtime.ring.ownership import RingTransport, Turn
 from controller_runtime.ring.records import CLAIM, annotations_of
 from controller_runtime.ring.slots import SLOTS

@@ -10,23 +10,23 @@ from typing import Any
 import attrs
 import pytest
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import UsageError
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES, Resource
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.kind import RingKind
 from controller_runtime.ring.ring import Ring
 from controller_runtime.ring.slots import slot_of_name
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 ACCOUNTS: Resource[Any] = Resource("", "v1", "ServiceAccount", "serviceaccounts")
 OWNERS = [f"n{number}" for number in range(8)]

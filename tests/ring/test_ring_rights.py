@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import ConnectionLost
+from apimachinery.http import HTTPRequest
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES, Resource
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import ConnectionLost
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.health import health_of
 from controller_runtime.manager.inspection import describe
 from controller_runtime.manager.manager import Manager
@@ -25,6 +24,7 @@ from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.review import SOON, RightsReview
 from controller_runtime.ring.rights import rights_of, ring_rules
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 RBAC = "rbac.authorization.k8s.io"
 ROLES: Resource[Any] = Resource(RBAC, "v1", "Role", "roles")

@@ -9,7 +9,7 @@ import pytest
 from kit.ringing import JOIN, OBJECTS, Replicas
 from kit.scraping import value_of
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASES
 from controller_runtime.manager.health import STUCK_AFTER
 from controller_runtime.manager.inspection import describe

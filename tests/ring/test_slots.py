@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.api.shards import fnv1a64
+from apimachinery.shards import fnv1a64
 from controller_runtime.ring.slots import (
     SLOTS,
     count,

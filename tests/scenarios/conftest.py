@@ -12,7 +12,7 @@ from kit.kubectl import Kubectl
 from kit.real_server import emptied
 from kit.servers import Serve
 
-from controller_runtime.core.system import SystemHost
+from apimachinery.system import SystemHost
 from controller_runtime.testing import APIServerProcess
 
 

@@ -20,11 +20,11 @@ from kit.kubectl import Kubectl
 from kit.processes import read_until, running
 from kit.servers import Serve
 
-from controller_runtime.api.objects import ObjectKey
-from controller_runtime.api.quantities import parse_quantity
+from apimachinery.objects import ObjectKey
+from apimachinery.quantities import parse_quantity
+from apimachinery.stop import Stop, spawn
+from apimachinery.system import SystemHost
 from controller_runtime.api.resources import LEASES, NODES
-from controller_runtime.core.stop import Stop, spawn
-from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing import eventually
 from controller_runtime.testing.server_process import APIServerProcess

@@ -20,10 +20,10 @@ from kit import replica
 from kit.real_server import emptied
 from kit.replica import LOST, WRITTEN
 
+from apimachinery.stop import Stop
 from controller_runtime import LEASES, NODES, Client, ObjectKey, SystemHost
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing import a_node
 from controller_runtime.testing.server_process import APIServerProcess
 

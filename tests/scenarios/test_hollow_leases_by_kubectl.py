@@ -11,8 +11,8 @@ import pytest
 from kit.kubectl import Kubectl, rows
 from kit.servers import Serve
 
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.resources import LEASES
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing import eventually
 from controllers.heartbeat.node_lease import NAMESPACE

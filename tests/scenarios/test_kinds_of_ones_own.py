@@ -13,6 +13,9 @@ import msgspec
 import pytest
 from kit.real_server import emptied, established
 
+from apimachinery.host import Thread
+from apimachinery.stop import Stop, spawn
+from apimachinery.system import SystemHost
 from controller_runtime import (
     AlreadyExists,
     Controller,
@@ -25,17 +28,14 @@ from controller_runtime import (
     Resource,
     Result,
 )
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
-from controller_runtime.apiserver.shell.thread import LoopbackServer
-from controller_runtime.apiserver.shell.tls import make_certificates
 from controller_runtime.client.client import Client
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
-from controller_runtime.core.host import Thread
-from controller_runtime.core.stop import Stop, spawn
-from controller_runtime.core.system import SystemHost
 from controller_runtime.testing import EmbeddedCluster, Simulation, eventually
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
+from embedded_apiserver.shell.thread import LoopbackServer
+from embedded_apiserver.shell.tls import make_certificates
 
 BACKUPS: Resource[dict[str, Any]] = Resource("demo.example.com", "v1", "Backup", "backups")
 SPEC = {

@@ -16,13 +16,12 @@ import pytest
 from kit.real_server import emptied
 from kit.servers import rerouted
 
+from apimachinery.errors import Conflict, ConnectionLost
+from apimachinery.objects import Cached, ObjectKey
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.objects import Cached, ObjectKey
 from controller_runtime.api.resources import NODES
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
-from controller_runtime.apiserver.shell.thread import LoopbackServer
-from controller_runtime.apiserver.shell.tls import Certificates, make_certificates
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.options import CacheOptions
@@ -33,11 +32,12 @@ from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.backoff import Backoff
-from controller_runtime.core.errors import Conflict, ConnectionLost
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost
 from controller_runtime.manager import health
 from controller_runtime.testing.tcp_proxy import TCPProxy
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
+from embedded_apiserver.shell.thread import LoopbackServer
+from embedded_apiserver.shell.tls import Certificates, make_certificates
 
 HOST = SystemHost("here")
 PATIENCE = 120.0  # of the tests: nothing takes as long

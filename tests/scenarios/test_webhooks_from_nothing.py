@@ -14,6 +14,8 @@ from kit.cabins import Cabin, CabinSpec, CabinStatus, CabinV1Alpha1
 from kit.conversions import cabins
 from kit.programs import client_of
 
+from apimachinery.http import HTTPRequest
+from apimachinery.stop import Stop, spawn
 from controller_runtime import (
     NAMESPACES,
     APIError,
@@ -27,8 +29,6 @@ from controller_runtime import (
     Result,
     SystemHost,
 )
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.crd import DEFINITIONS, definition
 from controller_runtime.manager.health import health_of
 from controller_runtime.testing import APIServerProcess

@@ -12,8 +12,8 @@ import pytest
 from kit import coordinated_run
 from kit.coordinated_run import run
 
-from controller_runtime.api.objects import ObjectKey
-from controller_runtime.core.host import Host
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey
 from controller_runtime.election import elector
 from controller_runtime.election.candidate import LeaseCandidate
 from controller_runtime.election.decision import Action, Held, Sighting, decide_coordinated

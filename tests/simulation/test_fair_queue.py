@@ -6,14 +6,14 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from apimachinery.host import Clock
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NAMESPACES
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result, by_namespace
-from controller_runtime.core.host import Clock
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 FLOOD = 500

@@ -6,16 +6,16 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Stream, Transport
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing import Simulation
 from controllers.hollow.nodes import HollowNodes
+from embedded_apiserver.server import APIServer
 
 HOUR = 3600.0
 RENEWALS = range(346, 361)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from kit.lifecycle_run import CONTROLLERS, NAMES, run
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.patches import PatchType
 from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault

@@ -9,20 +9,20 @@ from typing import Any
 import attrs
 import pytest
 
+from apimachinery.errors import AlreadyExists, ConnectionLost, NotFound, StreamIdle
+from apimachinery.http import HTTPRequest
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.listwatch import ListWatch, WatchStream
-from controller_runtime.core.errors import AlreadyExists, ConnectionLost, NotFound, StreamIdle
 from controller_runtime.testing.fault_runs.disk import Disk
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
 from controller_runtime.testing.simulation.system_faults import FaultKind, ScriptedFaults, SystemFault
+from embedded_apiserver.server import APIServer
 
 NODE = {"metadata": {"name": "node"}}
 

@@ -14,7 +14,7 @@ import sys
 import pytest
 from kit.planted import NeverLapses, ReleasesWithoutLooking, fenced_at_the_beginning, release_without_looking
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.http import HTTPRequest
 from controller_runtime.election import elector, fenced
 from controller_runtime.testing.fault_runs import replicas as system
 from controller_runtime.testing.fault_runs.command import smallest

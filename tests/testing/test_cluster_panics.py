@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from kit.noting import Noting
 
+from apimachinery.errors import ControllerRuntimeError
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.panics import Panic
 from controller_runtime.controller.reconciler import Result
-from controller_runtime.core.errors import ControllerRuntimeError
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing import EmbeddedCluster, ReconcilesPanicked, Simulation, a_node
 

@@ -8,22 +8,22 @@ from collections.abc import Callable
 import pytest
 from kit.noting import Noting
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
-from controller_runtime.api.objects import ObjectKey, annotations_of
+from apimachinery.errors import ConnectionLost
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse, Watch
+from apimachinery.objects import ObjectKey, annotations_of
+from apimachinery.system import SystemHost
 from controller_runtime.api.references import set_owner
 from controller_runtime.api.resources import LEASES, NODES, PODS
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import ConnectionLost
-from controller_runtime.core.host import Host
-from controller_runtime.core.system import SystemHost
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing import EmbeddedCluster, Fault, Refused, Simulation, a_node, a_pod, eventually
 from controller_runtime.testing.simulation import SimulatedHost
+from embedded_apiserver.server import APIServer
 
 ELECTION = LeaderElectionConfig(name="program", namespace="default")
 

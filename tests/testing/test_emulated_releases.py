@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from kit.asking import node
 
+from apimachinery.stop import spawn
 from controller_runtime import (
     EVENTS,
     LEASES,
@@ -25,12 +26,11 @@ from controller_runtime import (
     Stop,
     UsageError,
 )
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.stop import spawn
 from controller_runtime.testing import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
 from controllers.heartbeat import LeaseHeartbeat
+from embedded_apiserver.server import APIServer
 
 RELEASES = ("1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
 WITHOUT_STREAMED_LISTS = ("1.31", "1.33")

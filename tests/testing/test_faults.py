@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 from kit.echo import EchoHandler
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.errors import ConnectionLost, StreamIdle
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.errors import ConnectionLost, StreamIdle
 from controller_runtime.testing.faults import (
     Answered,
     CutReply,

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.system import SystemHost
 from controller_runtime import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, Manager
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.core.system import SystemHost
 from controller_runtime.crd import CustomResource, Struct, custom_resource
 from controller_runtime.testing import EmbeddedCluster
 from controller_runtime.testing.faults import Fault

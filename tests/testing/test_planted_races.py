@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
+from apimachinery.host import Host
+from apimachinery.stop import Stop
 from controller_runtime.testing.simulation import Simulation
 
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import Forbidden, UsageError
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES, PODS, Resource
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.errors import Forbidden, UsageError
 from controller_runtime.testing import EmbeddedCluster, Simulation
 from controller_runtime.testing.role import Role, acting
+from embedded_apiserver.server import APIServer
 
 CONFIG_MAPS: Resource[dict[str, Any]] = Resource("", "v1", "ConfigMap", "configmaps")
 NODE_RULE = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.errors import ControllerRuntimeError
+from apimachinery.http import HTTPRequest
+from apimachinery.system import SystemHost
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
-from controller_runtime.core.errors import ControllerRuntimeError
-from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.server_process import APIServerProcess
 
 HOST = SystemHost()
@@ -46,7 +46,7 @@ def test_a_server_that_is_too_slow_is_told_and_ended() -> None:
 
 STARTS_ONE_AND_IS_KILLED = """
 import os, signal
-from controller_runtime.core.system import SystemHost
+from apimachinery.system import SystemHost
 from controller_runtime.testing.server_process import APIServerProcess
 
 with APIServerProcess(SystemHost()) as server:

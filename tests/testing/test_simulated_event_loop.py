@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Host, Thread
+from apimachinery.errors import UsageError
+from apimachinery.host import Host, Thread
 from controller_runtime.testing.simulation import Hang, SimulatedHost, Simulation
 from controller_runtime.testing.simulation.event_loop import REFUSED
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from controller_runtime.core.host import Host, Thread
-from controller_runtime.core.stop import Stop
+from apimachinery.host import Host, Thread
+from apimachinery.stop import Stop
 from controller_runtime.testing.simulation import LockHeld, Simulation
 
 

@@ -9,7 +9,7 @@ import threading
 import pytest
 from kit.simulated_programs import every, wait_for_ever
 
-from controller_runtime.core.host import Lock
+from apimachinery.host import Lock
 from controller_runtime.testing.simulation import Hang, Simulation
 
 STUCK = 0.5

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 from kit.simulated_programs import every, wait_for_ever
 
-from controller_runtime.core.log import get_logger
+from apimachinery.log import get_logger
 from controller_runtime.testing.simulation import Crashed, SimulatedHost, Simulation
 
 

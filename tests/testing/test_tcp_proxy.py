@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller_runtime.core.host import Thread
-from controller_runtime.core.system import SystemHost
+from apimachinery.host import Thread
+from apimachinery.system import SystemHost
 from controller_runtime.testing import TCPProxy
 
 TIMEOUT = 60.0

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import controller_runtime.testing as kit
-from controller_runtime.api.http import HTTPResponse
-from controller_runtime.api.objects import ObjectKey, annotations_of, labels_of, microtime
+from apimachinery.errors import ConnectionLost, TooManyRequests
+from apimachinery.http import HTTPResponse
+from apimachinery.objects import ObjectKey, annotations_of, labels_of, microtime
+from apimachinery.stop import spawn
+from apimachinery.system import SystemHost
 from controller_runtime.api.references import set_owner
 from controller_runtime.api.resources import LEASES, NODES, PODS, Resource
-from controller_runtime.core.errors import ConnectionLost, TooManyRequests
-from controller_runtime.core.stop import spawn
-from controller_runtime.core.system import SystemHost
 from controller_runtime.testing import (
     Answered,
     EmbeddedCluster,

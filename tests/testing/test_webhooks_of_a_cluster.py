@@ -11,6 +11,10 @@ from typing import Any
 import pytest
 from kit.webhooks import configuration, hook, says
 
+from apimachinery.errors import UsageError
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.system import SystemHost
 from controller_runtime import (
     CONFIG_MAPS,
     RESOURCE_QUOTAS,
@@ -21,10 +25,6 @@ from controller_runtime import (
     ObjectKey,
     webhooks,
 )
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Host
-from controller_runtime.core.system import SystemHost
 from controller_runtime.testing import EmbeddedCluster
 from controller_runtime.testing.faults import Fault, LostReply, Refused, scripted
 from controller_runtime.testing.simulation import Simulation

@@ -12,12 +12,12 @@ from typing import Any
 from kit.crowd import SECONDS, together
 from kit.nodes import added, cached, deleted, modified
 
-from controller_runtime.api.objects import Cached, ObjectKey, labels_of
+from apimachinery.objects import Cached, ObjectKey, labels_of
+from apimachinery.system import SystemHost
 from controller_runtime.cache.delivery import Delivery
 from controller_runtime.cache.relisting import RelistRequest
 from controller_runtime.cache.store import Delta, Store
 from controller_runtime.cache.union import Peers, Union
-from controller_runtime.core.system import SystemHost
 
 NAMES, CHANGES, READERS = [f"n{number}" for number in range(30)], 1_500, 4
 ZONES = ("a", "b", "c")

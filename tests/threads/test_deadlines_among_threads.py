@@ -8,8 +8,8 @@ from functools import partial
 
 from kit.crowd import together
 
-from controller_runtime.core.stop import Stage, Stop
-from controller_runtime.core.system import SystemHost
+from apimachinery.stop import Stage, Stop
+from apimachinery.system import SystemHost
 from controller_runtime.election.term import Term
 from controller_runtime.ring.ownership import Ownership
 from controller_runtime.ring.records import Assignment

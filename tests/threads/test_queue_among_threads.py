@@ -10,10 +10,10 @@ from functools import partial
 import pytest
 from kit.crowd import together
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import ShutDown
+from apimachinery.objects import ObjectKey
+from apimachinery.system import SystemHost
 from controller_runtime.controller.counters import Outcome, ReconcileTally
-from controller_runtime.core.errors import ShutDown
-from controller_runtime.core.system import SystemHost
 from controller_runtime.queue.causes import Causes
 from controller_runtime.queue.workqueue import WorkQueue
 

@@ -10,11 +10,11 @@ from typing import Any
 import attrs
 from kit.crowd import SECONDS, together
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
+from apimachinery.system import SystemHost
 from controller_runtime.client.http.authorization import Authorization
 from controller_runtime.client.http.credentials import Credential
 from controller_runtime.controller.channel import Channel
-from controller_runtime.core.system import SystemHost
 from controller_runtime.queue.workqueue import WorkQueue
 
 HANDS, ROUNDS, PUSHES = 4, 60, 5

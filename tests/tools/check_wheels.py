@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tox -e wheels`: builds both distributions as for a release, and tries them in empty environments.
+"""`tox -e wheels`: builds the four distributions as for a release, and tries them in empty environments.
 
 Each wheel is built from its sdist, so a file that an sdist lacks is missing in the wheel too. Nothing is imported from
 this tree: the environments are in a temporary folder, and so is each working directory.
@@ -20,23 +20,33 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-EXTRAS = "server,cli,agent"
+EXTRAS = "testing,cli,agent"
+FOLDERS = {"apimachinery": "apimachinery", "embedded_apiserver": "apiserver", "controllers": "controllers"}
+"""The folder of each distribution but the library's, by its package."""
+
 
 THE_OPERATOR_ALONE = """
 import importlib.metadata
 import controller_runtime
 from controller_runtime import NODES, Client, Controller, Endpoints, LeaderElectionConfig, Manager
 installed = {each.name for each in importlib.metadata.distributions()}
-assert not installed & {"rich", "psutil", "google-re2", "cryptography"}, installed
+assert not installed & {"rich", "psutil", "google-re2", "cryptography", "embedded-apiserver"}, installed
 import controllers
 assert controllers.MINE, controllers.__file__
+"""
+THE_SERVER_ALONE = """
+import importlib.metadata
+import embedded_apiserver
+assert all(getattr(embedded_apiserver, name) for name in embedded_apiserver.__all__)
+installed = {each.name for each in importlib.metadata.distributions()}
+assert not installed & {"kubernetes", "controller-runtime", "prometheus_client"}, installed
 """
 EVERYTHING = """
 from importlib.metadata import version
 from importlib.resources import files
-import controller_runtime, controllers
+import apimachinery, controller_runtime, controllers, embedded_apiserver
 assert controller_runtime.__version__ == version("controller-runtime-controllers")
-for package in (controller_runtime, controllers):
+for package in (apimachinery, controller_runtime, controllers, embedded_apiserver):
     assert files(package).joinpath("py.typed").is_file(), package
 """
 
@@ -46,9 +56,9 @@ def say(text: str) -> None:
 
 
 def built(folder: Path) -> dict[str, Path]:
-    """Build both distributions into `folder`; return their wheels and sdists by the package each is for."""
+    """Build the distributions into `folder`; return their wheels and sdists by the package each is for."""
     found = {}
-    for name, source in (("controller_runtime", ROOT), ("controllers", ROOT / "controllers")):
+    for name, source in (("controller_runtime", ROOT), *((name, ROOT / folder) for name, folder in FOLDERS.items())):
         out = folder / name
         subprocess.run(
             [sys.executable, "-m", "build", "--outdir", str(out), str(source)],
@@ -63,11 +73,11 @@ def built(folder: Path) -> dict[str, Path]:
 
 def tracked(package: str) -> set[str]:
     """The files of a package that its wheel has to contain, as the repository has them."""
+    where = "apiserver" if package == "embedded_apiserver" else "."
     listed = subprocess.run(
-        ["git", "ls-files", package], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", package], cwd=ROOT / where, capture_output=True, text=True, check=True
     ).stdout.splitlines()
-    not_of_the_package = {f"controllers/{name}" for name in ("LICENSE", "README.md", "pyproject.toml", "setup.cfg")}
-    return {*listed} - not_of_the_package
+    return {*listed} - {f"{package}/{name}" for name in ("LICENSE", "README.md", "pyproject.toml", "setup.cfg")}
 
 
 def check_contents(package: str, wheel: Path, sdist: Path) -> None:
@@ -115,22 +125,27 @@ def main() -> None:
         folder = Path(temporary)
         found = built(folder)
         library, command = found["controller_runtime wheel"], found["controllers wheel"]
-        check_contents("controller_runtime", library, found["controller_runtime sdist"])
-        check_contents("controllers", command, found["controllers sdist"])
+        for package in ("controller_runtime", *FOLDERS):
+            check_contents(package, found[f"{package} wheel"], found[f"{package} sdist"])
+        ground, server = found["apimachinery wheel"], found["embedded_apiserver wheel"]
         empty = folder / "empty"
         (empty / "controllers").mkdir(parents=True)
         (empty / "controllers" / "__init__.py").write_text("MINE = True\n")
-        with environment(folder, "library", str(library)) as programs:
+        with environment(folder, "library", str(ground), str(library)) as programs:
             run(programs / "python", "-c", THE_OPERATOR_ALONE, cwd=empty)
         (empty / "controllers" / "__init__.py").unlink()
         (empty / "controllers").rmdir()
-        with environment(folder, "both", f"{library}[{EXTRAS}]", str(command), "pytest") as programs:
+        with environment(folder, "server", str(ground), str(server)) as programs:
+            run(programs / "embedded-apiserver", "--help", cwd=empty)
+            run(programs / "python", "-c", THE_SERVER_ALONE, cwd=empty)
+        with environment(
+            folder, "all", str(ground), str(server), f"{library}[{EXTRAS}]", str(command), "pytest"
+        ) as programs:
             run(programs / "python", "-c", EVERYTHING, cwd=empty)
             nodes = ("--hollow-nodes", "3", "--duration", "5")
             shown = run(programs / "python", "-m", "controllers", "run", "--embedded", *nodes, cwd=empty)
             assert "hollow nodes registered" in shown, shown
             assert "controllers" in run(programs / "controllers", "--version", cwd=empty)
-            run(programs / "controller-runtime-apiserver", "--help", cwd=empty)
             fixtures = run(programs / "pytest", "-p", "no:cacheprovider", "--fixtures", cwd=empty)
             assert all(f"\n{name} " in fixtures for name in ("cluster", "simulation", "real_cluster")), fixtures
             for example in ("examples/zone_labels.py", "tests/examples/test_zone_labels.py"):

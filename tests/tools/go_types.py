@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes go_types.json of `controller_runtime.apiserver.rules`: the named Go types of fields, for decoding errors.
+"""Writes go_types.json of `embedded_apiserver.rules`: the named Go types of fields, for decoding errors.
 
     python tests/tools/go_types.py GIT_DIRECTORY
 
@@ -16,10 +16,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from controller_runtime.api.schema import Library, Schema, definitions
-from controller_runtime.apiserver.rules.go_types import plain_type
+from apimachinery.schema import Library, Schema, definitions
+from embedded_apiserver.rules.go_types import plain_type
 
-TARGET = Path(__file__).parents[2] / "controller_runtime/apiserver/rules/data/go_types.json"
+TARGET = Path(__file__).parents[2] / "apiserver/embedded_apiserver/rules/data/go_types.json"
 _PLACES = {
     "io.k8s.api.": "vendor/k8s.io/api/",
     "io.k8s.apimachinery.": "vendor/k8s.io/apimachinery/",

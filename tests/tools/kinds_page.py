@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.kinds.registry import KINDS
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.kinds.registry import KINDS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "kinds.md"
 HEAD = """\

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes api/data/schemas-1.36.json.gz and descriptions-1.36.json.gz from the documents of a real server.
+"""Writes schemas-1.36.json.gz and descriptions-1.36.json.gz from the documents of a real server.
 
 Save them as files first (`kubectl get --raw /openapi/v3/api/v1`, …), one for each group
 version that is to be known, then run `python tests/tools/openapi_data.py FILE...`.
@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-DATA = Path(__file__).resolve().parents[2] / "controller_runtime" / "api" / "data"
-SCHEMAS, DESCRIPTIONS = DATA / "schemas-1.36.json.gz", DATA / "descriptions-1.36.json.gz"
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMAS = ROOT / "apimachinery" / "data" / "schemas-1.36.json.gz"
+DESCRIPTIONS = ROOT / "apiserver" / "embedded_apiserver" / "discovery" / "data" / "descriptions-1.36.json.gz"
 ACTIONS = ("list", "post", "put", "patch", "delete", "deletecollection")
 
 # Subresources whose parameters stand beside their operations, each under its own name.

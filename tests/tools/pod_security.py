@@ -29,8 +29,8 @@ from kit.pod_security import (  # noqa: E402
 from kit.pod_security_pods import pods  # noqa: E402
 from kit.pod_security_steps import Request  # noqa: E402
 
-from controller_runtime.core.stop import Stop  # noqa: E402
-from controller_runtime.core.system import SystemHost  # noqa: E402
+from apimachinery.stop import Stop  # noqa: E402
+from apimachinery.system import SystemHost  # noqa: E402
 
 SETTLED = 0.3
 """Seconds after which a real server's caches have a write."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write api/data/protobuf-numbers.json.gz: `python tests/tools/protobuf_numbers.py PATH/TO/kube-apiserver`.
+"""Write protobuf-numbers.json.gz: `python tests/tools/protobuf_numbers.py PATH/TO/kube-apiserver`.
 
 The numbers of the fields in protobuf stand in no OpenAPI document. Every program that
 speaks the API in Go carries them in its own type information, beside the names in JSON
@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-DATA = Path(__file__).resolve().parents[2] / "controller_runtime" / "api" / "data" / "protobuf-numbers.json.gz"
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "apiserver" / "embedded_apiserver" / "protobuf" / "data" / "protobuf-numbers.json.gz"
 PACKAGES = re.compile(
     r"k8s\.io/(api/\w+|apiextensions-apiserver/pkg/apis/apiextensions|kube-aggregator/pkg/apis/apiregistration"
     r"|apimachinery/pkg/apis/meta)/v\d+((alpha|beta)\d+)?"

@@ -25,13 +25,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from controller_runtime.api.schema import Schema
-from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.kinds.registry import KINDS
-from controller_runtime.apiserver.rules.values import reader_for
+from apimachinery.schema import Schema
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.kinds.registry import KINDS
+from embedded_apiserver.rules.values import reader_for
 from tests.kit.shown_by_webhook import ABSENT, Asker
 
-DATA = Path(__file__).resolve().parents[2] / "controller_runtime" / "apiserver" / "rules" / "data"
+DATA = Path(__file__).resolve().parents[2] / "apiserver" / "embedded_apiserver" / "rules" / "data"
 FILE = DATA / "stored-forms-1.36.json.gz"
 MOST_PLACES = 4
 # Fields of kinds that are not asked about, because the server fills them in; the metadata of templates are.

@@ -18,7 +18,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).res
 
 from differential.servers import Real, decoded  # noqa: E402
 
-DATA = Path(__file__).resolve().parents[2] / "controller_runtime/apiserver/reads/data/columns-1.36.json.gz"
+DATA = Path(__file__).resolve().parents[2] / "apiserver/embedded_apiserver/reads/data/columns-1.36.json.gz"
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller_runtime.api.equality import same_json
-from controller_runtime.apiserver.writes.jsonpatch import apply
+from apimachinery.equality import same_json
 from controller_runtime.webhooks.json_patch import json_patch
+from embedded_apiserver.writes.jsonpatch import apply
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.text("a/~", max_size=2),

@@ -19,19 +19,19 @@ import pytest
 from cryptography import x509
 from kit.certifying import is_signed
 
+from apimachinery.host import Thread
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.stop import Stop, spawn
 from controller_runtime import CONFIG_MAPS, NAMESPACES, APIError, Client, Manager, ObjectKey, SystemHost
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.shell import webhook_calls
-from controller_runtime.apiserver.shell.webhook_calls import TLSCaller
-from controller_runtime.apiserver.webhooks.caller import Target
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.host import Thread
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.webhooks import Checks, WebhookServing, authority, certificate_plan, certificates
 from controller_runtime.webhooks.certificates import SECRETS
 from controller_runtime.webhooks.injecting import VALIDATING
 from controller_runtime.webhooks.installing import install
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.shell import webhook_calls
+from embedded_apiserver.shell.webhook_calls import TLSCaller
+from embedded_apiserver.webhooks.caller import Target
 
 KEY = ObjectKey("a", "default")
 NAME, SECRET = "hooks", ObjectKey("hooks-certificates", "hooks-system")

@@ -14,14 +14,14 @@ import pytest
 from kit.cabins import Cabin
 from kit.serving_webhooks import CHECKS, HOST, NOW, asked, asked_once, connected, manager, odd, served, trusting, write
 
+from apimachinery.stop import Stop
 from controller_runtime import Client, Manager, ObjectKey, UsageError
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.stop import Stop
 from controller_runtime.webhooks import Checks, WebhookServing, serving
 from controller_runtime.webhooks.authority import created, new_leaf
 from controller_runtime.webhooks.certificates import SECRETS
 from controller_runtime.webhooks.tls import CertificateFiles, PresentedCertificate
+from embedded_apiserver.server import APIServer
 
 
 def test_reviews_are_answered_over_one_kept_connection(tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from kit.workload_states import play, state_of
 from kit.workload_stories import STORIES
 
+from apimachinery.stop import Stop, spawn
+from apimachinery.system import SystemHost
 from controller_runtime.api.resources import NAMESPACES
 from controller_runtime.client.client import Client
-from controller_runtime.core.stop import Stop, spawn
-from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Manager
 from controllers.workloads.fixed_nodes import FixedNodes
 from controllers.workloads.kubelet import LivingPods

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.api.objects import ObjectMeta
+from apimachinery.objects import ObjectMeta
 from controllers.workloads.deployment_plan import in_proportion, roll
 from controllers.workloads.deployment_views import Deployment, DeploymentSpec, RollingUpdate, Strategy, replicas_in
 from controllers.workloads.replica_set_plan import ReplicaSet, ReplicaSetSpec

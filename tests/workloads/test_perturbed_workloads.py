@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from kit.workload_stories import FAILS, image, job, workload
 
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.builtin_resources import DAEMON_SETS, DEPLOYMENTS, JOBS, REPLICA_SETS, STATEFUL_SETS
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import PODS, Resource
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.cluster import EmbeddedCluster

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.builtin_resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from controller_runtime.api import http as api
+from apimachinery import http as api
 from controller_runtime.client.http.connection import Connection, Exchange
 from controller_runtime.client.http.framing import Chunked, Framing, Sized, UntilEnd
 

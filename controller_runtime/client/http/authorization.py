@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from apimachinery.errors import ConnectionLost
+from apimachinery.host import Host
+from apimachinery.log import get_logger
 from controller_runtime.client.http.credentials import Credential, source_of
 from controller_runtime.client.http.inquiry import Inquiry
-from controller_runtime.core.errors import ConnectionLost
-from controller_runtime.core.host import Host
-from controller_runtime.core.log import get_logger
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from apimachinery.errors import UsageError
 from controller_runtime.client.http.credentials import TokenFile
 from controller_runtime.client.http.proxies import no_proxy_of, proxy_of
 from controller_runtime.client.http.rest_config import RESTConfig
-from controller_runtime.core.errors import UsageError
 
 SERVICE_TOKEN_FILENAME = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 """The token of a pod's service account."""

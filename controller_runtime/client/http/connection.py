@@ -15,8 +15,8 @@ import socket
 import ssl
 from typing import Any
 
+from apimachinery.host import Host
 from controller_runtime.client.http.tls import TLS
-from controller_runtime.core.host import Host
 
 # TCP keep-alive as in client-go: probe after 30 s of silence, then every 15 s, nine times.
 _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPALIVE", 30), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 9))

@@ -12,12 +12,12 @@ from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
 
 import attrs
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.errors import UsageError
+from apimachinery.http import HTTPRequest
 from controller_runtime.client.http.answer import begin_answer
 from controller_runtime.client.http.connection import Connection
 from controller_runtime.client.http.lookup import Address, Lookup
 from controller_runtime.client.http.proxies import bypasses_proxy
-from controller_runtime.core.errors import UsageError
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration

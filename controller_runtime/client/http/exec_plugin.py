@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from apimachinery.errors import UNREADABLE
+from apimachinery.host import Clock
+from apimachinery.system import SystemHost
 from controller_runtime.client.http.credentials import Credential
-from controller_runtime.core.errors import UNREADABLE
-from controller_runtime.core.host import Clock
-from controller_runtime.core.system import SystemHost
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration

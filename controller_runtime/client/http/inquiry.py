@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from controller_runtime.core.host import Host, Thread
+from apimachinery.host import Host, Thread
 
 T = TypeVar("T")
 

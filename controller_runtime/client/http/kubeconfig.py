@@ -13,8 +13,8 @@ import attrs
 import msgspec
 import yaml
 
-from controller_runtime.api.decoding import converter_of
-from controller_runtime.core.errors import UsageError
+from apimachinery.decoding import converter_of
+from apimachinery.errors import UsageError
 
 _EXTENSION = "client.authentication.k8s.io/exec"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # PyYAML may have been built without the parser in C

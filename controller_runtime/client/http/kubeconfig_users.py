@@ -9,11 +9,11 @@ from pathlib import Path
 
 import attrs
 
+from apimachinery.errors import UsageError
 from controller_runtime.client.http import kubeconfig
 from controller_runtime.client.http.credentials import Constant, Credential, Source, TokenFile
 from controller_runtime.client.http.proxies import no_proxy_of, proxy_of
 from controller_runtime.client.http.rest_config import RESTConfig
-from controller_runtime.core.errors import UsageError
 
 _PROVIDERS = ("gcp", "oidc")  # those that the official client still has
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import socket
 from typing import Any
 
+from apimachinery.host import Host
 from controller_runtime.client.http.connection import Connection
 from controller_runtime.client.http.inquiry import Inquiry
-from controller_runtime.core.host import Host
 
 Address = tuple[int, int, int, str, tuple[Any, ...]]
 """A result of `getaddrinfo`: family, kind, protocol, canonical name, address."""

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from apimachinery.host import Host
 from controller_runtime.client.http.connection import Connection, Exchange
-from controller_runtime.core.host import Host
 
 # Seconds. API servers close connections that were idle for 90 s; ours are closed before, so that no request is sent on
 # a connection that is being closed.

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from controller_runtime.api import http as api
+from apimachinery import http as api
+from apimachinery.errors import ConnectionLost, StreamIdle
+from apimachinery.host import Host
 from controller_runtime.client.http.answer import Answer
 from controller_runtime.client.http.connection import Connection
 from controller_runtime.client.transport import Stream
-from controller_runtime.core.errors import ConnectionLost, StreamIdle
-from controller_runtime.core.host import Host
 
 # Most bytes of one line. An object has 3 MiB at most; without a bound, a line that has no end would fill the memory.
 _LONGEST_LINE = 64 * 1024 * 1024

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controller_runtime.api import http as api
+from apimachinery import http as api
+from apimachinery.errors import ConnectionLost
+from apimachinery.host import Host
 from controller_runtime.client.http.answer import LONGEST_ANSWER, Answer, begin_answer, whole_answer
 from controller_runtime.client.http.authorization import Authorization, Identity
 from controller_runtime.client.http.connection import Connection, Exchange
@@ -19,8 +21,6 @@ from controller_runtime.client.http.lookup import Lookup
 from controller_runtime.client.http.pool import Pool
 from controller_runtime.client.http.stream import HTTPStream
 from controller_runtime.client.user_agent import user_agent
-from controller_runtime.core.errors import ConnectionLost
-from controller_runtime.core.host import Host
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration

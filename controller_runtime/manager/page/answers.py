@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.log import get_logger
 from controller_runtime.controller.failing import error_text
-from controller_runtime.core.log import get_logger
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.page.events import event_of, number_after
 from controller_runtime.manager.page.html import headers, page_of

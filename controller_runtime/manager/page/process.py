@@ -7,7 +7,7 @@ import os
 import platform
 from pathlib import Path
 
-from controller_runtime.core.system import thread_names
+from apimachinery.system import thread_names
 from controller_runtime.manager.page.tables import StatusRow, StatusTable, size
 
 _STATM = Path("/proc/self/statm")

@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
-from controller_runtime.core.errors import ControllerRuntimeError, UsageError
+from apimachinery.errors import ControllerRuntimeError, UsageError
 from controller_runtime.program.scaffold.library import NAME, Library
 from controller_runtime.program.scaffold.names import Names
 
@@ -20,7 +20,7 @@ PYTHON_IMAGE = "python:3.13-slim"
 _PLACEHOLDER = "PlaceholderOfTheKind"
 
 _UNPUBLISHED = """\
-# {library} is on no index yet. Make its wheel first, and again for each version of it:
+# {library} is on no index yet. Make the wheels of it first, and again for each version of it:
 #     pip wheel --no-deps --wheel-dir wheels {source}
 """
 
@@ -41,11 +41,13 @@ def imported_names() -> set[str]:
 
 def files_for(names: Names, library: Library) -> dict[str, str]:
     """Return the texts of the four files, by their names."""
-    by_name, source = library.is_on_an_index, library.quoted()
+    by_name, source = library.is_on_an_index, " ".join([*library.beside("apimachinery"), library.quoted()])
     values = {
         **_values_of_names(names),
         "requirement": library.source if by_name else NAME,
-        "install": f"pip install {library.quoted('server,cli')} pytest",
+        "install": " ".join(
+            ["pip install", *library.beside("apimachinery", "apiserver"), library.quoted("testing,cli"), "pytest"]
+        ),
         "image": PYTHON_IMAGE,
         "wheels_comment": "" if by_name else _UNPUBLISHED.format(library=NAME, source=source),
         "wheels_copy": "" if by_name else "COPY wheels /wheels\n",

@@ -10,11 +10,12 @@ import json
 import re
 import shlex
 from importlib import metadata
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import attrs
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 
 NAME = "controller-runtime"
 
@@ -35,7 +36,7 @@ class Library:
         return bool(re.fullmatch(rf"{NAME}(\[[\w, -]*\])?\s*([<>=!~].*)?", self.source, re.IGNORECASE))
 
     def quoted(self, extras: str = "") -> str:
-        """Return it as one word of a command line, with extras of the library, such as `server,cli`."""
+        """Return it as one word of a command line, with extras of the library, such as `testing,cli`."""
         if not extras:
             return shlex.quote(self.source)
         if self.is_on_an_index:
@@ -43,6 +44,14 @@ class Library:
         if re.match(r"(\w+\+)?\w+://", self.source):
             return shlex.quote(f"{NAME}[{extras}] @ {self.source}")
         return shlex.quote(f"{self.source}[{extras}]")
+
+    def beside(self, *folders: str) -> list[str]:
+        """Return those of `folders` that hold a distribution in the clone that the source is, as words of a command.
+
+        pip cannot find these by itself as long as no index has them.
+        """
+        clone = Path(self.source)
+        return [shlex.quote(str(clone / folder)) for folder in folders if (clone / folder / "setup.cfg").is_file()]
 
 
 def library(requirement: str | None) -> Library:

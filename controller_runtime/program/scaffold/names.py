@@ -12,8 +12,8 @@ from importlib import metadata
 
 import attrs
 
-from controller_runtime.api.names import label_problems, subdomain_problems
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
+from apimachinery.names import label_problems, subdomain_problems
 from controller_runtime.core.extras import EXTRAS
 
 _OF_KUBERNETES = ("k8s.io", "kubernetes.io")

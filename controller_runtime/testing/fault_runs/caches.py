@@ -10,19 +10,17 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
+from apimachinery.errors import ControllerRuntimeError
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.api.versions import compare_versions
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.storage.history import History
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.client.client import Client
 from controller_runtime.client.decoding import Decoding
-from controller_runtime.core.errors import ControllerRuntimeError
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.fault_runs.environment import Course
 from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.fault_runs.ledger import Ledger
@@ -39,6 +37,7 @@ from controller_runtime.testing.simulation.system_faults import (
     SystemFault,
     SystemFaults,
 )
+from embedded_apiserver import APIServer, History
 
 READERS = ("streams", "pages")
 """The hosts of the readers: the first fills its cache from a stream, the second from a paged list."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from controller_runtime.apiserver.storage.stored import Stored
+from embedded_apiserver import Stored
 
 
 class Write(NamedTuple):

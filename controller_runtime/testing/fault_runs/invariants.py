@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import ObjectKey
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.testing.fault_runs.disk import Disk, Write
 from controller_runtime.testing.fault_runs.replica import Replica

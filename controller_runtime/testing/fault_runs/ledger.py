@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller_runtime.api.objects import Cached, ObjectKey
+from apimachinery.objects import Cached, ObjectKey
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.store import Delta, Store
 from controller_runtime.testing.fault_runs.invariants import Violated

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller_runtime.core.errors import ControllerRuntimeError
-from controller_runtime.core.stop import Stop
+from apimachinery.errors import ControllerRuntimeError
+from apimachinery.stop import Stop
 from controller_runtime.election.elector import LeaderElector
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.simulation import SimulatedHost, Simulation

@@ -6,11 +6,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable
 
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.storage.history import History
+from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
 from controller_runtime.controller.controller import Controller
-from controller_runtime.core.stop import Stop
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.fault_runs.disk import Disk
@@ -30,6 +28,7 @@ from controller_runtime.testing.simulation.system_faults import (
     SystemFault,
     SystemFaults,
 )
+from embedded_apiserver import APIServer, History
 
 REPLICAS = ("r0", "r1", "r2")
 SERVER = "server"

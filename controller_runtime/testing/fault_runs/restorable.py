@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from controller_runtime.apiserver.storage.stored import Stored
 from controller_runtime.testing.fault_runs.disk import Disk
+from embedded_apiserver import Stored
 
 
 class RestorableDisk(Disk):

@@ -11,10 +11,9 @@ import math
 import random
 from collections.abc import Iterable
 
-from controller_runtime.api.objects import ObjectKey
-from controller_runtime.apiserver.server import APIServer
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.ring import Ring
@@ -55,6 +54,7 @@ from controller_runtime.testing.simulation.system_faults import (
     SystemFault,
     SystemFaults,
 )
+from embedded_apiserver import APIServer
 
 RECOVERY = 75.0
 """Virtual seconds after the faults until all must be done: the longest fault, a new membership, a silent watch."""

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import ObjectKey, annotations_of, meta
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import ObjectKey, annotations_of, meta
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.slots import slot_of_name, slot_of_uid
 from controller_runtime.testing.fault_runs.disk import Write

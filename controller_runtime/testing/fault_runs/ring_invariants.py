@@ -9,8 +9,8 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import annotations_of
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import annotations_of
 from controller_runtime.election.term import Term
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.records import CLAIM, Claim

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey, annotations_of, meta
+from apimachinery.objects import ObjectKey, annotations_of, meta
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.patience import Patience
@@ -16,7 +17,6 @@ from controller_runtime.client.client import Client
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core.backoff import Backoff
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.queue.rate_limiters import ItemExponential
 from controller_runtime.ring.by import RingBy

@@ -7,13 +7,13 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
+from apimachinery.errors import ControllerRuntimeError
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey, meta
+from apimachinery.stop import Stop
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
-from controller_runtime.api.objects import ObjectKey, meta
 from controller_runtime.api.resources import NODES, Resource
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import ControllerRuntimeError
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 from controller_runtime.ring.by import RingBy
 from controller_runtime.testing.fault_runs.work import WANTED
 

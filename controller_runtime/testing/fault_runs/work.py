@@ -8,16 +8,16 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.api.objects import ObjectKey, annotations_of, meta
+from apimachinery.errors import AlreadyExists, Conflict, ConnectionLost
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey, annotations_of, meta
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.lister import Lister
 from controller_runtime.client.client import Client
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.predicates import changed
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
-from controller_runtime.core.errors import AlreadyExists, Conflict, ConnectionLost
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 
 NAMES = ("node-0", "node-1", "node-2")

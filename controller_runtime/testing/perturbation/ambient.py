@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from controller_runtime.core.host import Host
+from apimachinery.host import Host
 from controller_runtime.testing.simulation.host import SimulatedHost
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from controller_runtime.api.decoding import decoder_of
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.decoding import decoder_of
+from apimachinery.http import HTTPRequest
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
 from controller_runtime.testing.perturbation.record import MANAGER, STORY, Landed, Run, Told
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 
-from controller_runtime.apiserver.perturbation.names import Name
 from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY, Run
 from controller_runtime.testing.perturbation.world import differences
+from embedded_apiserver.perturbation import Name
 
 _HOT = 3
 _FREE = 20

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import attrs
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.testing.perturbation.plans import Plan, from_json, to_json
 
 SCRIPTS = ".perturb"

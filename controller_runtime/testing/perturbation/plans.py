@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from controller_runtime.apiserver.perturbation.names import Name
 from controller_runtime.testing.perturbation.reads import is_read
 from controller_runtime.testing.perturbation.record import MANAGER, STORY, Landed, Run
 from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.world import LEFT_OUT
+from embedded_apiserver.perturbation import Name
 
 PATTERNS = ("crash", "stale", "missed", "sequence")
 """The patterns that `--perturb` knows."""

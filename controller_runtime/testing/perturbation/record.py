@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import attrs
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.apiserver.perturbation.names import Name
+from apimachinery.http import HTTPRequest
 from controller_runtime.testing.perturbation.world import State
+from embedded_apiserver.perturbation import Name
 
 MANAGER, STORY, OTHER = "manager", "story", "other"
 """The writers: the manager under test, the test's `cluster.user`, and parts of a cluster such as garbage collection."""

@@ -6,12 +6,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
-from controller_runtime.apiserver.server import APIServer
+from apimachinery.http import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.testing.perturbation.record import STORY, Run, Told
 from controller_runtime.testing.perturbation.server import PerturbedServer
 from controller_runtime.testing.perturbation.telling import unconditional
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver import APIServer
 
 
 class StoryLeft(BaseException):

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from controller_runtime.apiserver.perturbation.names import Name
-from controller_runtime.core.system import SystemHost
+from apimachinery.system import SystemHost
 from controller_runtime.testing.perturbation import items
 from controller_runtime.testing.perturbation.options import Options, Script
 from controller_runtime.testing.perturbation.plans import Plan, plan
@@ -18,6 +17,7 @@ from controller_runtime.testing.perturbation.session import Session
 from controller_runtime.testing.perturbation.smallest import Case, parts, smallest
 from controller_runtime.testing.perturbation.summary import Summary
 from controller_runtime.testing.perturbation.world import varying
+from embedded_apiserver.perturbation import Name
 
 
 class Runner:

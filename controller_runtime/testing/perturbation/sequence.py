@@ -30,11 +30,11 @@ import attrs
 from msgspec import json
 
 from controller_runtime.api.differ import merge_patch
-from controller_runtime.apiserver.perturbation.names import Name
 from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.sequence_run import Ended, Rest, Stage
 from controller_runtime.testing.perturbation.sequence_story import Content, Primary, merged
 from controller_runtime.testing.perturbation.world import differences
+from embedded_apiserver.perturbation import Name
 
 _HOT = 3
 _FREE = 20

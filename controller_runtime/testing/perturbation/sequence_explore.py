@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
-from controller_runtime.apiserver.perturbation.names import Name
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.system import SystemHost
+from apimachinery.errors import UsageError
+from apimachinery.system import SystemHost
 from controller_runtime.manager.manager import Setup
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.perturbation import ambient
@@ -19,6 +18,7 @@ from controller_runtime.testing.perturbation.sequence_run import Stage
 from controller_runtime.testing.perturbation.sequence_story import Primary, own_resources, primaries
 from controller_runtime.testing.perturbation.session import Session
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.perturbation import Name
 
 Story = Callable[[EmbeddedCluster, Simulation], None]
 """Acts as the user of a cluster whose manager runs."""

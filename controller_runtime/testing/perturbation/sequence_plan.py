@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.apiserver.perturbation.names import Name
+from embedded_apiserver.perturbation import Name
 
 _REMEDY = "compute all from the declared state, and remove what is there and is not declared any more"
 _REMEDY_ALONE = "refuse such a state in the schema, or report it in the status and do not raise"

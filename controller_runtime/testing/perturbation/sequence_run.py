@@ -10,15 +10,15 @@ from typing import Any
 import attrs
 import msgspec
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.perturbation.names import Name
-from controller_runtime.apiserver.server import APIServer
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.manager.manager import Setup
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.perturbation import ambient
 from controller_runtime.testing.perturbation.sequence_story import Content, Primary
 from controller_runtime.testing.perturbation.world import LEFT_OUT, Difference, State, differences, simplified
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver import APIServer
+from embedded_apiserver.perturbation import Name
 
 Options = Mapping[str, Any]
 """Arguments of `EmbeddedCluster` beside its host."""

@@ -9,16 +9,15 @@ from typing import Any
 import attrs
 import msgspec
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.apiserver.kinds.kind import Kind, Kinds
-from controller_runtime.apiserver.perturbation.names import Name
-from controller_runtime.apiserver.routes import Route, find_route
+from apimachinery.http import HTTPRequest
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.handlers import enqueue_object
 from controller_runtime.controller.sources import Watch
 from controller_runtime.testing.perturbation.record import Told
 from controller_runtime.testing.perturbation.sequence_states import Schema
 from controller_runtime.testing.perturbation.telling import unconditional
+from embedded_apiserver import Kind, Kinds, Route, find_route
+from embedded_apiserver.perturbation import Name
 
 Content = dict[str, Any]
 """A declared state: the object without `apiVersion`, `kind`, `metadata` and `status`."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
-from controller_runtime.apiserver.perturbation.gates import Gate, gated
-from controller_runtime.apiserver.perturbation.past import NO_STREAMS, as_of
-from controller_runtime.apiserver.routes import Route, find_route
-from controller_runtime.apiserver.server import APIServer
+from apimachinery.http import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.client.listwatch import ANY_VERSION
 from controller_runtime.testing.perturbation.record import Sent
 from controller_runtime.testing.perturbation.world import LEFT_OUT
+from embedded_apiserver import APIServer, Route, find_route
+from embedded_apiserver.perturbation import NO_STREAMS, Gate, as_of, gated
 
 _READS = ("GET", "HEAD", "OPTIONS")
 

@@ -6,14 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
-from controller_runtime.apiserver.perturbation.gates import Gate
-from controller_runtime.apiserver.perturbation.names import Name
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.storage.history import History
-from controller_runtime.apiserver.storage.stored import Change
+from apimachinery.http import HTTPRequest, HTTPResponse, Watch
+from apimachinery.stop import Stop
 from controller_runtime.client.transport import Transport
-from controller_runtime.core.stop import Stop
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.checks import caller
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
@@ -26,6 +21,8 @@ from controller_runtime.testing.perturbation.telling import StoryTransport, land
 from controller_runtime.testing.perturbation.world import LEFT_OUT, State, differences
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.simulation.tasks import Task
+from embedded_apiserver import APIServer, Change, History
+from embedded_apiserver.perturbation import Gate, Name
 
 if TYPE_CHECKING:
     from controller_runtime.testing.cluster import EmbeddedCluster

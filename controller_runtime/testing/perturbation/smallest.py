@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from controller_runtime.apiserver.perturbation.names import Name
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, plan
 from controller_runtime.testing.perturbation.record import Landed, Run, Told
 from controller_runtime.testing.perturbation.session import Session
+from embedded_apiserver.perturbation import Name
 
 MOST_STORIES = 12
 MOST_PLANS = 6

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller_runtime.apiserver.perturbation.names import Name, name_of
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.storage.stored import Change
 from controller_runtime.testing.perturbation.world import DELETED, LEFT_OUT, State, simplified
+from embedded_apiserver import APIServer, Change
+from embedded_apiserver.perturbation import Name, name_of
 
 
 class States:

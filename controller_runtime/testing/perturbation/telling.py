@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.perturbation.names import name_of
-from controller_runtime.apiserver.storage.stored import Change
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Stream, Transport, TransportWrapper
 from controller_runtime.testing.perturbation.record import Landed
+from embedded_apiserver import Change
+from embedded_apiserver.perturbation import name_of
 
 Tell = Callable[[HTTPRequest, Callable[[], HTTPResponse]], HTTPResponse]
 """Records a write, carries it out and returns its answer."""

@@ -9,9 +9,7 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.apiserver.perturbation.names import Name
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.core.host import Host
+from apimachinery.host import Host
 from controller_runtime.manager.manager import Setup
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.perturbation import ambient
@@ -22,6 +20,8 @@ from controller_runtime.testing.perturbation.retelling import StoryLeft
 from controller_runtime.testing.perturbation.session import Session
 from controller_runtime.testing.perturbation.world import varying
 from controller_runtime.testing.simulation import Hang, Simulation
+from embedded_apiserver import APIServer
+from embedded_apiserver.perturbation import Name
 
 Story = Callable[[EmbeddedCluster, Simulation], None]
 """Acts as the users of a cluster whose manager runs. Its asserts are judged too."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from controller_runtime.apiserver.perturbation.names import Name, name_of
+from embedded_apiserver.perturbation import Name, name_of
 
 LEFT_OUT = frozenset({"events"})
 """The plurals of kinds whose objects are not compared."""

@@ -15,7 +15,7 @@ import contextvars
 from collections.abc import Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.testing.simulation.tasks import Crashed
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import enum
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from controller_runtime.api.http import Handler, HTTPRequest, HTTPResponse, Watch
+from apimachinery.http import Handler, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.simulation.network_server import End, Mailbox, Server
 from controller_runtime.testing.simulation.simulation import Simulation

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
+from apimachinery.errors import ConnectionLost, StreamIdle
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Stream
-from controller_runtime.core.errors import ConnectionLost, StreamIdle
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.simulation.network import Connection, Network
 from controller_runtime.testing.simulation.network_server import End

@@ -10,10 +10,10 @@ import pytest
 from kit.asking import Asking
 from kit.webhooks import ROOT, Called, configuration, hook, patches, says
 
-from controller_runtime.apiserver.audit import AuditedHandler
-from controller_runtime.apiserver.audit_annotations import annotate, collected
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.audit import AuditedHandler
+from embedded_apiserver.audit_annotations import annotate, collected
+from embedded_apiserver.server import APIServer
 
 RECORDED = json.loads((Path(__file__).parents[2] / "data" / "policies" / "audit-1.36.json").read_text(encoding="utf-8"))
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

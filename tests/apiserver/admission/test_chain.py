@@ -11,10 +11,10 @@ from kit.asking import NODES, PODS, Asking, node, pod
 from kit.signing_requests import signing_request
 from kit.webhooks import ROOT, configuration, hook
 
-from controller_runtime.apiserver.admission.chain import NAMES, OFF_BY_DEFAULT
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.admission.chain import NAMES, OFF_BY_DEFAULT
+from embedded_apiserver.server import APIServer
 
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 LIMITS = "/api/v1/namespaces/default/limitranges"

@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from controller_runtime.apiserver.admission.step import Asked, Attributes, Operation, by_the_server
-from controller_runtime.apiserver.admission.webhooks.encoded import encoded_request
-from controller_runtime.apiserver.admission.webhooks.shown import request_of
-from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.kinds.parts import SCALE
-from controller_runtime.apiserver.kinds.registry import DEPLOYMENT, EVENT, NAMESPACE, NEW_EVENT, NODE, POD
-from controller_runtime.apiserver.options import DeleteOptions, WriteOptions
-from controller_runtime.apiserver.users import User
+from embedded_apiserver.admission.step import Asked, Attributes, Operation, by_the_server
+from embedded_apiserver.admission.webhooks.encoded import encoded_request
+from embedded_apiserver.admission.webhooks.shown import request_of
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.kinds.parts import SCALE
+from embedded_apiserver.kinds.registry import DEPLOYMENT, EVENT, NAMESPACE, NEW_EVENT, NODE, POD
+from embedded_apiserver.options import DeleteOptions, WriteOptions
+from embedded_apiserver.users import User
 
 CREATE, UPDATE, DELETE = Operation
 IN_DEFAULT: dict[str, Any] = {

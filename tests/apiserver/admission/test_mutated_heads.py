@@ -11,8 +11,8 @@ import pytest
 from kit.asking import Asking
 from kit.webhooks import ROOT
 
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 DATA = Path(__file__).parents[2] / "data" / "policies" / "mutating-heads-1.36.json"
 RECORDED = json.loads(DATA.read_text(encoding="utf-8"))

@@ -9,8 +9,8 @@ import pytest
 from kit.asking import Asking
 from kit.webhooks import CONFIG_MAPS, ROOT, Called, Object, configuration, hook, patches, says
 
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 PATH = "/api/v1/namespaces/default/configmaps"
 RULE = {**CONFIG_MAPS, "operations": ["CREATE", "UPDATE"]}

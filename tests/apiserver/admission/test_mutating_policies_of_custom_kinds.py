@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from kit.asking import Asking
 
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 ROOT = "/apis/admissionregistration.k8s.io/v1"
 CABINS = "/apis/example.com/v1/namespaces/default/cabins"

@@ -16,13 +16,13 @@ from kit.pod_security import LEVELS, MINORS, RECORDED, recorded_steps, requests_
 from kit.pod_security_pods import pods
 from kit.pod_security_steps import SPACES, labelled, pod, relabel, steps
 
-from controller_runtime.apiserver.admission.pod_security.existing import LONGEST, MOST, in_order, warnings_of
-from controller_runtime.apiserver.admission.pod_security.levels import Level, LevelVersion
-from controller_runtime.apiserver.admission.pod_security.table import CHECKS, violations
-from controller_runtime.apiserver.audit_annotations import collected
-from controller_runtime.apiserver.kinds.release import NEWEST
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.admission.pod_security.existing import LONGEST, MOST, in_order, warnings_of
+from embedded_apiserver.admission.pod_security.levels import Level, LevelVersion
+from embedded_apiserver.admission.pod_security.table import CHECKS, violations
+from embedded_apiserver.audit_annotations import collected
+from embedded_apiserver.kinds.release import NEWEST
+from embedded_apiserver.server import APIServer
 
 REAL: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8"))
 REQUESTS = dict(requests_of_pods())

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from kit.asking import MERGE, Asking
 
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 ROOT = "/apis/admissionregistration.k8s.io/v1"
 ANSWERS = Path(__file__).resolve().parents[2] / "data" / "policies"

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from kit.asking import MERGE, PODS, Asking, pod
 
-from controller_runtime.api.quantities import parse_quantity
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop, spawn
-from controller_runtime.core.system import SystemHost
+from apimachinery.host import Host
+from apimachinery.quantities import parse_quantity
+from apimachinery.stop import Stop, spawn
+from apimachinery.system import SystemHost
+from embedded_apiserver.server import APIServer
 
 QUOTAS = "/api/v1/namespaces/default/resourcequotas"
 MAPS = "/api/v1/namespaces/default/configmaps"

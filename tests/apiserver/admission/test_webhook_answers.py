@@ -13,8 +13,8 @@ import pytest
 from kit.asking import Asking
 from kit.webhooks import ROOT, Answer, Called, configuration, hook, patches, reviewed, says
 
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 ANSWERS = Path(__file__).resolve().parents[2] / "data" / "webhooks" / "answers-1.36.json"
 RECORDED: dict[str, Any] = json.loads(ANSWERS.read_text(encoding="utf-8"))

@@ -11,8 +11,8 @@ import pytest
 from kit.asking import Asking
 from kit.webhooks import ROOT, Called, Object, configuration, hook, patches, says
 
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 ANSWERS = Path(__file__).resolve().parents[2] / "data" / "webhooks" / "conditions-1.36.jsonl"

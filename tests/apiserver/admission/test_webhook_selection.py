@@ -9,8 +9,8 @@ import pytest
 from kit.asking import MERGE, Asking, pod
 from kit.webhooks import CONFIG_MAPS, ROOT, Called, Object, configuration, hook, patches, says
 
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 NS = "/api/v1/namespaces/default"
 ANY_RULE = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}

@@ -9,8 +9,8 @@ import pytest
 from kit.asking import LEASES, NODES, Asking, lease
 from kit.roles import ACCOUNTS, CONFIG_MAPS, RBAC, WHOAMI, as_user, bearing, bind, grant, rule, token_for
 
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 ADMIN = bearing("secret")
 BOT = "system:serviceaccount:default:bot"

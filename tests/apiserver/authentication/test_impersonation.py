@@ -7,7 +7,7 @@ import pytest
 from kit.asking import NODES, Asking
 from kit.roles import WHOAMI, as_user, bearing, grant, rule, token_for
 
-from controller_runtime.api.http import VALUE_SEPARATOR
+from apimachinery.http import VALUE_SEPARATOR
 
 BOT = "system:serviceaccount:default:bot"
 GROUP = "authentication.k8s.io"

@@ -13,9 +13,9 @@ import pytest
 from kit.asking import NODES, Asking
 from kit.roles import ACCOUNTS, WHOAMI, bearing, token_for
 
-from controller_runtime.apiserver.authentication.signing import SigningKey, new_signing_key
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.authentication.signing import SigningKey, new_signing_key
+from embedded_apiserver.server import APIServer
 
 PODS = "/api/v1/namespaces/default/pods"
 

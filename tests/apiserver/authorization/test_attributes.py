@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.apiserver.authorization.attributes import Attributes, attributes_of
-from controller_runtime.apiserver.kinds.registry import KINDS
-from controller_runtime.apiserver.routes import find_route
-from controller_runtime.apiserver.users import User
+from apimachinery.http import HTTPRequest
+from embedded_apiserver.authorization.attributes import Attributes, attributes_of
+from embedded_apiserver.kinds.registry import KINDS
+from embedded_apiserver.routes import find_route
+from embedded_apiserver.users import User
 
 USER = User("jane")
 NAMED = "metadata.name=a"

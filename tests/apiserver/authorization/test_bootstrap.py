@@ -7,8 +7,8 @@ import pytest
 from kit.asking import NODES, Asking, events
 from kit.roles import CONFIG_MAPS, RBAC, as_user, bind, rule
 
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 CLUSTER_ROLES = f"{RBAC}/clusterroles"
 SECRETS = CONFIG_MAPS.replace("configmaps", "secrets")

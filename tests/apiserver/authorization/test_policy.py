@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.apiserver.authorization.attributes import Attributes
-from controller_runtime.apiserver.authorization.policy import EVERYTHING, Rule, allows, uncovered
-from controller_runtime.apiserver.users import User
+from embedded_apiserver.authorization.attributes import Attributes
+from embedded_apiserver.authorization.policy import EVERYTHING, Rule, allows, uncovered
+from embedded_apiserver.users import User
 
 USER = User("jane")
 

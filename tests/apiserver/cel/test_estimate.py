@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.apiserver.cel import types
-from controller_runtime.apiserver.cel.declarations import Environment
-from controller_runtime.apiserver.cel.program import compile_expression
-from controller_runtime.apiserver.cel.types import Field, Type
+from embedded_apiserver.cel import types
+from embedded_apiserver.cel.declarations import Environment
+from embedded_apiserver.cel.program import compile_expression
+from embedded_apiserver.cel.types import Field, Type
 
 LIMIT = 10_000_000
 ELEMENT = types.object_of(

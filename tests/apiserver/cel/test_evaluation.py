@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.engines import WITH_RE2
 
-from controller_runtime.apiserver.cel import types
-from controller_runtime.apiserver.cel.declarations import Environment
-from controller_runtime.apiserver.cel.errors import BudgetExceeded, CompileError, EvaluationError
-from controller_runtime.apiserver.cel.library.libraries import LIBRARIES
-from controller_runtime.apiserver.cel.program import Budget, compile_expression
-from controller_runtime.apiserver.cel.types import Field
-from controller_runtime.apiserver.cel.values import Structure
+from embedded_apiserver.cel import types
+from embedded_apiserver.cel.declarations import Environment
+from embedded_apiserver.cel.errors import BudgetExceeded, CompileError, EvaluationError
+from embedded_apiserver.cel.library.libraries import LIBRARIES
+from embedded_apiserver.cel.program import Budget, compile_expression
+from embedded_apiserver.cel.types import Field
+from embedded_apiserver.cel.values import Structure
 
 RECORDED: dict[str, str | bool] = json.loads(
     (Path(__file__).resolve().parents[2] / "data" / "cel_evaluations.json").read_text(encoding="utf-8")

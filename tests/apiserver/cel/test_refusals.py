@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from kit.engines import WITH_RE2
 
-from controller_runtime.apiserver.cel import types
-from controller_runtime.apiserver.cel.declarations import Environment, Function, Library, Overload
-from controller_runtime.apiserver.cel.errors import CompileError, InstantiationError
-from controller_runtime.apiserver.cel.program import compile_expression
-from controller_runtime.apiserver.cel.types import Field, Type
+from embedded_apiserver.cel import types
+from embedded_apiserver.cel.declarations import Environment, Function, Library, Overload
+from embedded_apiserver.cel.errors import CompileError, InstantiationError
+from embedded_apiserver.cel.program import compile_expression
+from embedded_apiserver.cel.types import Field, Type
 
 RECORDED: dict[str, str] = json.loads(
     (Path(__file__).resolve().parents[2] / "data" / "cel_refusals.json").read_text(encoding="utf-8")

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.apiserver.cel import types
-from controller_runtime.apiserver.cel.calls import runtime_name
-from controller_runtime.apiserver.cel.declarations import Environment
-from controller_runtime.apiserver.cel.equality import equal
-from controller_runtime.apiserver.cel.errors import CompileError, EvaluationError
-from controller_runtime.apiserver.cel.library.libraries import LIBRARIES
-from controller_runtime.apiserver.cel.program import compile_expression
-from controller_runtime.apiserver.cel.standard import TYPE_NAMES
-from controller_runtime.apiserver.cel.values import Duration, Timestamp, Uint, type_of
+from embedded_apiserver.cel import types
+from embedded_apiserver.cel.calls import runtime_name
+from embedded_apiserver.cel.declarations import Environment
+from embedded_apiserver.cel.equality import equal
+from embedded_apiserver.cel.errors import CompileError, EvaluationError
+from embedded_apiserver.cel.library.libraries import LIBRARIES
+from embedded_apiserver.cel.program import compile_expression
+from embedded_apiserver.cel.standard import TYPE_NAMES
+from embedded_apiserver.cel.values import Duration, Timestamp, Uint, type_of
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "cel_vectors.json"
 PRINTED = {"timestamp": types.TIMESTAMP, "duration": types.DURATION, "null": types.NULL}

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from kit.asking import Asking
 
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.storage.stored import Stored
-from controller_runtime.apiserver.upkeep.upkeep import Upkeep
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.storage.stored import Stored
+from embedded_apiserver.upkeep.upkeep import Upkeep
 
 V1 = "/api/v1"
 SERVICES = f"{V1}/namespaces/default/services"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from kit.asking import Asking, pod
 
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 V1 = "/api/v1"
 HERE = f"{V1}/namespaces/default"

@@ -16,11 +16,11 @@ import pytest
 from kit.asking import Asking
 from kit.defining import GROUP, define, structure, version
 
-from controller_runtime.apiserver.discovery.openapi import Document, OpenAPI
-from controller_runtime.apiserver.kinds.definition import Definition
-from controller_runtime.apiserver.kinds.registry import KINDS, Kind, Kinds
-from controller_runtime.apiserver.kinds.release import Release
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.discovery.openapi import Document, OpenAPI
+from embedded_apiserver.kinds.definition import Definition
+from embedded_apiserver.kinds.registry import KINDS, Kind, Kinds
+from embedded_apiserver.kinds.release import Release
 
 OPENAPI = OpenAPI()
 

@@ -12,8 +12,8 @@ import pytest
 from kit.asking import Asking, Object
 from kit.defining import DEFINITIONS, define, structure, version
 
-from controller_runtime.apiserver.discovery.gnostic import encoded
-from controller_runtime.apiserver.kinds.registry import KINDS
+from embedded_apiserver.discovery.gnostic import encoded
+from embedded_apiserver.kinds.registry import KINDS
 
 RECORDING = json.loads(
     (Path(__file__).parents[2] / "data" / "recordings" / "openapi-1.36.2.json").read_text(encoding="utf-8")

@@ -14,9 +14,9 @@ from kit.asking import MERGE, Asking, Told
 from kit.converting import DEFINITIONS, GROUP, Converter, definition
 from kit.webhooks import Called, Object
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.server import APIServer
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 ANSWERS = Path(__file__).resolve().parents[2] / "data" / "webhooks" / "conversions-1.36.json"
 RECORDED: dict[str, Any] = json.loads(ANSWERS.read_text(encoding="utf-8"))

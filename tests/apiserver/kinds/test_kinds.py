@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.apiserver.kinds.registry import KINDS, LEASE, NODE, Kind
+from embedded_apiserver.kinds.registry import KINDS, LEASE, NODE, Kind
 
 
 def test_kinds_are_found_by_their_path() -> None:

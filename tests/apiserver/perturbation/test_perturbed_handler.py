@@ -10,21 +10,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from controller_runtime.api.http import NO_ANSWER, HTTPRequest, HTTPResponse, Watch
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import ConnectionLost
+from apimachinery.http import NO_ANSWER, HTTPRequest, HTTPResponse, Watch
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import PODS
-from controller_runtime.apiserver.perturbation.handler import LATE, PerturbedHandler
-from controller_runtime.apiserver.perturbation.lines import version_of
-from controller_runtime.apiserver.perturbation.plan_file import Perturbation
-from controller_runtime.apiserver.perturbation.triggers import AtChange, AtRest, AtWrite
-from controller_runtime.apiserver.protobuf.envelope import STREAM_TYPE
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.errors import ConnectionLost
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.objects import a_pod
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.perturbation.handler import LATE, PerturbedHandler
+from embedded_apiserver.perturbation.lines import version_of
+from embedded_apiserver.perturbation.plan_file import Perturbation
+from embedded_apiserver.perturbation.triggers import AtChange, AtRest, AtWrite
+from embedded_apiserver.protobuf.envelope import STREAM_TYPE
+from embedded_apiserver.server import APIServer
 
 A, B = "pods default/a", "pods default/b"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from controller_runtime.apiserver.__main__ import main
-from controller_runtime.apiserver.perturbation.plan_file import Perturbation, read, to_fields
-from controller_runtime.apiserver.perturbation.triggers import AtChange, AtRest, AtWrite, Trigger
+from embedded_apiserver.__main__ import main
+from embedded_apiserver.perturbation.plan_file import Perturbation, read, to_fields
+from embedded_apiserver.perturbation.triggers import AtChange, AtRest, AtWrite, Trigger
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.protobuf import field, messages_below, without_zeros
 
-from controller_runtime.api.schema import Schema, schema_for
-from controller_runtime.apiserver.kinds.parts import EVICTION, SCALE
-from controller_runtime.apiserver.kinds.registry import BINDING, KINDS
-from controller_runtime.apiserver.protobuf.messages import META, schema_of
-from controller_runtime.apiserver.protobuf.reader import decode
-from controller_runtime.apiserver.protobuf.wire import varint
-from controller_runtime.apiserver.protobuf.writer import encode
+from apimachinery.schema import Schema, schema_for
+from embedded_apiserver.kinds.parts import EVICTION, SCALE
+from embedded_apiserver.kinds.registry import BINDING, KINDS
+from embedded_apiserver.protobuf.messages import META, schema_of
+from embedded_apiserver.protobuf.reader import decode
+from embedded_apiserver.protobuf.wire import varint
+from embedded_apiserver.protobuf.writer import encode
 
 RECORDING = Path(__file__).parents[2] / "data" / "recordings" / "protobuf-objects-1.36.2.jsonl.gz"
 POLICIES = RECORDING.with_name("protobuf-policies-1.36.2.jsonl")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.apiserver.reads.jsonpath import JSONPath
+from embedded_apiserver.reads.jsonpath import JSONPath
 
 OBJECT: dict[str, Any] = {
     "metadata": {"labels": {"app.kubernetes.io/name": "x"}},

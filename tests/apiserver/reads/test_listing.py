@@ -11,9 +11,9 @@ import pytest
 from kit.asking import LEASES, NODES, PODS, Asking, lease, node, pod, version
 from kit.defining import WIDGETS, define, widget
 
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.storage.history import History
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.storage.history import History
 
 EVERYWHERE = "/apis/coordination.k8s.io/v1/leases"
 

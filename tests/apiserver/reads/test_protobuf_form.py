@@ -14,19 +14,19 @@ from kit.asking import LEASES, MERGE, NODES, PODS, Asking, lease, node, pod
 from kit.defining import WIDGETS, define, widget
 from kit.protobuf import frames, opened, without_zeros
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.answers import document
-from controller_runtime.apiserver.kinds.parts import SCALE
-from controller_runtime.apiserver.kinds.registry import KINDS, NODE, Kind
-from controller_runtime.apiserver.protobuf.envelope import MEDIA_TYPE, STREAM_TYPE, enveloped_document
-from controller_runtime.apiserver.protobuf.messages import DISCOVERY, META, schema_of
-from controller_runtime.apiserver.protobuf.reader import decode, decode_object
-from controller_runtime.apiserver.reads.forms import EventType
-from controller_runtime.apiserver.reads.protobuf_form import ProtobufForm, protobuf_form, protobuf_metadata
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.storage.history import History
-from controller_runtime.apiserver.storage.stored import Stored
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.answers import document
+from embedded_apiserver.kinds.parts import SCALE
+from embedded_apiserver.kinds.registry import KINDS, NODE, Kind
+from embedded_apiserver.protobuf.envelope import MEDIA_TYPE, STREAM_TYPE, enveloped_document
+from embedded_apiserver.protobuf.messages import DISCOVERY, META, schema_of
+from embedded_apiserver.protobuf.reader import decode, decode_object
+from embedded_apiserver.reads.forms import EventType
+from embedded_apiserver.reads.protobuf_form import ProtobufForm, protobuf_form, protobuf_metadata
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.storage.history import History
+from embedded_apiserver.storage.stored import Stored
 
 RECORDINGS = Path(__file__).parents[2] / "data" / "recordings"
 RECORDED = {

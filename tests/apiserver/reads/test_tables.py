@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from kit.asking import LEASES, NODES, Asking, Object, events, lease, node
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.kinds import registry as kinds
-from controller_runtime.apiserver.kinds.registry import KINDS, Kind
-from controller_runtime.apiserver.reads.columns_pods import pod_status
-from controller_runtime.apiserver.reads.columns_workloads import table_of
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.kinds import registry as kinds
+from embedded_apiserver.kinds.registry import KINDS, Kind
+from embedded_apiserver.reads.columns_pods import pod_status
+from embedded_apiserver.reads.columns_workloads import table_of
 
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
 REAL = json.loads(

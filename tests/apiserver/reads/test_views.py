@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.asking import LEASES, Asking, lease
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.kinds.registry import EVENT, NEW_EVENT
-from controller_runtime.apiserver.reads.yaml_form import to_yaml
-from controller_runtime.apiserver.rules.ruleset import rules_of
-from controller_runtime.apiserver.writes.body import decode
+from apimachinery.http import HTTPRequest, HTTPResponse
+from embedded_apiserver.kinds.registry import EVENT, NEW_EVENT
+from embedded_apiserver.reads.yaml_form import to_yaml
+from embedded_apiserver.rules.ruleset import rules_of
+from embedded_apiserver.writes.body import decode
 
 EVENTS = "/api/v1/namespaces/default/events"
 NEW_EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"

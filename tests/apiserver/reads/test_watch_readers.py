@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from kit.asking import LEASES, Asking, events, lease, version
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.storage.history import History
-from controller_runtime.core.host import Host
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.storage.history import History
 
 
 def versions(told: list[dict[str, Any]]) -> list[int]:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.apiserver.kinds.registry import LEASE, NAMESPACE, NODE, POD, Kind
-from controller_runtime.apiserver.rules.strategy import prepare_create
-from controller_runtime.apiserver.status import StatusError
-from controller_runtime.apiserver.writes.body import admit
+from embedded_apiserver.kinds.registry import LEASE, NAMESPACE, NODE, POD, Kind
+from embedded_apiserver.rules.strategy import prepare_create
+from embedded_apiserver.status import StatusError
+from embedded_apiserver.writes.body import admit
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from apimachinery.errors import Invalid
 from controller_runtime.api.resources import LEASES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.errors import Invalid
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 
 def create(sim: Simulation, spec: dict[str, Any]) -> dict[str, Any]:

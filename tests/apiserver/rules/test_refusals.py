@@ -11,8 +11,8 @@ import pytest
 from kit.asking import Asking
 from kit.refusals import NAMESPACE, Ask, Case, cases, play, recorded
 
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 # Cases whose answers differ, with the reason.
 _DIFFERENT = {

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.asking import Asking, Object
 
-from controller_runtime.api.names import config_key_problems, service_name_problems
-from controller_runtime.apiserver.rules.label_match import selects
-from controller_runtime.apiserver.rules.lease_candidate import LeaseCandidateRules
+from apimachinery.names import config_key_problems, service_name_problems
+from embedded_apiserver.rules.label_match import selects
+from embedded_apiserver.rules.lease_candidate import LeaseCandidateRules
 
 CANDIDATES = "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates"
 CORE = "/api/v1/namespaces/default"

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.apiserver.kinds.registry import LEASE, NAMESPACE, NODE, POD, SERVICE, Kind
-from controller_runtime.apiserver.routes import Route
-from controller_runtime.apiserver.rules.selector_fields import check_fields, fields_for_selector, supported_fields
-from controller_runtime.apiserver.rules.strategy import (
+from embedded_apiserver.kinds.registry import LEASE, NAMESPACE, NODE, POD, SERVICE, Kind
+from embedded_apiserver.routes import Route
+from embedded_apiserver.rules.selector_fields import check_fields, fields_for_selector, supported_fields
+from embedded_apiserver.rules.strategy import (
     check_name,
     deletion_grace,
     is_finished,
     prepare_create,
     prepare_update,
 )
-from controller_runtime.apiserver.status import StatusError
-from controller_runtime.apiserver.writes.body import admit
-from controller_runtime.apiserver.writes.preconditions import check_uid
+from embedded_apiserver.status import StatusError
+from embedded_apiserver.writes.body import admit
+from embedded_apiserver.writes.preconditions import check_uid
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 POD_SPEC = {"containers": [{"name": "c", "image": "i"}], "nodeName": "n"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m controller_runtime.apiserver` as a process: its start, its end, and refused options."""
+"""`python -m embedded_apiserver` as a process: its start, its end, and refused options."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kubernetes.client import ApiClient, Configuration, CoreV1Api
 from kubernetes.config import load_kube_config
 from urllib3.exceptions import HTTPError
 
-from controller_runtime.apiserver.__main__ import main
+from embedded_apiserver.__main__ import main
 
-COMMAND = [sys.executable, "-m", "controller_runtime.apiserver"]
+COMMAND = [sys.executable, "-m", "embedded_apiserver"]
 
 
 class Server:

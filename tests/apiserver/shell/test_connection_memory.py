@@ -8,7 +8,7 @@ import socket
 import ssl
 from pathlib import Path
 
-from controller_runtime.core.system import SystemHost
+from apimachinery.system import SystemHost
 from controller_runtime.testing.server_process import APIServerProcess
 
 CONNECTIONS = 60

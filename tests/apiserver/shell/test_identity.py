@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from controller_runtime.apiserver.shell.identity import identity_from_child, kept_identity, new_identity
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
+from embedded_apiserver.shell.identity import identity_from_child, kept_identity, new_identity
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 
@@ -94,8 +94,8 @@ IN_A_CHILD = """
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from controller_runtime.apiserver.shell.identity import identity_from_child, kept_identity
-from controller_runtime.core.errors import UsageError
+from embedded_apiserver.shell.identity import identity_from_child, kept_identity
+from apimachinery.errors import UsageError
 
 data, now = Path(sys.argv[1]), datetime.now(UTC)
 identity = identity_from_child(data, now)()

@@ -10,7 +10,7 @@ import pytest
 from kubernetes.client import Configuration
 from kubernetes.config import load_kube_config
 
-from controller_runtime.apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
+from embedded_apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
 
 TEXT = kubeconfig("https://127.0.0.1:6443", b"-----BEGIN CERTIFICATE-----\n", 'tok"en: {x}')
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.apiserver.shell.places import (
+from embedded_apiserver.shell.places import (
     ANONYMOUS_GRACE,
     ANONYMOUS_TIMEOUT,
     IDLE_TIMEOUT,

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from controller_runtime.api.http import BODY_LIMIT, VALUE_SEPARATOR, HTTPRequest, HTTPResponse, Watch
-from controller_runtime.apiserver.shell import sending
-from controller_runtime.apiserver.shell.thread import LoopbackServer
-from controller_runtime.core.system import SystemHost
+from apimachinery.http import BODY_LIMIT, VALUE_SEPARATOR, HTTPRequest, HTTPResponse, Watch
+from apimachinery.system import SystemHost
+from embedded_apiserver.shell import sending
+from embedded_apiserver.shell.thread import LoopbackServer
 
 HOST = SystemHost()
 LONG = bytes(range(256)) * 16384 + b"the end"

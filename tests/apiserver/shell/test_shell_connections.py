@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from controller_runtime.api.http import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
-from controller_runtime.apiserver.shell import listener, places, sending
-from controller_runtime.apiserver.shell import request as shell_request
-from controller_runtime.apiserver.shell.thread import LoopbackServer
-from controller_runtime.apiserver.shell.tls import Certificates, make_certificates
-from controller_runtime.core.system import SystemHost
+from apimachinery.http import BODY_LIMIT, HTTPRequest, HTTPResponse, Watch
+from apimachinery.system import SystemHost
 from controller_runtime.testing.server_process import APIServerProcess
+from embedded_apiserver.shell import listener, places, sending
+from embedded_apiserver.shell import request as shell_request
+from embedded_apiserver.shell.thread import LoopbackServer
+from embedded_apiserver.shell.tls import Certificates, make_certificates
 
 HOST = SystemHost()
 KNOWN = b"host: x\r\nauthorization: yes\r\n"

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.shell import shell
-from controller_runtime.apiserver.shell.thread import LoopbackServer
-from controller_runtime.core.system import SystemHost
+from apimachinery.http import HTTPRequest, HTTPResponse, Watch
+from apimachinery.system import SystemHost
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.shell import shell
+from embedded_apiserver.shell.thread import LoopbackServer
 
 HOST = SystemHost()
 NODES = "/api/v1/nodes"

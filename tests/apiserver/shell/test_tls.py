@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
-from controller_runtime.apiserver.shell.tls import Certificates, make_certificates
+from embedded_apiserver.shell.tls import Certificates, make_certificates
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 

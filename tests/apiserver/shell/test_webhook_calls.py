@@ -15,14 +15,14 @@ from kit.asking import Asking
 from kit.converting import DEFINITIONS, Converter, definition
 from kit.webhooks import ROOT, configuration, hook
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.shell.thread import LoopbackServer
-from controller_runtime.apiserver.shell.tls import Certificates, make_certificates
-from controller_runtime.apiserver.shell.webhook_calls import TLSCaller
-from controller_runtime.apiserver.webhooks.caller import Service, Target, Unreached
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.system import SystemHost
+from apimachinery.errors import UsageError
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.system import SystemHost
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.shell.thread import LoopbackServer
+from embedded_apiserver.shell.tls import Certificates, make_certificates
+from embedded_apiserver.shell.webhook_calls import TLSCaller
+from embedded_apiserver.webhooks.caller import Service, Target, Unreached
 
 HOST = SystemHost("tests")
 REQUEST = HTTPRequest("POST", "/hook", (("timeout", "5s"),), {"content-type": "application/json"}, b"{}")

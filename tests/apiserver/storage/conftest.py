@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from kit.journals import write_all
 
-from controller_runtime.apiserver.storage.journal import SQLiteJournal
+from embedded_apiserver.storage.journal import SQLiteJournal
 
 
 @pytest.fixture

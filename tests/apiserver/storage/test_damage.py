@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from kit.journals import COUNT, DATABASE, LOG, WITNESS, content_of, raw_of, rows_of, rows_of_copy
 
-from controller_runtime.apiserver.storage.journal import SQLiteJournal
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.log import text_of
+from apimachinery.errors import UsageError
+from apimachinery.log import text_of
+from embedded_apiserver.storage.journal import SQLiteJournal
 
 Damage = Callable[[Path], None]
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from controller_runtime.apiserver.__main__ import main
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.shell.identity import kept_identity
-from controller_runtime.apiserver.storage.journal import SQLiteJournal
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Host
+from apimachinery.errors import UsageError
+from apimachinery.host import Host
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.__main__ import main
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.shell.identity import kept_identity
+from embedded_apiserver.storage.journal import SQLiteJournal
 
 DATABASE, LOG, WITNESS, IDENTITY = "objects.sqlite", "objects.sqlite-wal", "acknowledged", "identity.json"
 REMEDIES = ("restore a backup", "remove it", "move it away", "mend that", "run the server as the owner")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from kit.journals import COUNT, DATABASE, LOG, raw_of, rows_of
 
-from controller_runtime.apiserver.storage.journal import SQLiteJournal
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
+from embedded_apiserver.storage.journal import SQLiteJournal
 
 # The tables in the first format.
 OLD_SCHEMA = """

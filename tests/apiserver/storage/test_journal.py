@@ -14,21 +14,21 @@ from pathlib import Path
 
 import pytest
 
-from controller_runtime.apiserver.status import StatusError
-from controller_runtime.apiserver.storage.journal import SQLiteJournal
-from controller_runtime.apiserver.storage.storage import Storage
-from controller_runtime.apiserver.storage.stored import Draft
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.status import StatusError
+from embedded_apiserver.storage.journal import SQLiteJournal
+from embedded_apiserver.storage.storage import Storage
+from embedded_apiserver.storage.stored import Draft
 
 # Writes and deletes until it is killed; prints a line after each write.
 WRITER = """
 import sys
 from pathlib import Path
-from controller_runtime.apiserver.storage.journal import SQLiteJournal
-from controller_runtime.apiserver.storage.storage import Storage
-from controller_runtime.apiserver.storage.stored import Draft
-from controller_runtime.core.system import SystemHost
+from embedded_apiserver.storage.journal import SQLiteJournal
+from embedded_apiserver.storage.storage import Storage
+from embedded_apiserver.storage.stored import Draft
+from apimachinery.system import SystemHost
 
 storage = Storage(SystemHost("writer"), journal=SQLiteJournal(Path(sys.argv[1])))
 number = 0

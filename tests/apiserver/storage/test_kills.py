@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from kit.journals import DATABASE, FIRST, LOG, WITNESS, Rows, raw_of, rows_of, rows_of_copy
 
-from controller_runtime.apiserver.storage.journal import SQLiteJournal
+from embedded_apiserver.storage.journal import SQLiteJournal
 
 
 def test_each_moment_of_a_kill_is_without_complaint(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from kit.journals import DATABASE, LOG, WITNESS, raw_of
 
-from controller_runtime.apiserver.storage.journal import SQLiteJournal
-from controller_runtime.core.log import text_of
+from apimachinery.log import text_of
+from embedded_apiserver.storage.journal import SQLiteJournal
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])

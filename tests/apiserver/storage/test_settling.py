@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.apiserver.storage.settling import Settling
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.storage.settling import Settling
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.apiserver.storage.history import Compacted, History
-from controller_runtime.apiserver.storage.storage import Cursor, Ended, Storage
-from controller_runtime.apiserver.storage.stored import Change, Draft, Stored
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.storage.history import Compacted, History
+from embedded_apiserver.storage.storage import Cursor, Ended, Storage
+from embedded_apiserver.storage.stored import Change, Draft, Stored
 
 
 def thing(name: str, **spec: Any) -> Draft:

@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from controller_runtime.apiserver.storage.history import Compacted, History
-from controller_runtime.apiserver.storage.storage import Cursor, Storage
-from controller_runtime.apiserver.storage.stored import Draft
-from controller_runtime.core.system import SystemHost
+from apimachinery.system import SystemHost
+from embedded_apiserver.storage.history import Compacted, History
+from embedded_apiserver.storage.storage import Cursor, Storage
+from embedded_apiserver.storage.stored import Draft
 
 KEYS = st.sampled_from(["a/1", "a/2", "a-b/1", "b/1", "b/10", "b/2"])
 PREFIXES = st.sampled_from(["", "a/", "b/", "a-b/", "b/1", "c/"])

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from kit.journals import WITNESS, raw_of, rows_of
 
-from controller_runtime.apiserver.status import StatusError
-from controller_runtime.apiserver.storage.journal import SQLiteJournal
-from controller_runtime.apiserver.storage.witness import Mark, Witness
+from embedded_apiserver.status import StatusError
+from embedded_apiserver.storage.journal import SQLiteJournal
+from embedded_apiserver.storage.witness import Mark, Witness
 
 
 def test_a_mark_that_was_written_in_part_leaves_the_one_before_it(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from kit.asking import Asking
 
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.upkeep.upkeep import Upkeep
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.upkeep.upkeep import Upkeep
 
 SERVICES = "/api/v1/namespaces/default/services"
 RECORDS = "/apis/networking.k8s.io/v1/ipaddresses"

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.objects import ObjectKey, microtime
+from apimachinery.objects import ObjectKey, microtime
+from apimachinery.system import SystemHost
 from controller_runtime.api.resources import LEASES
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.upkeep.identity_lease import IdentityLease, identity_name
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.upkeep.identity_lease import IdentityLease, identity_name
 
 NAME = "apiserver-kcaaxytsc3gyd2kyybqqvf4bl4"  # computed by a real server for the host name node-a
 LEASE = ObjectKey(NAME, "kube-system")
@@ -167,7 +167,7 @@ def test_a_server_that_wants_a_token_gets_it(sim: Simulation) -> None:
 
 
 def started(folder: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "controller_runtime.apiserver", "--data-dir", str(folder)]
+    command = [sys.executable, "-m", "embedded_apiserver", "--data-dir", str(folder)]
     process = subprocess.Popen(
         [*command, "--kubeconfig-out", str(folder / "kubeconfig")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from kit.asking import Asking
 
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.upkeep.upkeep import Upkeep
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.upkeep.upkeep import Upkeep
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from kit.asking import MERGE, Asking, pod
 
-from controller_runtime.apiserver.upkeep.upkeep import Upkeep
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.upkeep.upkeep import Upkeep
 
 SPACES = "/api/v1/namespaces"
 CLAIMS = f"{SPACES}/default/persistentvolumeclaims"

@@ -11,16 +11,16 @@ from typing import Any, cast
 import pytest
 from kit.asking import LEASES, NODES, Asking, lease, node
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
-from controller_runtime.apiserver.kinds.registry import KINDS
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.storage.history import History
-from controller_runtime.apiserver.upkeep.garbage import GarbageCollector
-from controller_runtime.apiserver.upkeep.internal_client import InternalClient
-from controller_runtime.apiserver.upkeep.ownership import Item
-from controller_runtime.apiserver.upkeep.upkeep import PACE, RETRY_AFTER, Upkeep
-from controller_runtime.core.stop import Stop, spawn
+from apimachinery.http import HTTPRequest, HTTPResponse, Watch
+from apimachinery.stop import Stop, spawn
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from embedded_apiserver.kinds.registry import KINDS
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.storage.history import History
+from embedded_apiserver.upkeep.garbage import GarbageCollector
+from embedded_apiserver.upkeep.internal_client import InternalClient
+from embedded_apiserver.upkeep.ownership import Item
+from embedded_apiserver.upkeep.upkeep import PACE, RETRY_AFTER, Upkeep
 
 CONFIG_MAP = KINDS.find("", "v1", "configmaps")
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import assume, given
 from kit.configurations import CONFIGURATIONS, said
 
-from controller_runtime.apiserver.kinds.registry import LEASE, POD
-from controller_runtime.apiserver.status import StatusError
-from controller_runtime.apiserver.writes import apply
-from controller_runtime.apiserver.writes.entries import APPLY, entries_of, with_entries
-from controller_runtime.apiserver.writes.fieldset import Fields, decode, text_of
-from controller_runtime.apiserver.writes.managed import Writer, created
+from embedded_apiserver.kinds.registry import LEASE, POD
+from embedded_apiserver.status import StatusError
+from embedded_apiserver.writes import apply
+from embedded_apiserver.writes.entries import APPLY, entries_of, with_entries
+from embedded_apiserver.writes.fieldset import Fields, decode, text_of
+from embedded_apiserver.writes.managed import Writer, created
 
 Config = dict[str, Any]
 

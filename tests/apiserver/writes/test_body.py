@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.apiserver.kinds.registry import LEASE, NODE, POD, Kind
-from controller_runtime.apiserver.status import StatusError
-from controller_runtime.apiserver.writes.body import admit, decode
+from embedded_apiserver.kinds.registry import LEASE, NODE, POD, Kind
+from embedded_apiserver.status import StatusError
+from embedded_apiserver.writes.body import admit, decode
 
 TIME = "2026-01-02T03:04:05.678901Z"
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from kit.asking import LEASES, NODES, PODS, Asking, lease, node, pod, version
 
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 SUFFIX = "[bcdfghjklmnpqrstvwxz2456789]{5}"
 

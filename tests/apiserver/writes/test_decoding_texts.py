@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.core.system import SystemHost
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.system import SystemHost
+from embedded_apiserver.server import APIServer
 
 RECORDED = Path(__file__).parent / "data" / "decoding-1.36.jsonl"
 SERVER = APIServer(SystemHost("decoding"))

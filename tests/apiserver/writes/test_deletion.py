@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from kit.asking import LEASES, NODES, PODS, Asking, brief, events, lease, node, pod, version
 
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 NAMESPACES = "/api/v1/namespaces"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"

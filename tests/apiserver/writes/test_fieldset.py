@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.apiserver.writes.fieldset import (
+from embedded_apiserver.writes.fieldset import (
     contains,
     decode,
     encode,

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from kit.configurations import CONFIGURATIONS, said
 
-from controller_runtime.apiserver.kinds.registry import NODE, POD, SERVICE_ACCOUNT, Kind
-from controller_runtime.apiserver.writes.fieldset import encode
-from controller_runtime.apiserver.writes.fieldtree import (
+from embedded_apiserver.kinds.registry import NODE, POD, SERVICE_ACCOUNT, Kind
+from embedded_apiserver.writes.fieldset import encode
+from embedded_apiserver.writes.fieldtree import (
     Changes,
     ambiguities,
     compare,

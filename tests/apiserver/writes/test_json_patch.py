@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.apiserver.status import StatusError
-from controller_runtime.apiserver.writes import jsonpatch
+from embedded_apiserver.status import StatusError
+from embedded_apiserver.writes import jsonpatch
 
 
 def op(name: str, path: str, *value: Any, source: str | None = None) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.apiserver.kinds.registry import LEASE, NODE
-from controller_runtime.apiserver.writes.entries import entries_of, with_entries
-from controller_runtime.apiserver.writes.fieldset import decode
-from controller_runtime.apiserver.writes.managed import Writer, created, updated
+from embedded_apiserver.kinds.registry import LEASE, NODE
+from embedded_apiserver.writes.entries import entries_of, with_entries
+from embedded_apiserver.writes.fieldset import decode
+from embedded_apiserver.writes.managed import Writer, created, updated
 
 Object = dict[str, Any]
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.apiserver.kinds.registry import LEASE
-from controller_runtime.apiserver.status import StatusError
-from controller_runtime.apiserver.writes import mergepatch
-from controller_runtime.apiserver.writes.patch import (
+from embedded_apiserver.kinds.registry import LEASE
+from embedded_apiserver.status import StatusError
+from embedded_apiserver.writes import mergepatch
+from embedded_apiserver.writes.patch import (
     JSON_PATCH,
     MERGE_PATCH,
     STRATEGIC_MERGE_PATCH,

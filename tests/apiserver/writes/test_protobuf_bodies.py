@@ -17,14 +17,14 @@ from kit.asking import LEASES, PODS, Asking, pod
 from kit.defining import GROUP, WIDGETS, define, widget
 from kit.protobuf import field, message, messages_below
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.apiserver.kinds.kind import Kind
-from controller_runtime.apiserver.kinds.parts import EVICTION, SCALE
-from controller_runtime.apiserver.kinds.registry import BINDING, KINDS, LEASE, NAMESPACE, POD
-from controller_runtime.apiserver.protobuf.envelope import MEDIA_TYPE
-from controller_runtime.apiserver.protobuf.messages import numbers as protobuf_numbers
-from controller_runtime.apiserver.status import StatusError
-from controller_runtime.apiserver.writes.protobuf_bodies import readable
+from apimachinery.http import HTTPRequest
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.kinds.parts import EVICTION, SCALE
+from embedded_apiserver.kinds.registry import BINDING, KINDS, LEASE, NAMESPACE, POD
+from embedded_apiserver.protobuf.envelope import MEDIA_TYPE
+from embedded_apiserver.protobuf.messages import numbers as protobuf_numbers
+from embedded_apiserver.status import StatusError
+from embedded_apiserver.writes.protobuf_bodies import readable
 
 STORED = [kind for kind in KINDS if kind.is_stored and kind is not NAMESPACE]
 SENT = (BINDING, EVICTION, SCALE)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.apiserver.kinds.registry import NODE, POD, Kind
-from controller_runtime.apiserver.status import StatusError
-from controller_runtime.apiserver.writes.patch import STRATEGIC_MERGE_PATCH, apply_patch
+from embedded_apiserver.kinds.registry import NODE, POD, Kind
+from embedded_apiserver.status import StatusError
+from embedded_apiserver.writes.patch import STRATEGIC_MERGE_PATCH, apply_patch
 
 
 def patched(kind: Kind, current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from kit.asking import JSON_PATCH, LEASES, NODES, STRATEGIC, Asking, events, lease, node, version
 
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 LOCKED = (
     'Operation cannot be fulfilled on leases.coordination.k8s.io "a": '

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 
+from apimachinery.http import HTTPRequest
 from bombs.making import (
     CONFIGS,
     DEFINITIONS,
@@ -20,7 +21,6 @@ from bombs.making import (
     kind,
     widget,
 )
-from controller_runtime.api.http import HTTPRequest
 
 
 @bomb("create: a million empty containers")

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import json
 
+from apimachinery.http import HTTPRequest
 from bombs.making import DEFINITIONS, OPEN, WIDGETS, Object, ask, bomb, definition, filled, kind, widget
-from controller_runtime.api.http import HTTPRequest
 
 _WORDS = [f"word{number}" for number in range(40_000)]
 

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from apimachinery.http import HTTPRequest
 from bombs.making import CONFIGS, DEFINITIONS, PODS, PROTOBUF, YAML, ask, bomb, filled
-from controller_runtime.api.http import HTTPRequest
 
 
 @bomb("yaml: ones")

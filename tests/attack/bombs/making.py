@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from controller_runtime.api.http import BODY_LIMIT, HTTPRequest
+from apimachinery.http import BODY_LIMIT, HTTPRequest
 
 CONFIGS = "/api/v1/namespaces/default/configmaps"
 NODES = "/api/v1/nodes"

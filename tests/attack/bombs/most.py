@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 
+from apimachinery.http import BODY_LIMIT, HTTPRequest
 from bombs.making import (
     A_CONFIG,
     APPLY,
@@ -28,7 +29,6 @@ from bombs.making import (
     stored,
     widget,
 )
-from controller_runtime.api.http import BODY_LIMIT, HTTPRequest
 
 _MOST = 39_000
 _FULL = stored(keys("POST", CONFIGS, _MOST))

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from apimachinery.http import HTTPRequest
 from bombs.making import A_CONFIG, A_NODE, CONFIGS, MERGE, NODES, PODS, Before, ask, bomb, config, filled, one_pod
-from controller_runtime.api.http import HTTPRequest
 
 
 @bomb("node: 20,000 bad taints", A_NODE)

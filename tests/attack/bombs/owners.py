@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from apimachinery.http import BODY_LIMIT, HTTPRequest
 from bombs.making import (
     A_CONFIG,
     APPLY,
@@ -19,7 +20,6 @@ from bombs.making import (
     one_pod,
     widget,
 )
-from controller_runtime.api.http import BODY_LIMIT, HTTPRequest
 
 
 @bomb("15,000 managedFields", A_CONFIG)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from apimachinery.http import HTTPRequest
 from bombs.making import (
     A_CONFIG,
     A_NODE,
@@ -22,7 +23,6 @@ from bombs.making import (
     members,
     stored,
 )
-from controller_runtime.api.http import HTTPRequest
 
 
 @bomb("json patch: inserts into a big list", A_NODE)

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from kubernetes.client import Configuration
 
+from apimachinery.errors import ConnectionLost
+from apimachinery.log import text_of
 from controller_runtime.client.http.authorization import Authorization
 from controller_runtime.client.http.credentials import Credential, TokenFile
-from controller_runtime.core.errors import ConnectionLost
-from controller_runtime.core.log import text_of
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 

@@ -12,8 +12,9 @@ import pytest
 import yaml
 from kubernetes.client import Configuration
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.apiserver.shell.tls import make_certificates
+from apimachinery.errors import ConnectionLost, UsageError
+from apimachinery.http import HTTPRequest
+from apimachinery.system import SystemHost
 from controller_runtime.client.client import Client
 from controller_runtime.client.http import configuration as pod
 from controller_runtime.client.http.configuration import from_kubeconfig, in_cluster, is_in_cluster
@@ -21,8 +22,7 @@ from controller_runtime.client.http.credentials import Credential, source_of
 from controller_runtime.client.http.endpoint import endpoint_of
 from controller_runtime.client.http.rest_config import RESTConfig
 from controller_runtime.client.http.transport import HTTPTransport
-from controller_runtime.core.errors import ConnectionLost, UsageError
-from controller_runtime.core.system import SystemHost
+from embedded_apiserver.shell.tls import make_certificates
 
 HOST = SystemHost()
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from kubernetes.client import Configuration
 
+from apimachinery.system import SystemHost
 from controller_runtime.client.http.credentials import Credential
 from controller_runtime.client.http.exec_plugin import LONGEST_CREDENTIAL, ExecPlugin
-from controller_runtime.core.system import SystemHost
 
 V1 = "client.authentication.k8s.io/v1"
 

@@ -11,10 +11,10 @@ import pytest
 from kit.raw_server import Connection, RawServer, Script
 from kubernetes.client import Configuration
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.errors import ConnectionLost, StreamIdle
+from apimachinery.http import HTTPRequest
+from apimachinery.system import SystemHost
 from controller_runtime.client.http.transport import HTTPTransport
-from controller_runtime.core.errors import ConnectionLost, StreamIdle
-from controller_runtime.core.system import SystemHost
 
 GET = HTTPRequest("GET", "/x")
 PUT = HTTPRequest("PUT", "/x", (), {}, b"{}")

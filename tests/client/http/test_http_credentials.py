@@ -21,12 +21,12 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from kit.raw_server import Connection, RawServer, Script
 from kubernetes.client import Configuration
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.errors import ConnectionLost
+from apimachinery.http import HTTPRequest
+from apimachinery.system import SystemHost
 from controller_runtime.client.http.credentials import TokenFile
 from controller_runtime.client.http.exec_plugin import ExecPlugin
 from controller_runtime.client.http.transport import HTTPTransport
-from controller_runtime.core.errors import ConnectionLost
-from controller_runtime.core.system import SystemHost
 
 GET = HTTPRequest("GET", "/x")
 PUT = HTTPRequest("PUT", "/x", (), {}, b"{}")

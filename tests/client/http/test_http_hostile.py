@@ -11,7 +11,10 @@ import pytest
 from kit.raw_server import Connection, RawServer
 from kubernetes.client import Configuration
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.errors import APIError, ConnectionLost, DecodeError, ServerError
+from apimachinery.http import HTTPRequest
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.latch import Latch
 from controller_runtime.client.answers import error_of
@@ -19,9 +22,6 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.http import answer as http_answer
 from controller_runtime.client.http import stream as http_stream
 from controller_runtime.client.http.transport import HTTPTransport
-from controller_runtime.core.errors import APIError, ConnectionLost, DecodeError, ServerError
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost
 
 GET = HTTPRequest("GET", "/x")
 PUT = HTTPRequest("PUT", "/x", (), {}, b"{}")

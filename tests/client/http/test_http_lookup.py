@@ -13,10 +13,10 @@ import pytest
 from kit.raw_server import Connection, RawServer
 from kubernetes.client import Configuration
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.errors import ConnectionLost
+from apimachinery.http import HTTPRequest
+from apimachinery.system import SystemHost
 from controller_runtime.client.http.transport import HTTPTransport
-from controller_runtime.core.errors import ConnectionLost
-from controller_runtime.core.system import SystemHost
 
 GET = HTTPRequest("GET", "/x")
 HOST = SystemHost("here")

@@ -10,12 +10,12 @@ import pytest
 from kit.echo import EchoHandler
 from kubernetes.client import Configuration
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.apiserver.shell.thread import LoopbackServer
-from controller_runtime.apiserver.shell.tls import Certificates, make_certificates
+from apimachinery.errors import ConnectionLost
+from apimachinery.http import HTTPRequest
+from apimachinery.system import SystemHost
 from controller_runtime.client.http.transport import HTTPTransport
-from controller_runtime.core.errors import ConnectionLost
-from controller_runtime.core.system import SystemHost
+from embedded_apiserver.shell.thread import LoopbackServer
+from embedded_apiserver.shell.tls import Certificates, make_certificates
 
 HOST = SystemHost()
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from apimachinery.host import Thread
 from controller_runtime.client.http.inquiry import Inquiry
-from controller_runtime.core.host import Thread
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 

@@ -21,11 +21,11 @@ import yaml
 from kubernetes.client import Configuration
 from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger
 
-from controller_runtime.apiserver.shell.tls import make_certificates
+from apimachinery.system import SystemHost
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.endpoint import endpoint_of
 from controller_runtime.client.http.rest_config import RESTConfig
-from controller_runtime.core.system import SystemHost
+from embedded_apiserver.shell.tls import make_certificates
 
 CERTIFICATES = make_certificates(SystemHost().now())
 PEMS = {"ca": CERTIFICATES.authority, "crt": CERTIFICATES.server, "key": CERTIFICATES.key}

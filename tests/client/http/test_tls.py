@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from controller_runtime.apiserver.shell.tls import Certificates, make_certificates
+from apimachinery.system import SystemHost
 from controller_runtime.client.http.tls import TLS
-from controller_runtime.core.system import SystemHost
+from embedded_apiserver.shell.tls import Certificates, make_certificates
 
 Server = tuple[ssl.SSLObject, ssl.MemoryBIO, ssl.MemoryBIO]
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import pytest
 from kit.agent_bench import MACHINE, NAME, AgentBench, settled_bench
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.log import fields_of
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop
 from controller_runtime.api.resources import LEASES, NODES
-from controller_runtime.core.log import fields_of
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
 from controllers.agent.agent import add_node_agent

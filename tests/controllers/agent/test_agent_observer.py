@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_runtime.core.system import SystemHost
+from apimachinery.system import SystemHost
 from controllers.agent.machine import Machine
 from controllers.agent.observer import MachineObserver
 from controllers.agent.resolver import Resolver

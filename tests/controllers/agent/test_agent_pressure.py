@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.agent_bench import MACHINE
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controllers.agent.conditions import with_pressure
 from controllers.agent.machine import Machine
 from controllers.agent.pressure import DEFAULTS, Signal, Threshold, is_short, last_short, parse_thresholds, pressures

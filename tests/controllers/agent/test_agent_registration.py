@@ -9,7 +9,7 @@ import pytest
 from kit.agent_bench import NAME, AgentBench
 from kit.beating import CONFLICT, ERROR, EXISTS, answered
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.testing.faults import Fault
 from controller_runtime.testing.simulation import Simulation

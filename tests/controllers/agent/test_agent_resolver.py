@@ -69,7 +69,7 @@ def test_a_name_that_is_not_known_has_no_addresses(sim: Simulation, error: Excep
 
 HANGING = """
 import time
-from controller_runtime.core.system import SystemHost
+from apimachinery.system import SystemHost
 from controllers.agent.resolver import Resolver
 print(Resolver(SystemHost(), "n1", lambda name: time.sleep(3600)).addresses())
 """

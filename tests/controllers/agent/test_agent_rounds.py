@@ -10,7 +10,7 @@ import pytest
 from kit.agent_bench import GI, NAME, AgentBench, Asked, settled_bench
 from kit.beating import ERROR, answered
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.testing.faults import LostRequest
 from controller_runtime.testing.simulation import Simulation

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controllers.agent.run import AgentOptions, settings_of
 from controllers.agent.settings import node_name, parse_labels, parse_node_ips, parse_reserved, parse_taints
 

@@ -10,7 +10,7 @@ import attrs
 import pytest
 from kit.agent_bench import GI, MACHINE, NAME
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controllers.agent.addresses import addresses
 from controllers.agent.machine import Machine, NotObserved
 from controllers.agent.node import adoption_patch, initial_node

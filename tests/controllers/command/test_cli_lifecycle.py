@@ -6,7 +6,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controllers.command.cli_lifecycle import FLAGS, seconds, take_lifecycle_flags
 from controllers.command.run import RunOptions, plan
 from controllers.node_lifecycle.config import LifecycleConfig

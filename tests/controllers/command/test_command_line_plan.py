@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.core.errors import UsageError
+from apimachinery.errors import UsageError
 from controller_runtime.ring.by import RingBy
 from controllers.command import catalog
 from controllers.command.run import RunOptions, plan

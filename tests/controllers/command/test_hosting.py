@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 from kit.electing import OLDEST
 
-from controller_runtime.api.objects import ObjectKey, microtime
+from apimachinery.errors import NotFound, UsageError
+from apimachinery.objects import ObjectKey, microtime
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES, NAMESPACES, NODES
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.upkeep.upkeep import Upkeep
 from controller_runtime.client.client import Client
 from controller_runtime.client.http import configuration
 from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.errors import NotFound, UsageError
-from controller_runtime.core.stop import Stop
-from controller_runtime.core.system import SystemHost
 from controller_runtime.testing.server_process import APIServerProcess
 from controller_runtime.testing.simulation import Simulation
 from controllers.command.hosting import HOSTABLE, WithToken, hosted, select_hosted
 from controllers.election import lease_candidate_election
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.upkeep.upkeep import Upkeep
 
 LEASE = ObjectKey("lease", "default")
 

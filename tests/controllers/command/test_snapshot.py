@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.api.objects import Cached, cached_from_bytes
+from apimachinery.objects import Cached, cached_from_bytes
 from controller_runtime.cache.store import Delta
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controllers.command.snapshot import LeaseTracker

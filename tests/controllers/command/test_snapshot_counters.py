@@ -6,9 +6,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.api.objects import Cached, cached_from_bytes
+from apimachinery.objects import Cached, cached_from_bytes
+from apimachinery.system import SystemHost
 from controller_runtime.cache.store import Delta
-from controller_runtime.core.system import SystemHost
 from controllers.command.snapshot_counters import NodeCounter, PodCounter, PodCounts
 
 

@@ -9,9 +9,9 @@ import pytest
 from kit.coordinated_replica import LEASE, Replica
 from kit.electing import OLDEST, World
 
-from controller_runtime.api.objects import ObjectKey, microtime
+from apimachinery.errors import LeadershipLost
+from apimachinery.objects import ObjectKey, microtime
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES, NODES
-from controller_runtime.core.errors import LeadershipLost
 from controller_runtime.testing.simulation import Simulation
 
 

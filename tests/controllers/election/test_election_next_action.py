@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.candidates import CANDIDATES, NOON, candidate, later
 
-from controller_runtime.api.objects import microtime
+from apimachinery.objects import microtime
 from controllers.election.next_action import Decision, Lease, Liveness, decide, liveness
 from controllers.election.next_action import ElectionAction as Action
 from controllers.election.strategy import OLDEST, STRATEGIES, Candidate

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.candidates import CANDIDATES, candidate, later
 
-from controller_runtime.api.semver import SemVer, parse, parse_tolerant
+from apimachinery.semver import SemVer, parse, parse_tolerant
 from controllers.election.strategy import Candidate, Disagreement, oldest_emulation_version, strategy_of
 
 

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from kit.electing import World
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.log import fields_of
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.log import fields_of
 from controller_runtime.testing.fault_runs.disk import Disk
 from controller_runtime.testing.simulation import Simulation
 from controllers.election.lease_candidate_election import lease_candidate_election
 from controllers.election.strategy import STRATEGIES
+from embedded_apiserver.server import APIServer
 
 FOREIGN = "example.com/x"
 

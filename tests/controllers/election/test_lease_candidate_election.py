@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from kit.electing import BROKEN, OLDEST, World
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES
 from controller_runtime.testing.simulation import Simulation
 from controllers.election.memory import Memory

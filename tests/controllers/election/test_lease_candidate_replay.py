@@ -18,9 +18,9 @@ import attrs
 import pytest
 from kit.electing import OLDEST, World
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import AlreadyExists
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES
-from controller_runtime.core.errors import AlreadyExists
 from controller_runtime.testing.simulation import Simulation
 
 RECORDING = Path(__file__).parents[2] / "data" / "recordings" / "coordinated-election-1.36.2.jsonl"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from kit.bystanders import SILENT, Replicas
 
+from apimachinery.objects import microtime
 from controller_runtime import LEASE_CANDIDATES, LEASES, Manager, ObjectKey
-from controller_runtime.api.objects import microtime
 from controller_runtime.testing import EmbeddedCluster, Simulation
 from controllers.election.lease_candidate_election import lease_candidate_election
 from controllers.expiry.lease_candidate_gc import lease_candidate_gc

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from kit.beating import ERROR
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.objects import ObjectKey, microtime
+from apimachinery.http import HTTPRequest
+from apimachinery.objects import ObjectKey, microtime
 from controller_runtime.api.resources import LEASES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
@@ -21,6 +20,7 @@ from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.faults import Fault, FaultyTransport
 from controller_runtime.testing.simulation import Simulation
 from controllers.expiry.apiserver_lease_gc import apiserver_lease_gc
+from embedded_apiserver.server import APIServer
 
 LEASE = ObjectKey("lease", "kube-system")
 IDENTITY = "apiserver.kubernetes.io/identity"

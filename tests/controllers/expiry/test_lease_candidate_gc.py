@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kit.electing import BROKEN, World
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASE_CANDIDATES
 from controller_runtime.testing.simulation import Simulation
 from controllers.expiry.lease_candidate_gc import lease_candidate_gc

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.api.objects import Cached, cached_from_bytes
+from apimachinery.objects import Cached, cached_from_bytes
 from controllers.heartbeat.step import (
     LONGEST_PAUSE,
     TRIES,

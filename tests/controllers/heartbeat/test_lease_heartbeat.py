@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from kit.beating import CONFLICT, ERROR, EXISTS, Beating, answered
 
-from controller_runtime.api.objects import ObjectKey, microtime
+from apimachinery.log import text_of
+from apimachinery.objects import ObjectKey, microtime
 from controller_runtime.api.resources import LEASES
-from controller_runtime.core.log import text_of
 from controller_runtime.testing.faults import CutReply, Delayed, LostReply, LostRequest, Refused
 from controller_runtime.testing.objects import a_lease
 from controller_runtime.testing.simulation import Simulation

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from kit.beating import ERROR, OPTIONS, Beating
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import spawn
 from controller_runtime.api.resources import LEASES
-from controller_runtime.core.stop import spawn
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.faults import Delayed
 from controller_runtime.testing.objects import a_lease

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kit.beating import Beating, PostProcess
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASES
 from controller_runtime.testing.simulation import Simulation
 from controllers.heartbeat.lease_heartbeat import PostProcessFailure

@@ -8,10 +8,10 @@ import json
 import pytest
 from kit.beating import Beating
 
-from controller_runtime.api.objects import microtime
+from apimachinery.errors import BadRequest
+from apimachinery.log import text_of
+from apimachinery.objects import microtime
 from controller_runtime.api.resources import LEASES
-from controller_runtime.core.errors import BadRequest
-from controller_runtime.core.log import text_of
 from controller_runtime.testing.objects import a_lease
 from controller_runtime.testing.simulation import Simulation
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.resources import LEASES, NODES
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.stop import Stop, spawn
 from controller_runtime.testing.faults import FaultyTransport, Refused
 from controller_runtime.testing.objects import a_lease, a_node
 from controller_runtime.testing.recording import RecordingTransport
 from controller_runtime.testing.simulation import Simulation
 from controllers.heartbeat.node_lease import NAMESPACE, node_lease
+from embedded_apiserver.server import APIServer
 
 LEASE = ObjectKey("n1", NAMESPACE)
 

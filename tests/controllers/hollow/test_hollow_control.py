@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from controller_runtime.apiserver.server import APIServer
+from apimachinery.errors import UsageError
+from apimachinery.stop import Stop, spawn
+from apimachinery.system import SystemHost
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.stop import Stop, spawn
-from controller_runtime.core.system import SystemHost
 from controllers.hollow.control import HollowControl, command, control_folder
 from controllers.hollow.nodes import HollowNodes
 from controllers.hollow.selection import Selection
+from embedded_apiserver.server import APIServer
 
 
 @contextlib.contextmanager

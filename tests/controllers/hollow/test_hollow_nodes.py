@@ -12,11 +12,11 @@ import pytest
 from kit.beating import CONFLICT, ERROR
 from kit.hollow_cluster import HollowCluster
 
-from controller_runtime.api.objects import ObjectKey, microtime
+from apimachinery.errors import UsageError
+from apimachinery.log import text_of
+from apimachinery.objects import ObjectKey, microtime
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.client.patches import PatchType
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.log import text_of
 from controller_runtime.testing.faults import CutReply, Delayed, LostReply, LostRequest, Refused
 from controller_runtime.testing.objects import a_node
 from controller_runtime.testing.simulation import Simulation

@@ -11,9 +11,9 @@ import pytest
 from kit.beating import ERROR
 from kit.hollow_cluster import HollowCluster
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import NotFound
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import PODS
-from controller_runtime.core.errors import NotFound
 from controller_runtime.testing.objects import a_pod
 from controller_runtime.testing.simulation import Simulation
 from controllers.hollow.addresses import NETWORK, PodAddresses

@@ -10,13 +10,13 @@ import pytest
 from kit.lifecycle_cluster import LifecycleCluster
 from kit.refusing import refused
 
+from apimachinery.http import HTTPRequest
+from apimachinery.objects import Cached, ObjectKey, cached_from_bytes
+from apimachinery.system import SystemHost
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.objects import Cached, ObjectKey, cached_from_bytes
 from controller_runtime.api.resources import LEASES, NODES, PODS, Resource
 from controller_runtime.cache.store import Delta
 from controller_runtime.cache.transforms import edited
-from controller_runtime.core.system import SystemHost
 from controller_runtime.manager.metrics import Metrics
 from controller_runtime.testing.faults import Fault
 from controller_runtime.testing.simulation import Simulation

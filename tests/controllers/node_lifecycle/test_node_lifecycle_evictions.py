@@ -9,7 +9,7 @@ import pytest
 from kit.lifecycle_cluster import LifecycleCluster
 from kit.refusing import refused
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.testing.simulation import Simulation
 from controllers.node_lifecycle.zones import ZoneState

@@ -10,7 +10,7 @@ import attrs
 import pytest
 from kit.lifecycle_cluster import LifecycleCluster
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.http import HTTPRequest
 from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.testing.faults import CutReply, Fault, Refused
 from controller_runtime.testing.simulation import Simulation

@@ -9,7 +9,7 @@ import pytest
 from kit.lifecycle_cluster import LifecycleCluster
 from kit.refusing import refused
 
-from controller_runtime.api.http import HTTPRequest
+from apimachinery.http import HTTPRequest
 from controller_runtime.testing.faults import Fault
 from controller_runtime.testing.simulation import Simulation
 from controllers.node_lifecycle.node_lifecycle import NodeLifecycle

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from kit.lifecycle_cluster import LifecycleCluster
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.http import HTTPRequest
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES, PODS
 from controller_runtime.testing.faults import Fault
 from controller_runtime.testing.simulation import Simulation

@@ -17,8 +17,8 @@ import pytest
 from kit.lifecycle_cluster import LifecycleCluster
 from kit.lifecycle_script import ENTRIES, OF_PODS, SCRIPTS, script
 
+from apimachinery.errors import NotFound
 from controller_runtime.api.resources import EVENTS, PODS
-from controller_runtime.core.errors import NotFound
 from controller_runtime.testing.simulation import Simulation
 
 AT_REST = 6.0

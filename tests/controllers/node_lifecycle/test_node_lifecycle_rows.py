@@ -9,8 +9,8 @@ import pytest
 from kit.lifecycle_cluster import CONDITIONS, LifecycleCluster
 from kit.refusing import refused
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.http import HTTPRequest
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.client.patches import PatchType
 from controller_runtime.testing.faults import Fault

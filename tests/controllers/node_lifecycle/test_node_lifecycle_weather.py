@@ -11,10 +11,10 @@ import hypothesis
 import hypothesis.strategies as st
 from kit.lifecycle_cluster import PREFIX, LifecycleCluster
 
-from controller_runtime.api.http import HTTPRequest
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import NotFound
+from apimachinery.http import HTTPRequest
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import PODS
-from controller_runtime.core.errors import NotFound
 from controller_runtime.testing.faults import CutReply, Fault, Refused, SilentStream
 from controller_runtime.testing.simulation import Simulation
 

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from controller_runtime.api.objects import PartialObjectMetadata
+from apimachinery.errors import UsageError
+from apimachinery.objects import PartialObjectMetadata
+from apimachinery.schema import schema_for
 from controller_runtime.api.resources import NODES, PODS, Resource
-from controller_runtime.api.schema import schema_for
 from controller_runtime.cache.transforms import without
-from controller_runtime.core.errors import UsageError
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.objects import a_node, a_pod
 from controller_runtime.testing.simulation import Simulation

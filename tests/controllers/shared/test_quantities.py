@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.api.quantities import parse_quantity
+from apimachinery.quantities import parse_quantity
 from controllers.shared.quantities import format_bytes, format_count
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
 from controller_runtime.testing.simulation import Simulation
 from controllers.taint_eviction.node_limit import NodeLimit, RetryDelay
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kit.evicting import NOT_READY, TAINT, UNREACHABLE, Evicting, tolerates
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import EVENTS, NODES
 from controller_runtime.testing.simulation import Simulation
 

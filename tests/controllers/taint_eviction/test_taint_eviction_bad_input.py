@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kit.evicting import TAINT, UNREACHABLE, Evicting, tolerates
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES, PODS, Resource
 from controller_runtime.cache.transforms import edited
 from controller_runtime.testing.simulation import Simulation

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kit.beating import ERROR
 from kit.evicting import TAINT, UNREACHABLE, Evicting, tolerates
 
-from controller_runtime.api.objects import ObjectKey, timestamp
+from apimachinery.objects import ObjectKey, timestamp
 from controller_runtime.api.resources import PODS
 from controller_runtime.testing.faults import CutStream, Fault, LostReply, LostRequest, Refused, SilentStream
 from controller_runtime.testing.simulation import Simulation

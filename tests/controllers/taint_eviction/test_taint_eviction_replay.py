@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from kit.evicting import Evicting, tolerates
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.testing.simulation import Simulation
 

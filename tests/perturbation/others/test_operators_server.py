@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import PODS
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.testing.objects import a_pod
@@ -18,6 +17,7 @@ from controller_runtime.testing.perturbation.others.server import WRITER, Operat
 from controller_runtime.testing.perturbation.others.triggers import AtWrite
 from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY, Run
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 
 class Seen:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from kit.commands import run_command
 
-from controller_runtime.apiserver.perturbation.plan_file import Perturbation, read
-from controller_runtime.apiserver.perturbation.triggers import AtWrite
-from controller_runtime.core.system import SystemHost
+from apimachinery.system import SystemHost
 from controller_runtime.testing.perturbation.others.command import perturb, planned, written
 from controller_runtime.testing.perturbation.others.operator_process import OperatorProcess
 from controller_runtime.testing.perturbation.plans import Crash
+from embedded_apiserver.perturbation.plan_file import Perturbation, read
+from embedded_apiserver.perturbation.triggers import AtWrite
 
 OPERATOR = """
 import attrs

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import UsageError
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NAMESPACES, PODS
-from controller_runtime.core.errors import UsageError
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.perturbation.others.story import Act, Story, act
 from controller_runtime.testing.simulation import Simulation

@@ -7,11 +7,11 @@ from collections import Counter
 
 import pytest
 
-from controller_runtime.apiserver.perturbation.names import Name
-from controller_runtime.apiserver.perturbation.triggers import AtChange, AtRest, AtWrite, Trigger, matches
 from controller_runtime.testing.perturbation.others.triggers import in_turn, kind_of, trigger_of
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
 from controller_runtime.testing.perturbation.record import MANAGER, STORY, Landed, Run, Sent
+from embedded_apiserver.perturbation.names import Name
+from embedded_apiserver.perturbation.triggers import AtChange, AtRest, AtWrite, Trigger, matches
 
 CABIN, POD = Name("cabins.example.com", "default/a"), Name("pods", "default/a-*")
 

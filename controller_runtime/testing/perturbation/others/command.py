@@ -15,12 +15,9 @@ from pathlib import Path
 import attrs
 import click
 
-from controller_runtime.apiserver.perturbation.names import Name
-from controller_runtime.apiserver.perturbation.plan_file import to_fields
-from controller_runtime.apiserver.perturbation.triggers import Trigger
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Host
-from controller_runtime.core.system import SystemHost
+from apimachinery.errors import UsageError
+from apimachinery.host import Host
+from apimachinery.system import SystemHost
 from controller_runtime.testing.perturbation.explaining import happened
 from controller_runtime.testing.perturbation.judging import complaints
 from controller_runtime.testing.perturbation.options import SCRIPTS
@@ -30,6 +27,7 @@ from controller_runtime.testing.perturbation.others.triggers import in_turn
 from controller_runtime.testing.perturbation.plans import PATTERNS, Plan, from_json, plan, to_json
 from controller_runtime.testing.perturbation.record import MANAGER, Run
 from controller_runtime.testing.perturbation.world import varying
+from embedded_apiserver.perturbation import Name, Trigger, to_fields
 
 _OTHERS = tuple(pattern for pattern in PATTERNS if pattern != "sequence")
 _SHOWN = 8
@@ -198,7 +196,7 @@ def _run(
     workloads: bool,
     replay: Path | None,
 ) -> int:
-    from controller_runtime.apiserver.shell.tls import make_certificates
+    from embedded_apiserver import make_certificates
 
     only = None if replay is None else planned(replay)
     host, tally = SystemHost(), Tally()

@@ -10,8 +10,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from controller_runtime.core.errors import UsageError
-from controller_runtime.core.host import Host
+from apimachinery.errors import UsageError
+from apimachinery.host import Host
 
 ENDED = 5.0
 """Seconds within which a process that was killed has to be gone."""

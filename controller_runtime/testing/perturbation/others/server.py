@@ -8,15 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 
-from controller_runtime.api.http import HTTPRequest, HTTPResponse, Watch
-from controller_runtime.apiserver.perturbation.gates import Gate, gated
-from controller_runtime.apiserver.perturbation.past import ANY_VERSION, NO_STREAMS, as_of
-from controller_runtime.apiserver.perturbation.triggers import UNREAD, AtWrite
-from controller_runtime.apiserver.routes import Route, find_route
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.core.host import Host
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.testing.perturbation.others.triggers import kind_of
 from controller_runtime.testing.perturbation.record import MANAGER, OTHER, Run, Sent
+from embedded_apiserver import APIServer, Route, find_route
+from embedded_apiserver.perturbation import ANY_VERSION, NO_STREAMS, UNREAD, AtWrite, Gate, as_of, gated
 
 WRITER: ContextVar[tuple[str, int]] = ContextVar("writer", default=(OTHER, 0))
 """The writer of the change that the present thread commits, and the number of its write."""

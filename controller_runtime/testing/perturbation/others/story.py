@@ -11,10 +11,10 @@ from typing import Any
 import attrs
 import yaml
 
-from controller_runtime.api.objects import ObjectKey
+from apimachinery.errors import ControllerRuntimeError, NotFound, UsageError
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.client import Client
-from controller_runtime.core.errors import ControllerRuntimeError, NotFound, UsageError
 
 MANAGER = "story"
 """The field manager of the user."""

@@ -9,19 +9,10 @@ from pathlib import Path
 
 import attrs
 
-from controller_runtime.apiserver.perturbation.gates import Gate
-from controller_runtime.apiserver.perturbation.names import Name
-from controller_runtime.apiserver.perturbation.triggers import UNREAD, AtChange, AtRest, AtWrite, Trigger, matches
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.shell.kubeconfig import kubeconfig
-from controller_runtime.apiserver.shell.thread import LoopbackServer
-from controller_runtime.apiserver.shell.tls import Certificates
-from controller_runtime.apiserver.storage.history import History
-from controller_runtime.apiserver.storage.stored import Change
+from apimachinery.host import Host
+from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core.host import Host
-from controller_runtime.core.stop import Stop
 from controller_runtime.testing.beside import Beside
 from controller_runtime.testing.perturbation.others.operator_process import OperatorProcess
 from controller_runtime.testing.perturbation.others.server import WRITER, OperatorsServer, writing
@@ -32,6 +23,8 @@ from controller_runtime.testing.perturbation.record import STORY, Landed, Run, T
 from controller_runtime.testing.perturbation.states import States
 from controller_runtime.testing.perturbation.telling import landed_of
 from controller_runtime.testing.perturbation.world import differences
+from embedded_apiserver import APIServer, Certificates, Change, History, LoopbackServer, kubeconfig
+from embedded_apiserver.perturbation import UNREAD, AtChange, AtRest, AtWrite, Gate, Name, Trigger, matches
 
 _HISTORY = History(changes=1_000_000, age=1e9)
 _NEVER = 1 << 62

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from controller_runtime.apiserver.perturbation.triggers import AtChange, AtRest, AtWrite, Trigger, write_of
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
 from controller_runtime.testing.perturbation.record import Run, Sent
+from embedded_apiserver.perturbation import AtChange, AtRest, AtWrite, Trigger, write_of
 
 
 def trigger_of(plan: Plan, calm: Run) -> Trigger | None:

@@ -16,9 +16,9 @@ from kit.defining import (
     widget,
 )
 
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.apiserver.upkeep.upkeep import Upkeep
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.upkeep.upkeep import Upkeep
 
 NAME = f"widgets.{GROUP}"
 ONE = f"{DEFINITIONS}/{NAME}"

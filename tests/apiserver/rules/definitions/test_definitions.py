@@ -20,9 +20,9 @@ from kit.defining import (
     widget,
 )
 
-from controller_runtime.apiserver.server import APIServer
-from controller_runtime.core.host import Host
+from apimachinery.host import Host
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 NAME = f"widgets.{GROUP}"
 ONE = f"{DEFINITIONS}/{NAME}"

@@ -12,12 +12,12 @@ from kit.asking import MERGE, Asking, Object
 from kit.defining import DEFINITIONS, GROUP, WIDGETS, define_spec, definition, fields, structure, version, widget
 from kit.engines import WITH_RE2
 
-from controller_runtime.apiserver.cel.library.libraries import LIBRARIES
-from controller_runtime.apiserver.rules.definitions import schema_structure
-from controller_runtime.apiserver.rules.definitions.validations import compiled, judged
-from controller_runtime.apiserver.rules.definitions.validations.compiled import rule_node, rules_of_definition
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.cel.library.libraries import LIBRARIES
+from embedded_apiserver.rules.definitions import schema_structure
+from embedded_apiserver.rules.definitions.validations import compiled, judged
+from embedded_apiserver.rules.definitions.validations.compiled import rule_node, rules_of_definition
+from embedded_apiserver.server import APIServer
 
 RULES = "x-kubernetes-validations"
 _FUNCTIONS = sorted(

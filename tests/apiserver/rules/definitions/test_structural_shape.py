@@ -22,7 +22,7 @@ from kit.defining import (
     widget,
 )
 
-from controller_runtime.apiserver.rules.definitions.structural_shape import structural_shape
+from embedded_apiserver.rules.definitions.structural_shape import structural_shape
 
 DEFINITION = f"{DEFINITIONS}/widgets.{GROUP}"
 ONE = f"{WIDGETS}/w"

@@ -13,8 +13,8 @@ from kit.asking import Asking
 from kit.engines import WITH_RE2
 from kit.validations import FILES, Ask, Told, cases, evaluated, play, recorded, refusal
 
-from controller_runtime.apiserver.server import APIServer
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.server import APIServer
 
 _WARNING = re.compile(r'299 - ("(?:[^"\\]|\\.)*")')
 _TYPE_OF_SELF = re.compile(r"selfType\d+")  # another one for each definition

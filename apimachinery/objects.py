@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""API objects as received: the server's bytes and a small header.
+
+Caches, predicates and handlers work with `Cached` objects. Decoding happens on demand and gives each reader a
+copy of its own, so no reader can corrupt a cache; and the garbage collector need not look into bytes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
+
+import msgspec
+
+from apimachinery.decoding import converter_of
+from apimachinery.errors import UNREADABLE, DecodeError
+
+T = TypeVar("T")
+
+
+class ObjectKey(NamedTuple):
+    """The name and namespace of an object, which identify it within its collection.
+
+    Queues hold keys rather than objects or events, so that a reconciler always reads the object's present
+    state, however many changes led to it.
+
+    Attributes:
+        name: The object's name.
+        namespace: Its namespace; empty for a cluster-scoped object.
+    """
+
+    name: str
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+PlainKey = tuple[str, str]
+"""An `ObjectKey` as a plain tuple; the two are equal and have the same hash.
+
+Stores use plain tuples as keys because the garbage collector does not track plain tuples of text; 100,000 instances of
+`ObjectKey` would take 10 ms of each full collection.
+"""
+
+
+class OwnerReference(msgspec.Struct, gc=False, frozen=True, rename="camel"):
+    """One of the owners of an object. The object is garbage once all its owners are gone.
+
+    Attributes:
+        api_version: The owner's group and version, such as `apps/v1`.
+        kind: The owner's kind.
+        name: The owner's name; it is in the same namespace, or cluster-scoped.
+        uid: The owner's uid. An object that was created later under the same name is not the owner.
+        controller: True for the one owner that manages the object.
+        block_owner_deletion: True if a deletion of the owner in the foreground waits for this object.
+    """
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool = False
+    block_owner_deletion: bool = False
+
+
+class ObjectMeta(msgspec.Struct, gc=False, frozen=True, rename="camel"):
+    """The fields of an object's `metadata` that controllers use; other fields are ignored.
+
+    A field that the object does not have is empty (texts), 0 (`generation`) or None (all others).
+
+    Attributes:
+        name: The name.
+        namespace: The namespace; empty for a cluster-scoped object.
+        uid: The uid, which no other object ever has.
+        resource_version: The resourceVersion of the last write; see `versions.py` for how to compare two.
+        generation: A number that grows with each change of the desired state (the spec).
+        creation_timestamp: The time of the creation.
+        deletion_timestamp: The time of the deletion request, plus the grace period; the object is terminating.
+        labels: The labels.
+        annotations: The annotations.
+        finalizers: The names that must be removed before a terminating object goes.
+        owner_references: The owners.
+    """
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
+    owner_references: list[OwnerReference] | None = None
+
+
+class PartialObjectMetadata(msgspec.Struct, gc=False, frozen=True):
+    """An object of which the server sends only the metadata; see `Resource.only_metadata`.
+
+    Attributes:
+        metadata: The metadata.
+    """
+
+    metadata: ObjectMeta
+
+
+class _WithMeta(msgspec.Struct, gc=False):
+    metadata: ObjectMeta
+
+
+class _HeaderMeta(msgspec.Struct, gc=False, rename="camel"):
+    name: str
+    uid: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+
+
+class _Header(msgspec.Struct, gc=False):
+    metadata: _HeaderMeta
+
+
+class _Labels(msgspec.Struct, gc=False):
+    labels: dict[str, str] | None = None
+
+
+class _WithLabels(msgspec.Struct, gc=False):
+    metadata: _Labels
+
+
+_meta_in: Callable[[Any], ObjectMeta] = converter_of(ObjectMeta)
+_meta_of: Callable[[Any], ObjectMeta] = converter_of(ObjectMeta, from_attributes=True)
+_header = msgspec.json.Decoder(_Header)
+_meta = msgspec.json.Decoder(_WithMeta)
+_labels = msgspec.json.Decoder(_WithLabels)
+
+
+class Cached(msgspec.Struct, gc=False, frozen=True, eq=False):
+    """One object as the server sent it, with the fields that identify it and its resourceVersion.
+
+    Caches share these objects; they are immutable. `meta` and functions such as `labels_of` decode `raw` on
+    each call, which takes a few microseconds, so keep the result if you need it twice.
+
+    Attributes:
+        raw: The object's JSON, with `kind` and `apiVersion`.
+        name: The object's name.
+        namespace: Its namespace; empty for a cluster-scoped object.
+        uid: Its uid.
+        resource_version: The resourceVersion of its last write.
+
+    Threads: any.
+    """
+
+    raw: bytes
+    name: str
+    namespace: str
+    uid: str
+    resource_version: str
+
+    @property
+    def key(self) -> ObjectKey:
+        """The object's name and namespace."""
+        return ObjectKey(self.name, self.namespace)
+
+    @property
+    def plain_key(self) -> PlainKey:
+        """The same as a plain tuple, for dicts with many objects; see `PlainKey`."""
+        return self.name, self.namespace
+
+    @property
+    def meta(self) -> ObjectMeta:
+        """The metadata, decoded at each access.
+
+        Raises:
+            DecodeError: The metadata is malformed.
+        """
+        return _decode(_meta, self).metadata
+
+    def __repr__(self) -> str:
+        return f"<Cached {self.key} at {self.resource_version or '?'}, {len(self.raw)} bytes>"
+
+
+def _decode(decoder: msgspec.json.Decoder[T], cached: Cached) -> T:
+    try:
+        return decoder.decode(cached.raw)
+    except UNREADABLE as error:
+        raise DecodeError(f"{cached.key}: {error}") from error
+
+
+def cached_from_bytes(raw: bytes) -> Cached:
+    """Return the `Cached` of one object's JSON.
+
+    Args:
+        raw: The JSON, which the result keeps without a copy.
+
+    Raises:
+        DecodeError: `raw` is not JSON, or has no `metadata.name`.
+    """
+    try:
+        meta = _header.decode(raw).metadata
+    except UNREADABLE as error:
+        raise DecodeError(f"the object has no readable metadata: {error}") from error
+    # One string for all objects of a namespace, rather than one each. Without the GIL an interned text is never freed;
+    # there are as many as there were namespaces.
+    namespace = sys.intern(meta.namespace)
+    return Cached(raw, meta.name, namespace, meta.uid, meta.resource_version)
+
+
+class HasMetadata(Protocol):
+    """A model of the official client, or a view (a class with some of an object's fields) that declares `metadata`."""
+
+    @property
+    def metadata(self) -> Any:
+        """The metadata, in any form that `meta` reads."""
+
+
+AnyObject = Cached | Mapping[str, Any] | HasMetadata
+"""An object in any form: a `Cached`, a dict, a model of the official client, or a view that declares `metadata`."""
+
+
+def meta(obj: AnyObject) -> ObjectMeta:
+    """Return the metadata of an object in any form.
+
+    Raises:
+        DecodeError: The object has no metadata, or malformed metadata.
+    """
+    if isinstance(obj, Cached):
+        return obj.meta
+    raw = obj.get("metadata") if isinstance(obj, Mapping) else obj.metadata
+    if isinstance(raw, ObjectMeta):
+        return raw
+    if raw is None:
+        raise DecodeError("the object has no metadata")
+    if hasattr(raw, "model_dump"):  # the official client's models
+        raw = raw.model_dump(mode="json", by_alias=True, exclude_none=True)
+    try:
+        return (_meta_in if isinstance(raw, Mapping) else _meta_of)(raw)
+    except UNREADABLE as error:
+        raise DecodeError(f"malformed metadata: {error}") from error
+
+
+def _mapping_of(obj: AnyObject, name: str) -> dict[str, str]:
+    """Return a copy of the labels or annotations of an object that is not a `Cached`."""
+    raw = obj.get("metadata") if isinstance(obj, Mapping) else cast("HasMetadata", obj).metadata
+    value = raw.get(name) if isinstance(raw, Mapping) else getattr(raw, name, None)
+    return dict(value) if value else {}
+
+
+def labels_of(obj: AnyObject) -> dict[str, str]:
+    """Return the labels of an object in any form; empty if it has none. The caller may change the dict."""
+    if isinstance(obj, Cached):
+        return _decode(_labels, obj).metadata.labels or {}
+    return _mapping_of(obj, "labels")
+
+
+class _Annotations(msgspec.Struct, gc=False):
+    annotations: dict[str, str] | None = None
+
+
+class _WithAnnotations(msgspec.Struct, gc=False):
+    metadata: _Annotations
+
+
+_annotations = msgspec.json.Decoder(_WithAnnotations)
+
+
+def annotations_of(obj: AnyObject) -> dict[str, str]:
+    """Return the annotations of an object in any form; empty if it has none. The caller may change the dict."""
+    if isinstance(obj, Cached):
+        return _decode(_annotations, obj).metadata.annotations or {}
+    return _mapping_of(obj, "annotations")
+
+
+def microtime(instant: datetime) -> str:
+    """Return a time as the API's `MicroTime`, such as a Lease's `renewTime`: in UTC, with six digits of fraction.
+
+    The API server refuses any other number of digits.
+
+    Raises:
+        ValueError: `instant` has no time zone.
+    """
+    if instant.tzinfo is None:
+        raise ValueError(f"{instant!r} has no time zone: a MicroTime needs an aware instant")
+    return instant.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def timestamp(instant: datetime) -> str:
+    """Return a time as the API's `Time`, such as `lastTransitionTime`: in UTC, rounded down to whole seconds.
+
+    Raises:
+        ValueError: `instant` has no time zone.
+    """
+    if instant.tzinfo is None:
+        raise ValueError(f"{instant!r} has no time zone: a Time needs an aware instant")
+    return instant.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stopping in two stages: take no more work; then give up the running work.
+
+One `Stop` belongs to one process, or to one group of its threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from collections.abc import Callable
+
+from apimachinery.errors import Cancelled
+from apimachinery.host import Host, Thread
+from apimachinery.log import get_logger
+
+log = get_logger(__name__)
+
+
+class Stage(enum.IntEnum):
+    """The stage of a stop; it only ever grows."""
+
+    RUNNING = 0
+    STOPPING = 1
+    CANCELLED = 2
+
+
+class Stop:
+    """A request to stop that is made once, and that any number of threads can wait for.
+
+    The callbacks run on the thread that makes the request, in the order in which they were added, after the lock is
+    released, so that they may take locks of their own. If one raises, the others run all the same.
+
+    Threads: any, for every method, but not from a signal's handler. A handler can interrupt a method of this
+    class on its own thread, and would then wait forever for the lock of that method. Use `stop_on_signals`.
+    """
+
+    def __init__(self, host: Host, label: str = "stop") -> None:
+        self._host = host
+        # Guards the four fields below.
+        self._condition = host.condition(label)
+        self._stage = Stage.RUNNING
+        self._callbacks: dict[Stage, dict[int, Callable[[], None]]] = {Stage.STOPPING: {}, Stage.CANCELLED: {}}
+        self._failure: BaseException | None = None
+        self._next_id = 0
+
+    @property
+    def stage(self) -> Stage:
+        """The present stage."""
+        return self._stage  # without the lock, since it only moves forward
+
+    @property
+    def failure(self) -> BaseException | None:
+        """The error of the first thread that failed; None if none has."""
+        return self._failure  # one reference, set once
+
+    def is_set(self) -> bool:
+        """Return True once no more work may be taken."""
+        return self._stage is not Stage.RUNNING  # without the lock, since it only moves forward
+
+    def is_cancelled(self) -> bool:
+        """Return True once running work must be given up, too, and not only new work refused."""
+        return self._stage is Stage.CANCELLED  # without the lock, since it only moves forward
+
+    def raise_if_cancelled(self) -> None:
+        """Raise `Cancelled` once running work must be given up; for long reconciles, between two steps."""
+        if self._stage is Stage.CANCELLED:  # without the lock, since it only moves forward
+            raise Cancelled("the process stops and its grace has run out")
+
+    def set(self) -> None:
+        """Request that no more work is taken. Calling it again is harmless."""
+        self._advance(Stage.STOPPING, None)
+
+    def cancel(self) -> None:
+        """Request that running work is given up; implies `set`. Calling it again is harmless."""
+        self._advance(Stage.CANCELLED, None)
+
+    def fail(self, failure: BaseException, stage: Stage = Stage.STOPPING) -> None:
+        """Go to `stage` because of `failure`. The first failure is remembered: later ones may be its consequences."""
+        self._advance(stage, failure)
+
+    def wait_until(self, deadline: float | None, stage: Stage = Stage.STOPPING) -> bool:
+        """Wait until `stage` is reached, and return whether it was by `deadline` (monotonic; None: no limit)."""
+        with self._condition:
+            while self._stage < stage:
+                if deadline is not None and self._host.monotonic() >= deadline:
+                    return False
+                self._condition.wait_until(deadline)
+        return True
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep for `seconds`, or until the stop is set, and return whether it is set."""
+        return self.wait_until(self._host.monotonic() + seconds)
+
+    def on_set(self, callback: Callable[[], None], stage: Stage = Stage.STOPPING) -> Callable[[], None]:
+        """Call `callback` once when `stage` is reached; at once, on the calling thread, if it is already.
+
+        Returns:
+            A function that removes the callback; it does nothing once the callback has been called.
+        """
+        with self._condition:
+            reached = self._stage >= stage
+            key = self._next_id
+            self._next_id += 1
+            if not reached:
+                self._callbacks[stage][key] = callback
+        if reached:
+            callback()
+
+        def remove() -> None:
+            with self._condition:
+                self._callbacks[stage].pop(key, None)
+
+        return remove
+
+    def _advance(self, stage: Stage, failure: BaseException | None) -> None:
+        due: list[Callable[[], None]] = []
+        with self._condition:
+            if failure is not None and self._failure is None:
+                self._failure = failure
+            for passed in (Stage.STOPPING, Stage.CANCELLED):
+                if self._stage < passed <= stage:
+                    self._stage = passed
+                    due += self._callbacks[passed].values()
+                    self._callbacks[passed].clear()
+            self._condition.notify_all()
+        # An exit stack calls all of them even if one raises, and raises that error at the end.
+        with contextlib.ExitStack() as stack:
+            for callback in reversed(due):
+                stack.callback(callback)
+
+
+def spawn(host: Host, stop: Stop, name: str, target: Callable[[], None]) -> Thread:
+    """Start a thread whose failure sets `stop`, and return it.
+
+    An exception that `target` does not catch is logged with its traceback and becomes `stop.failure`. The owner of
+    `stop` raises it when it has stopped everything, as `Manager.run` does.
+    """
+
+    def run() -> None:
+        try:
+            target()
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # a thread ends here; without SystemExit, `sys.exit` would end it unnoticed
+            log.exception("thread failed, stopping", thread=name)
+            stop.fail(error)
+
+    return host.spawn(name, run)

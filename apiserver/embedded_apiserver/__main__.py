@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m embedded_apiserver`: serves the embedded API server on loopback, without any controllers."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from socket import gethostname
+from typing import Any
+
+import attrs
+import click
+
+from apimachinery.errors import UsageError
+from apimachinery.host import Host
+from apimachinery.http import Handler
+from apimachinery.log import configure
+from apimachinery.system import SystemHost
+from embedded_apiserver.admission.chain import NAMES, OFF_BY_DEFAULT
+from embedded_apiserver.audit import AuditedHandler
+from embedded_apiserver.gates import parse_gates
+from embedded_apiserver.perturbation.perturbing import Perturbing
+from embedded_apiserver.server import APIServer
+from embedded_apiserver.shell.identity import Identity, identity_from_child
+from embedded_apiserver.shell.quick_import import without_authorities
+from embedded_apiserver.upkeep.identity_lease import IdentityLease
+
+
+def _names(context: click.Context, option: click.Parameter, text: str) -> tuple[str, ...]:
+    """Return the names that an option lists, separated by commas."""
+    return tuple(name for name in map(str.strip, text.split(",")) if name)
+
+
+@click.command(help="Serve an embedded Kubernetes API on loopback until interrupted. Prints one line when it is ready.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port; by default the system picks one.")
+@click.option(
+    "--kubeconfig-out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where to write the kubeconfig; by default into a private folder, removed at the end.",
+)
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep the objects in this folder, and who the server is; by default they are gone at the end.",
+)
+@click.option(
+    "--accept-loss",
+    is_flag=True,
+    help="If the data directory is damaged, set its files aside in it and serve the objects that can be read; "
+    "by default the server refuses to start and changes nothing.",
+)
+@click.option(
+    "--audit-log-path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Append a line of JSON to this file for each request; by default there is no record of them.",
+)
+@click.option(
+    "--emulated-version",
+    metavar="1.N",
+    help="Answer as this release of Kubernetes: what came later is refused or unknown; by default the newest.",
+)
+@click.option(
+    "--enable-admission-plugins",
+    default="",
+    callback=_names,
+    metavar="NAMES",
+    help=f"Switch on these steps of admission, separated by commas; off by default: {', '.join(OFF_BY_DEFAULT)}.",
+)
+@click.option(
+    "--disable-admission-plugins",
+    default="",
+    callback=_names,
+    metavar="NAMES",
+    help=f"Switch off these steps of admission, separated by commas; there are {', '.join(NAMES)}.",
+)
+@click.option(
+    "--feature-gates",
+    default="",
+    metavar="NAME=BOOL",
+    help="Switch features on or off, separated by commas; off by default: ShardedListAndWatch (`shardSelector`).",
+)
+@click.option(
+    "--webhook-service",
+    multiple=True,
+    metavar="NAMESPACE/NAME=HOST:PORT",
+    help="Where a service is served that configurations of webhooks name; may be given several times. "
+    "Services are not routed here, so others cannot be called.",
+)
+@click.option(
+    "--cluster-objects",
+    is_flag=True,
+    help="Have what every cluster has: the service `kubernetes`, an account and the authority in each namespace, "
+    "priority classes, flow schemas. Pods then run under an account.",
+)
+@click.option(
+    "--perturb",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="PLAN",
+    help="Perturb a client once, as this file says: end it at a write, or let it see a resource late or never.",
+)
+@click.option(
+    "--perturb-restart",
+    default="",
+    metavar="COMMAND",
+    help="Ends the perturbed client's process and starts another one; by default its connection is cut and no more.",
+)
+@click.option("--exit-with-parent", is_flag=True, help="Stop when standard input ends.")
+def command(**options: Any) -> None:
+    """Serve until stopped; the options are described in the command's help."""
+    serve(**options)
+
+
+Beside = Callable[[Host, APIServer, str], AbstractContextManager[None]]
+"""Returns a context manager that is entered before the server serves and left after it has stopped.
+
+It is called with the host, the server, and the bearer token that the server requires.
+"""
+
+
+@attrs.frozen(kw_only=True)
+class ServerSettings:
+    """The settings of a server: those options of the command that are the server's, as click has checked them.
+
+    Attributes:
+        data_dir: The directory for the objects and the server's identity; None keeps both in memory.
+    """
+
+    data_dir: Path | None = None
+    accept_loss: bool = False
+    emulated_version: str | None = None
+    enable_admission_plugins: Collection[str] = ()
+    disable_admission_plugins: Collection[str] = ()
+    feature_gates: str = ""
+    webhook_service: Sequence[str] = ()
+    cluster_objects: bool = False
+
+    def server(self, host: Host, identity: Identity) -> APIServer:
+        """Return the server.
+
+        Raises:
+            UsageError: A setting is wrong or cannot be met.
+        """
+        from embedded_apiserver.shell import webhook_calls
+
+        return APIServer(
+            host,
+            token=identity.token,
+            signing_key=identity.signing_key,
+            authority=identity.certificates.authority.decode(),
+            data_dir=self.data_dir,
+            accept_loss=self.accept_loss,
+            emulated=self.emulated_version,
+            enable_admission_plugins=self.enable_admission_plugins,
+            disable_admission_plugins=self.disable_admission_plugins,
+            feature_gates=parse_gates(self.feature_gates),
+            caller=webhook_calls.TLSCaller.of(host, self.webhook_service),
+            cluster_objects=self.cluster_objects,
+        )
+
+
+def serve(
+    port: int,
+    kubeconfig_out: Path | None,
+    audit_log_path: Path | None,
+    exit_with_parent: bool,
+    perturb: Path | None = None,
+    perturb_restart: str = "",
+    beside: Beside | None = None,
+    **settings: Any,
+) -> None:
+    """Serve until stopped by a signal, or by the end of standard input if `exit_with_parent` is set.
+
+    Args:
+        port: The port; 0 lets the system choose one.
+        kubeconfig_out: The file for the kubeconfig; None writes it into a private folder that is removed at the end.
+        audit_log_path: The file for the audit log; None writes none.
+        exit_with_parent: Stop when standard input ends.
+        perturb: The file of a perturbation of a client; None perturbs none.
+        perturb_restart: The command that ends that client's process and starts another one; empty for none.
+        beside: Further work in the same process, such as garbage collection.
+        settings: The fields of `ServerSettings`.
+
+    Raises:
+        UsageError: A setting is wrong or cannot be met.
+    """
+    configure(level=logging.WARNING)
+    host, chosen = SystemHost(), ServerSettings(**settings)
+    perturbed = Perturbing.of(perturb, perturb_restart)
+    with without_authorities():
+        identity_of = identity_from_child(chosen.data_dir, host.now())
+        from embedded_apiserver.shell import process
+
+        identity = identity_of()
+    options = process.ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
+    server = chosen.server(host, identity)
+    with ExitStack() as stack:
+        stack.callback(server.close)
+        audited = None if audit_log_path is None else AuditedHandler(host, server, audit_log_path)
+        handler: Handler = server if audited is None else stack.enter_context(audited)
+        if perturbed is not None:
+            handler = perturbed.handler(host, server, handler)
+        if beside is not None:
+            stack.enter_context(beside(host, server, identity.token))
+        lease = IdentityLease(host, server, gethostname(), token=identity.token)
+        process.run(host, handler, identity, options, click.echo, lease, server.publish)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status: 0 if it was stopped as intended, 2 for a usage error."""
+    try:
+        code = command.main(arguments, prog_name="embedded-apiserver", standalone_mode=False)
+    except click.ClickException as error:
+        click.echo(f"error: {error.format_message()}", err=True)
+        return error.exit_code
+    except UsageError as error:
+        click.echo(f"error: {error}", err=True)
+        return 2
+    return int(code or 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps about requests for certificates: who may approve and sign them, and which names they may not have."""
+
+from __future__ import annotations
+
+from embedded_apiserver.admission.step import Attributes, Operation, Step
+from embedded_apiserver.authorization.attributes import Attributes as Asked
+from embedded_apiserver.authorization.authorizer import Authorizer
+from embedded_apiserver.kinds.infrastructure import SIGNING_REQUEST
+from embedded_apiserver.quoting import quoted
+from embedded_apiserver.rules.causes.certificates import Unreadable, organizations
+from embedded_apiserver.rules.rules import Object, part
+
+_CLIENT, _ADMINISTRATORS = "kubernetes.io/kube-apiserver-client", "system:masters"
+
+
+class _BySigner(Step):
+    """Asks whether a user may do something with the signer of a request, by its name or by all of its domain."""
+
+    kinds = (SIGNING_REQUEST,)
+    operations = (Operation.UPDATE,)
+    subresources = None
+
+    def _check(self, attributes: Attributes, verb: str) -> None:
+        signer = part(attributes.old or {}, "spec").get("signerName", "")
+        authorizer = Authorizer(self._storage)
+        for name in (signer, f"{signer.partition('/')[0]}/*"):
+            if authorizer.decide(Asked(attributes.user, verb, SIGNING_REQUEST.group, "signers", name=name)).allowed:
+                return
+        raise attributes.refused(f"user not permitted to {verb} requests with signerName {quoted(signer)}")
+
+
+class CertificateApproval(_BySigner):
+    """Lets those approve and deny requests that may `approve` those of their signer."""
+
+    name = "CertificateApproval"
+
+    def validate(self, attributes: Attributes) -> None:
+        if attributes.subresource == "approval":
+            self._check(attributes, "approve")
+
+
+class CertificateSigning(_BySigner):
+    """Lets those write certificates and conditions that may `sign` the requests of their signer."""
+
+    name = "CertificateSigning"
+
+    def validate(self, attributes: Attributes) -> None:
+        if attributes.subresource == "status" and _signed(attributes.obj) != _signed(attributes.old or {}):
+            self._check(attributes, "sign")
+
+
+def _signed(obj: Object) -> tuple[object, object]:
+    status = part(obj, "status")
+    return status.get("certificate") or "", status.get("conditions") or []
+
+
+class CertificateSubjectRestriction(Step):
+    """Refuses requests for a client of the server that would be one of its administrators."""
+
+    name = "CertificateSubjectRestriction"
+    kinds = (SIGNING_REQUEST,)
+    operations = (Operation.CREATE,)
+
+    def validate(self, attributes: Attributes) -> None:
+        spec = part(attributes.obj, "spec")
+        if spec.get("signerName") != _CLIENT:
+            return
+        try:
+            names = organizations(spec.get("request") or "")
+        except Unreadable as error:
+            raise attributes.refused(f"failed to parse CSR: {error}") from None
+        if _ADMINISTRATORS in names:
+            raise attributes.refused(f"use of {_CLIENT} signer with {_ADMINISTRATORS} group is not allowed")

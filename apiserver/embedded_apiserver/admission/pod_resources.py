@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The resources that a whole pod asks for, which follow from those of its containers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from embedded_apiserver.rules.pod_amounts import Amounts, add, amounts, of_containers
+from embedded_apiserver.rules.rules import Object, part
+
+
+def containers_of(pod: Object) -> Iterator[Object]:
+    """Yield the containers of a pod that run, and after them those that run before."""
+    spec = part(pod, "spec")
+    yield from spec.get("containers") or ()
+    yield from spec.get("initContainers") or ()
+
+
+def of_pod(pod: Object, side: str) -> Amounts:
+    """Return the `requests` or the `limits` of a whole pod, with its overhead."""
+    spec = part(pod, "spec")
+    total = of_containers(spec, side)
+    total.update(amounts(part(part(spec, "resources"), side)))
+    overhead = amounts(part(spec, "overhead"))
+    add(total, {name: amount for name, amount in overhead.items() if side == "requests" or name in total})
+    return total

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The levels of a namespace: its labels say which one is enforced, which one audited, and which one warned of."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from embedded_apiserver.rules.validation import invalid
+from embedded_apiserver.status import Cause
+
+PREFIX = "pod-security.kubernetes.io/"
+"""The beginning of the labels, and of the keys of annotations in the audit log."""
+_ENFORCE, _AUDIT, _WARN = (PREFIX + mode for mode in ("enforce", "audit", "warn"))
+_OF_VERSION = "-version"
+LABELS = frozenset(mode + suffix for mode in (_ENFORCE, _AUDIT, _WARN) for suffix in ("", _OF_VERSION))
+"""The labels of a namespace that count."""
+_VERSION = re.compile(r"v1\.(0|[1-9][0-9]*)", re.ASCII)
+_LARGEST = 2**63 - 1
+_NO_VERSION = 'must be "latest" or "v1.x"'
+
+
+class Level(enum.StrEnum):
+    """A level; each one allows less than the one before it."""
+
+    PRIVILEGED = "privileged"
+    BASELINE = "baseline"
+    RESTRICTED = "restricted"
+
+    @property
+    def rank(self) -> int:
+        """The number of levels that allow more."""
+        return _RANKS[self]
+
+
+_RANKS = {level: number for number, level in enumerate(Level)}
+_NO_LEVEL = f"must be one of {', '.join(Level)}"
+
+
+class LevelVersion(NamedTuple):
+    """A level as it is in a release of Kubernetes.
+
+    Attributes:
+        level: The level.
+        minor: The minor number of the release; None for the newest.
+    """
+
+    level: Level = Level.PRIVILEGED
+    minor: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.level}:{'latest' if self.minor is None else f'v1.{self.minor}'}"
+
+
+class Policy(NamedTuple):
+    """The levels that a namespace asks for: the one that refuses pods, the one that is audited, the one that warns."""
+
+    enforce: LevelVersion = LevelVersion()
+    audit: LevelVersion = LevelVersion()
+    warn: LevelVersion = LevelVersion()
+
+
+def policy_of(labels: Mapping[str, str]) -> tuple[Policy, list[Cause]]:
+    """Return the policy of a namespace with these labels, and the faults of their values.
+
+    A faulty level that is to be enforced counts as restricted, any other one as privileged, and a faulty version as the
+    newest. A level that is enforced is warned of as well if no label says otherwise.
+    """
+    if LABELS.isdisjoint(labels):
+        return Policy(), []
+    faults: list[Cause] = []
+    enforce, audit, warn = (_of_mode(labels, mode, faults) for mode in (_ENFORCE, _AUDIT, _WARN))
+    if _WARN not in labels and labels.get(_ENFORCE) in _RANKS and enforce.level is not Level.PRIVILEGED:
+        minor = warn.minor if _WARN + _OF_VERSION in labels else enforce.minor
+        warn = LevelVersion(enforce.level, minor)
+    return Policy(enforce, audit, warn), faults
+
+
+def _of_mode(labels: Mapping[str, str], mode: str, faults: list[Cause]) -> LevelVersion:
+    level, minor = Level.PRIVILEGED, None
+    if (text := labels.get(mode)) is not None:
+        if text in _RANKS:
+            level = Level(text)
+        else:
+            faults.append(invalid(f"metadata.labels[{mode}]", text, _NO_LEVEL))
+            level = Level.RESTRICTED if mode == _ENFORCE else Level.PRIVILEGED
+    label = mode + _OF_VERSION
+    if (text := labels.get(label, "latest")) != "latest":
+        match = _VERSION.fullmatch(text)
+        if match is None or int(match[1]) > _LARGEST:
+            faults.append(invalid(f"metadata.labels[{label}]", text, _NO_VERSION))
+        else:
+            minor = int(match[1])
+    return LevelVersion(level, minor)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`PodSecurity`: refuses, audits and warns of pods by the levels that their namespace asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from embedded_apiserver.admission.pod_security.existing import LONGEST, in_order, warnings_of
+from embedded_apiserver.admission.pod_security.levels import (
+    LABELS,
+    PREFIX,
+    Level,
+    LevelVersion,
+    Policy,
+    policy_of,
+)
+from embedded_apiserver.admission.pod_security.table import violations
+from embedded_apiserver.admission.step import Attributes, Step
+from embedded_apiserver.audit_annotations import annotate
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.kinds.registry import (
+    CRON_JOB,
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    NAMESPACE,
+    POD,
+    POD_TEMPLATE,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
+)
+from embedded_apiserver.rules.rules import Object, part
+from embedded_apiserver.status import Cause, internal, invalid
+
+_IN_SPEC = (DAEMON_SET, DEPLOYMENT, JOB, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET)
+TEMPLATES: Mapping[Kind, Callable[[Object], Object]] = {
+    **dict.fromkeys(_IN_SPEC, lambda obj: part(part(obj, "spec"), "template")),
+    CRON_JOB: lambda obj: part(part(part(part(obj, "spec"), "jobTemplate"), "spec"), "template"),
+    POD_TEMPLATE: lambda obj: part(obj, "template"),
+}
+"""By kind, the template of the pods that a controller makes of an object; empty if it has none."""
+_ENFORCED, _VIOLATIONS, _ERROR = (PREFIX + key for key in ("enforce-policy", "audit-violations", "error"))
+_PRIVILEGED = str(LevelVersion())
+
+
+class PodSecurity(Step):
+    """Checks pods and templates of pods, and the labels of namespaces.
+
+    Pods that break the level that is enforced are refused. Templates are audited and warned of, and never refused.
+    """
+
+    name = "PodSecurity"
+    kinds = (NAMESPACE, POD, *TEMPLATES)
+    subresources = ("ephemeralcontainers", "resize")
+
+    def validate(self, attributes: Attributes) -> None:
+        if attributes.kind is NAMESPACE:
+            self._check_labels(attributes)
+        elif attributes.kind is POD:
+            self._check_pod(attributes)
+        else:
+            self._check_template(attributes)
+
+    def _check_pod(self, attributes: Attributes) -> None:
+        labels = self._labels(attributes.namespace)
+        if labels is None:
+            failure = f'failed to lookup namespace "{attributes.namespace}"'
+            annotate(_ERROR, f"Internal error occurred: {failure}: {_not_found(attributes.namespace)}")
+            raise internal(failure)
+        if LABELS.isdisjoint(labels):
+            annotate(_ENFORCED, _PRIVILEGED)
+            return
+        policy, faults = policy_of(labels)
+        if not faults and all(one.level is Level.PRIVILEGED for one in policy):
+            annotate(_ENFORCED, _PRIVILEGED)
+        elif attributes.old is None or is_significant(part(attributes.obj, "spec"), part(attributes.old, "spec")):
+            self._judge(attributes, attributes.obj, policy, faults)
+
+    def _check_template(self, attributes: Attributes) -> None:
+        labels = self._labels(attributes.namespace)
+        if labels is None:
+            failure = f'failed to lookup namespace "{attributes.namespace}"'
+            annotate(_ERROR, f"{failure}: {_not_found(attributes.namespace)}")
+        elif not LABELS.isdisjoint(labels):
+            policy, faults = policy_of(labels)
+            template = TEMPLATES[attributes.kind](attributes.obj)
+            if template and (faults or any(one.level is not Level.PRIVILEGED for one in policy[1:])):
+                self._judge(attributes, template, policy, faults)
+
+    def _judge(self, attributes: Attributes, pod: Object, policy: Policy, faults: list[Cause]) -> None:
+        """Refuse a pod, or note and warn of what a policy has against it; templates are not refused."""
+        if faults:
+            annotate(_ERROR, f"Failed to parse policy: {_together(faults)}")
+        found: dict[LevelVersion, str] = {}
+        for asked in set(policy if attributes.kind is POD else policy[1:]):
+            against = violations(asked, self._newest, part(pod, "metadata"), part(pod, "spec"))
+            found[asked] = f'violate PodSecurity "{asked}": {", ".join(map(str, against))}' if against else ""
+        if text := found[policy.audit]:
+            annotate(_VIOLATIONS, f"would {text}")
+        if attributes.kind is POD:
+            annotate(_ENFORCED, str(policy.enforce))
+            if text := found[policy.enforce]:
+                raise attributes.refused(f"violates{text.removeprefix('violate')}")
+        if text := found[policy.warn]:
+            attributes.warn(f"would {text}")
+
+    def _check_labels(self, attributes: Attributes) -> None:
+        """Refuse faulty labels of a namespace, and warn of its pods that break the level that it enforces from now."""
+        labels, before = _labels_of(attributes.obj), _labels_of(attributes.old or {})
+        if LABELS.isdisjoint(labels):
+            return
+        (policy, faults), (old, old_faults) = policy_of(labels), policy_of(before)
+        if faults and faults != old_faults:
+            raise invalid(NAMESPACE, attributes.name, faults)
+        if attributes.old is None or not is_stricter(policy.enforce, old.enforce):
+            return
+        namespace, host = attributes.name, self._around.host
+        deadline = host.monotonic() + LONGEST
+        _, items = self._storage.read(POD.resource, f"{namespace}/")
+        pods = in_order([item.decode() for item in items])
+        told = warnings_of(namespace, pods, policy.enforce, self._newest, lambda: host.monotonic() >= deadline)
+        for text in told:
+            attributes.warn(text)
+
+    def _labels(self, namespace: str) -> Mapping[str, str] | None:
+        """Return the labels of a namespace; None if there is no such namespace."""
+        found = self._storage.get(NAMESPACE.resource, namespace)
+        return None if found is None else found.labels()
+
+    @property
+    def _newest(self) -> int:
+        return self._around.release.minor
+
+
+def is_stricter(asked: LevelVersion, before: LevelVersion) -> bool:
+    """Return whether pods that were allowed may break the level that is asked for now."""
+    if asked == before or asked.level is Level.PRIVILEGED:
+        return False
+    return asked.minor != before.minor or asked.level.rank > before.level.rank
+
+
+def is_significant(spec: Object, old: Object) -> bool:
+    """Return whether an update of a pod is judged: one that changes an image, or the number of containers."""
+    for group in ("containers", "initContainers"):
+        if _images(spec, group) != _images(old, group):
+            return True
+    before = {one["name"]: one.get("image", "") for one in reversed(old.get("ephemeralContainers") or ())}
+    return any(before.get(one["name"]) != one.get("image", "") for one in spec.get("ephemeralContainers") or ())
+
+
+def _images(spec: Object, group: str) -> list[str]:
+    return [one.get("image", "") for one in spec.get(group) or ()]
+
+
+def _labels_of(namespace: Object) -> Mapping[str, str]:
+    return part(part(namespace, "metadata"), "labels")
+
+
+def _not_found(namespace: str) -> str:
+    return f'namespaces "{namespace}" not found'
+
+
+def _together(faults: list[Cause]) -> str:
+    texts = list(dict.fromkeys(map(str, faults)))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

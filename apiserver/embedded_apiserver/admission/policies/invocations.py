@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which policies and bindings concern a write, and with which parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from embedded_apiserver.admission.policies.params import Misconfigured, kind_of_params, params_of
+from embedded_apiserver.admission.policies.policies import Binding, Constraints, Policy
+from embedded_apiserver.admission.step import Attributes, Surroundings
+from embedded_apiserver.admission.webhooks.matching import called_as
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.storage.storage import Storage
+
+
+class Invocation(NamedTuple):
+    """A policy that concerns a write.
+
+    Attributes:
+        policy: The policy.
+        binding: The binding; None if the policy cannot be used at all.
+        seen_as: The kind in whose version the object is seen.
+        params: The parameters, if there are some.
+        problem: Why the policy, or the binding, cannot be used; empty if it can.
+    """
+
+    policy: Policy
+    binding: Binding | None
+    seen_as: Kind
+    params: Object | None = None
+    problem: str = ""
+
+
+def invocations(storage: Storage, around: Surroundings, policy: Policy, attributes: Attributes) -> Iterator[Invocation]:
+    """Yield how a policy concerns a write, by binding and parameters."""
+    seen_as = _seen_as(storage, around, policy.constraints, attributes)
+    if seen_as is None:
+        return
+    try:
+        kind = kind_of_params(around.kinds(), policy.spec.get("paramKind"))
+    except Misconfigured as error:
+        yield Invocation(policy, None, seen_as, problem=f"failed to configure policy: {error}")
+        return
+    for binding in policy.bindings:
+        if binding.constraints is not None and _seen_as(storage, around, binding.constraints, attributes) is None:
+            continue
+        try:
+            params = params_of(storage, kind, binding.spec.get("paramRef"), attributes.namespace)
+        except Misconfigured as error:
+            yield Invocation(policy, binding, seen_as, problem=f"failed to configure binding: {error}")
+            continue
+        for one in params:
+            yield Invocation(policy, binding, seen_as, one)
+
+
+def _seen_as(storage: Storage, around: Surroundings, constraints: Constraints, attributes: Attributes) -> Kind | None:
+    kinds = around.kinds()
+    found = called_as(storage, kinds, constraints.matched, attributes)
+    if found is None or constraints.excluded is None:
+        return found
+    return None if called_as(storage, kinds, constraints.excluded, attributes) is not None else found

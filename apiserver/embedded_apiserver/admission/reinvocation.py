@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which webhooks, or policies, of one step are called a second time for a write."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import attrs
+
+from apimachinery.equality import same_json
+from embedded_apiserver.admission.step import Rounds
+from embedded_apiserver.rules.rules import Object
+
+
+@attrs.define
+class Reinvocations:
+    """The notes of a step about its calls for one write; `Reinvocations.of` finds them.
+
+    One that asks for it is called again in the second round if the object changed after it was called.
+
+    Threads: one.
+    """
+
+    _rounds: Rounds
+    _called: set[Hashable] = attrs.Factory(set)
+    _due: set[Hashable] = attrs.Factory(set)
+    _left: Object | None = None
+
+    @staticmethod
+    def of(rounds: Rounds, step: str) -> Reinvocations:
+        """Return the notes of a step for the write to which `rounds` belongs."""
+        found: Reinvocations = rounds.notes.setdefault(step, Reinvocations(rounds))
+        return found
+
+    def begin(self, obj: Object) -> None:
+        """Note the object that the step is given in a round."""
+        if self._rounds.is_second and self._left is not None and not same_json(obj, self._left):
+            self._all_due()
+
+    def end(self, obj: Object) -> None:
+        """Note the object that the step returns."""
+        self._left = obj
+
+    def is_due(self, key: Hashable) -> bool:
+        """Return whether one is called in this round."""
+        return not self._rounds.is_second or key in self._due
+
+    def note_change(self) -> None:
+        """Note that the object has changed: those that were called before are due again."""
+        self._all_due()
+        self._rounds.is_second_wanted = True
+
+    def note_call(self, key: Hashable) -> None:
+        """Note the call of one that may be called again."""
+        self._called.add(key)
+
+    def _all_due(self) -> None:
+        self._due |= self._called
+        self._called.clear()

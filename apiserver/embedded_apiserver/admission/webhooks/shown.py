@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes as webhooks and policies see them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from embedded_apiserver.admission.step import Attributes, Operation
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.kinds.parts import SCALE
+from embedded_apiserver.kinds.registry import NAMESPACE
+from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.rules.ruleset import rules_of
+from embedded_apiserver.rules.scale import scale_of, scaled
+
+
+def request_of(attributes: Attributes, seen_as: Kind, uid: str) -> dict[str, Any]:
+    """Return the request of an `AdmissionReview`.
+
+    Args:
+        attributes: The write.
+        seen_as: The kind in whose version its object is shown.
+        uid: The identifier of the request.
+    """
+    kind, part, user = attributes.kind, attributes.subresource, attributes.user
+    shown_kind, asked_kind = attributes.sent or seen_as, attributes.sent or kind
+    namespace = attributes.name if kind is NAMESPACE else attributes.namespace
+    request: dict[str, Any] = {"uid": uid, "kind": kind_shown(shown_kind), "resource": resource_shown(seen_as)}
+    if part:
+        request["subResource"] = part
+    request |= {"requestKind": kind_shown(asked_kind), "requestResource": resource_shown(kind)}
+    if part:
+        request["requestSubResource"] = part
+    if attributes.name:
+        request["name"] = attributes.name
+    if namespace:
+        request["namespace"] = namespace
+    is_deletion, old = attributes.operation is Operation.DELETE, attributes.old
+    return {
+        **request,
+        "operation": attributes.operation.value,
+        "userInfo": user.info(),
+        "object": None if is_deletion else shown(attributes, seen_as, attributes.obj),
+        "oldObject": None if old is None else shown(attributes, seen_as, old),
+        "dryRun": attributes.dry_run,
+        "options": attributes.options(),
+    }
+
+
+def kind_shown(kind: Kind) -> dict[str, str]:
+    """Return a kind as a request names it."""
+    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
+
+
+def resource_shown(kind: Kind) -> dict[str, str]:
+    """Return the resource of a kind as a request names it."""
+    return {"group": kind.group, "version": kind.version, "resource": kind.plural}
+
+
+def shown(attributes: Attributes, seen_as: Kind, obj: Object) -> dict[str, Any]:
+    """Return the object of a write, or the one before it, as it is shown in the version of `seen_as`."""
+    kind, sent = attributes.kind, attributes.sent
+    if sent is SCALE:
+        obj = scale_of(kind, obj)
+    elif sent is None:
+        obj = converted(kind, seen_as, obj)
+    head = sent or seen_as
+    metadata = obj.get("metadata", {})
+    if kind.namespaced and "namespace" not in metadata:
+        metadata = {**metadata, "namespace": attributes.namespace}
+    return {"kind": head.kind, "apiVersion": head.api_version, **obj, "metadata": metadata}
+
+
+def taken(attributes: Attributes, seen_as: Kind, changed: Object) -> Object:
+    """Return the object of a write after a webhook has changed what `shown` returned; the reverse of it."""
+    if attributes.sent is SCALE:
+        return scaled(attributes.kind, attributes.obj, changed)
+    return changed if attributes.sent is not None else converted(seen_as, attributes.kind, changed)
+
+
+def converted(source: Kind, target: Kind, obj: Object) -> Object:
+    """Return an object of one kind as one of another that shows the same objects."""
+    if source is target:
+        return obj
+    before, after = rules_of(source), rules_of(target)
+    return after.shown_form(after.opened(before.closed(before.stored_form(obj))))

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The roles and bindings that every server has from the beginning, as recorded from a real one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+from embedded_apiserver.authorization.roles import aggregated_rules
+from embedded_apiserver.kinds.registry import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
+from embedded_apiserver.storage.recorded import Drafts, drafts_of, provide_drafts, read_recorded
+from embedded_apiserver.storage.storage import Storage
+
+_FILE = "bootstrap-1.36.json.gz"
+_COLLECTIONS = tuple(kind.resource for kind in (CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING))
+
+
+def provide_bootstrap(storage: Storage, origin: Mapping[str, Any]) -> None:
+    """Have a storage contain the roles and bindings of a new server.
+
+    Args:
+        storage: The storage.
+        origin: The metadata of the namespace `kube-system`, from which uids and creation times follow. So they stay
+            the same when the server is started again with the same data, and differ between servers.
+    """
+    provide_drafts(storage, _COLLECTIONS, _drafts, origin)
+
+
+@functools.cache
+def _drafts() -> Drafts:
+    """Return the objects by collection and key. Read at the first use, and shared by all servers of the process."""
+    recorded = read_recorded(resources.files(__package__) / "data" / _FILE)
+    # As in a cluster whose controller manager has combined the rules of aggregated roles.
+    rules = aggregated_rules(recorded[CLUSTER_ROLE.resource])
+    for obj in recorded[CLUSTER_ROLE.resource]:
+        if "aggregationRule" in obj:
+            obj["rules"] = rules[obj["metadata"]["name"]]
+    return drafts_of(recorded)

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls: by the one overload that the checker found, or by the values if types are known only then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from embedded_apiserver.cel import types
+from embedded_apiserver.cel.code import Code, Frame, constant
+from embedded_apiserver.cel.declarations import Overload
+from embedded_apiserver.cel.equality import equal
+from embedded_apiserver.cel.errors import EvaluationError, InstantiationError, no_such_overload
+from embedded_apiserver.cel.operators import item
+from embedded_apiserver.cel.optionals import indexed
+from embedded_apiserver.cel.syntax import Call
+from embedded_apiserver.cel.types import Kind, Type
+from embedded_apiserver.cel.unification import is_dynamic
+from embedded_apiserver.cel.values import (
+    Duration,
+    Opaque,
+    Optional,
+    Timestamp,
+    Uint,
+    Value,
+    type_of,
+)
+from embedded_apiserver.patterns import NoPattern, compiled
+
+_CLASSES: dict[Kind, type] = {
+    Kind.BOOL: bool, Kind.BYTES: bytes, Kind.DOUBLE: float, Kind.INT: int, Kind.UINT: Uint, Kind.STRING: str,
+    Kind.DURATION: Duration, Kind.TIMESTAMP: Timestamp, Kind.NULL: type(None), Kind.TYPE: Type,
+}  # fmt: skip
+_EXACT = frozenset(_CLASSES.values())
+_FOLDED = frozenset({"bool", "bytes", "double", "dyn", "duration", "int", "string", "timestamp", "uint"})
+_SCALAR = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.INT, Kind.UINT, Kind.DURATION, Kind.TIMESTAMP})
+_PLAIN = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.INT, Kind.UINT, Kind.STRING, Kind.DURATION, Kind.TIMESTAMP})
+_SHORT = 10
+_ORDERED = (int, float, str, bytes, Duration, Timestamp)
+_TAKES: dict[str, tuple[type, ...]] = {
+    "_<_": _ORDERED, "_<=_": _ORDERED, "_>_": _ORDERED, "_>=_": _ORDERED,
+    "_+_": (int, float, str, bytes, list, Duration, Timestamp), "_-_": (int, float, Duration, Timestamp),
+    "_*_": (int, float), "_/_": (int, float), "_%_": (int,), "size": (str, bytes, list, dict),
+}  # fmt: skip
+"""The types that the first arguments of operators can have at all; the error of others names the operator."""
+_SILENT = frozenset({"contains", "endsWith", "startsWith", "matches"})
+
+
+def call(node: Call, operands: list[Code]) -> Code:
+    """Return the code of a call whose operands are compiled."""
+    special = _SPECIAL.get(node.function)
+    if special is not None:
+        found = special(node, operands)
+        if found is not None:
+            return found
+    if len(node.overloads) == 1 and not any(map(_needs_check, node.operands, node.overloads[0].arguments)):
+        code = _direct(node.overloads[0], operands)
+    else:
+        code = _dispatched(node, operands)
+    return _folded(node, operands, code)
+
+
+def _needs_check(operand: object, wanted: Type) -> bool:
+    of = getattr(operand, "type", types.DYN)
+    return (is_dynamic(of) or of.kind is Kind.NULL) and wanted.kind not in (Kind.DYN, Kind.PARAMETER)
+
+
+def _folded(node: Call, operands: list[Code], code: Code) -> Code:
+    """Return the value of a conversion of a literal, which a real server computes once, too."""
+    if node.function in _FOLDED and len(operands) == 1 and operands[0].literal:
+        try:
+            return constant(code.run(Frame({}, 0, 2**63)))
+        except EvaluationError as error:
+            raise InstantiationError(str(error)) from None
+    if node.function in ("find", "findAll") and len(operands) > 1 and operands[1].literal:
+        try:
+            compiled(operands[1].value)
+        except NoPattern as error:
+            raise InstantiationError(str(error)) from None
+    return code
+
+
+def _direct(overload: Overload, operands: list[Code]) -> Code:
+    function, cost = overload.call, sum(operand.cost for operand in operands)
+    if overload.cost is not None:
+        return Code(_counted(overload, operands), cost)
+    match operands:
+        case [one]:
+            read = one.run
+            return Code(lambda frame: function(read(frame)), cost + 1)
+        case [one, other] if other.literal:
+            first, fixed = one.run, other.value
+            return Code(lambda frame: function(first(frame), fixed), cost + 1)
+        case [one, other]:
+            first, second = one.run, other.run
+            return Code(lambda frame: function(first(frame), second(frame)), cost + 1)
+    reads = [operand.run for operand in operands]
+    return Code(lambda frame: function(*[read(frame) for read in reads]), cost + 1)
+
+
+def _counted(overload: Overload, operands: list[Code]) -> Callable[[Frame], Value]:
+    """Return a call whose cost depends on its values."""
+    function, cost, reads = overload.call, overload.cost, [operand.run for operand in operands]
+    assert cost is not None
+
+    def run(frame: Frame) -> Value:
+        arguments = [read(frame) for read in reads]
+        result = function(*arguments)
+        frame.charge(cost(arguments, result))
+        return result
+
+    return run
+
+
+def _dispatched(node: Call, operands: list[Code]) -> Code:
+    """Return a call that looks at its values for the overload to take; for scalars it is found once for their types."""
+    reads = [operand.run for operand in operands]
+    choices = [([_accepts(of) for of in overload.arguments], overload) for overload in node.overloads]
+    found: dict[tuple[type, ...], Overload] = {}
+    name = node.function
+
+    def chosen(arguments: list[Value], kinds: tuple[type, ...]) -> Overload:
+        for accepts, overload in choices:
+            if all(accept(argument) for accept, argument in zip(accepts, arguments, strict=True)):
+                if _EXACT.issuperset(kinds):
+                    found[kinds] = overload
+                return overload
+        raise _unfit(name, arguments)
+
+    def run(frame: Frame) -> Value:
+        arguments = [read(frame) for read in reads]
+        kinds = tuple(map(type, arguments))
+        overload = found.get(kinds) or chosen(arguments, kinds)
+        result = overload.call(*arguments)
+        frame.charge(1 if overload.cost is None else overload.cost(arguments, result))
+        return result
+
+    return Code(run, sum(operand.cost for operand in operands))
+
+
+def _unfit(name: str, arguments: Sequence[Value]) -> EvaluationError:
+    """Return the error of arguments that no overload takes; cel-go words it in three ways."""
+    takes = _TAKES.get(name)
+    if takes is not None:
+        return no_such_overload("" if isinstance(arguments[0], takes) else name)
+    if not name[:1].isalpha() or name in _SILENT:
+        return no_such_overload()
+    return no_such_overload(f"{name}({', '.join(runtime_name(type_of(argument)) for argument in arguments)})")
+
+
+def runtime_name(of: Type) -> str:
+    """Return the name of the type of a value, without its parameters."""
+    return {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration", "null": "null_type"}.get(
+        of.name, of.name
+    )
+
+
+def _accepts(of: Type) -> Callable[[Value], bool]:
+    """Return whether a value can be an argument of a type."""
+    wanted = _CLASSES.get(of.kind)
+    if wanted is not None:
+        exact = wanted
+        return lambda value: type(value) is exact
+    if of.kind is Kind.LIST:
+        return lambda value: isinstance(value, list)
+    if of.kind in (Kind.MAP, Kind.OBJECT):
+        return lambda value: isinstance(value, dict)
+    if of.kind is Kind.OPAQUE:
+        if of.name != types.OPTIONAL_NAME:
+            return lambda value: isinstance(value, Opaque) and value.type.name == of.name
+        inner = _accepts(of.parameters[0])
+        return lambda value: isinstance(value, Optional) and (not value.present or inner(value.value))
+    return lambda value: True
+
+
+def _equality(node: Call, operands: list[Code]) -> Code | None:
+    """Return a comparison of scalars or texts of one type without looking at their types."""
+    left, right = node.operands
+    if left.type.kind not in _PLAIN or left.type.kind is not right.type.kind:
+        return None
+    one, other = operands
+    positive = node.function == "_==_"
+    is_short = any(code.literal and isinstance(code.value, str) and 0 < len(code.value) <= _SHORT for code in operands)
+    if left.type.kind not in _SCALAR and not is_short:
+        return None
+    first, second, cost = one.run, other.run, one.cost + other.cost + 1
+    if other.literal:
+        fixed = other.value
+        if positive:
+            return Code(lambda frame: first(frame) == fixed, cost)
+        return Code(lambda frame: first(frame) != fixed, cost)
+    if positive:
+        return Code(lambda frame: first(frame) == second(frame), cost)
+    return Code(lambda frame: first(frame) != second(frame), cost)
+
+
+_ORDERS: dict[str, Callable[[Code, Code], Callable[[Frame], Value]]] = {
+    "_<_": lambda one, other: (lambda first, second: lambda frame: first(frame) < second(frame))(one.run, other.run),
+    "_<=_": lambda one, other: (lambda first, second: lambda frame: first(frame) <= second(frame))(one.run, other.run),
+    "_>_": lambda one, other: (lambda first, second: lambda frame: first(frame) > second(frame))(one.run, other.run),
+    "_>=_": lambda one, other: (lambda first, second: lambda frame: first(frame) >= second(frame))(one.run, other.run),
+}
+
+
+def _order(node: Call, operands: list[Code]) -> Code | None:
+    """Return a comparison of two integers."""
+    if any(operand.type.kind is not Kind.INT for operand in node.operands):
+        return None
+    one, other = operands
+    return Code(_ORDERS[node.function](one, other), one.cost + other.cost + 1)
+
+
+def _membership(node: Call, operands: list[Code]) -> Code | None:
+    """Return the search in a list of literals, which a real server makes a set of: it costs nothing."""
+    one, other = operands
+    if not other.literal or not isinstance(other.value, list):
+        return None
+    read, fixed = one.run, other.value
+    if all(type(element) is str for element in fixed):
+        texts = frozenset(fixed)
+        return Code(lambda frame: _is_text_in(read(frame), texts), one.cost)
+    return Code(
+        lambda frame: any(equal(element, fixed_one) for element in [read(frame)] for fixed_one in fixed), one.cost
+    )
+
+
+def _is_text_in(value: Value, texts: frozenset[str]) -> bool:
+    return type(value) is str and value in texts
+
+
+def _match(node: Call, operands: list[Code]) -> Code | None:
+    """Return a match of a regular expression that is compiled once."""
+    one, other = operands
+    if not other.literal or node.operands[0].type.kind is not Kind.STRING or not isinstance(other.value, str):
+        return None
+    try:
+        pattern = compiled(other.value)
+    except NoPattern:
+        return None
+    read, quarter = one.run, -(-len(other.value) // 4)
+    is_member = node.target is not None
+
+    def run(frame: Frame) -> Value:
+        text = read(frame)
+        frame.charge(-(-(1 + len(text)) // 10) * quarter if is_member else 1)
+        return pattern.matches(text)
+
+    return Code(run, one.cost)
+
+
+def _search(node: Call, operands: list[Code]) -> None:
+    """Refuse a pattern that is none before the first evaluation, as a real server does."""
+    if operands[1].literal and isinstance(operands[1].value, str):
+        try:
+            compiled(operands[1].value)
+        except NoPattern as error:
+            raise InstantiationError(str(error)) from None
+
+
+def _item(node: Call, operands: list[Code]) -> Code:
+    """Return an element, whatever it is an element of; the function tells them apart."""
+    found, (one, other) = indexed if node.function == "_[?_]" else item, operands
+    first, second, cost = one.run, other.run, one.cost + other.cost + 1
+    if other.literal:
+        fixed = other.value
+        return Code(lambda frame: found(first(frame), fixed), cost)
+    return Code(lambda frame: found(first(frame), second(frame)), cost)
+
+
+_SPECIAL: dict[str, Callable[[Call, list[Code]], Code | None]] = {
+    "_==_": _equality,
+    "_!=_": _equality,
+    "_<_": _order,
+    "_<=_": _order,
+    "_>_": _order,
+    "_>=_": _order,
+    "@in": _membership,
+    "matches": _match,
+    "find": _search,
+    "findAll": _search,
+    "_[_]": _item,
+    "_[?_]": _item,
+}

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kubernetes' functions that ask whether a user may do something.
+
+Rules of definitions know them and have no authorizer to call them on; policies have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import attrs
+
+from apimachinery.names import label_problems, subdomain_problems
+from embedded_apiserver.cel import types
+from embedded_apiserver.cel.declarations import CallEstimate, Function, Library, Overload
+from embedded_apiserver.cel.errors import EvaluationError
+from embedded_apiserver.cel.library import costs
+from embedded_apiserver.cel.ranges import exactly
+from embedded_apiserver.cel.types import BOOL, STRING, Type
+from embedded_apiserver.cel.values import Opaque, Value
+
+_PREFIX = "kubernetes.authorization."
+AUTHORIZER = types.opaque(f"{_PREFIX}Authorizer")
+"""The type of the variable `authorizer`."""
+
+_PATH, _GROUP = types.opaque(f"{_PREFIX}PathCheck"), types.opaque(f"{_PREFIX}GroupCheck")
+RESOURCE = types.opaque(f"{_PREFIX}ResourceCheck")
+"""The type of the variable `authorizer.requestResource`."""
+
+_DECISION = types.opaque(f"{_PREFIX}Decision")
+_COST_OF_A_CHECK = 350_000  # so that one evaluation can make two
+
+
+class Question(NamedTuple):
+    """The action that a user wants to take.
+
+    Attributes:
+        account: Namespace and name of the service account that asks; empty for the user of the request.
+        verb: The verb.
+        path: The path, if it is no resource.
+        group: The API group.
+        resource: The resource.
+        subresource: The subresource.
+        namespace: The namespace.
+        name: The name of the object.
+        field_selector: The selector of fields, as text.
+        label_selector: The selector of labels, as text.
+    """
+
+    account: tuple[str, str] = ("", "")
+    verb: str = ""
+    path: str = ""
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    field_selector: str = ""
+    label_selector: str = ""
+
+
+class Answer(NamedTuple):
+    """Whether a user may do something.
+
+    Attributes:
+        allowed: Whether it is allowed.
+        reason: Why.
+        error: The failure; empty if there was none.
+    """
+
+    allowed: bool
+    reason: str = ""
+    error: str = ""
+
+
+Ask = Callable[[Question], Answer]
+
+
+@attrs.frozen
+class Check(Opaque):
+    """A question that is being put together; also the value of `authorizer` itself.
+
+    Attributes:
+        type: Which of the parts it has yet.
+        ask: Answers it.
+        question: The question so far.
+    """
+
+    type: Type
+    ask: Ask = attrs.field(eq=False)
+    question: Question = attrs.field(factory=Question)
+
+    def with_(self, of: Type, part: str, value: str) -> Check:
+        """Return the question with a further part."""
+        return Check(of, self.ask, Question(**{**self.question._asdict(), part: value}))
+
+
+@attrs.frozen
+class Decision(Opaque):
+    """An answer as a value of expressions."""
+
+    type = _DECISION
+    answer: Answer
+
+
+def authorizer(ask: Ask) -> Check:
+    """Return the value of the variable `authorizer`."""
+    return Check(AUTHORIZER, ask)
+
+
+def _path(check: Check, path: str) -> Check:
+    if not path.strip():
+        raise EvaluationError("path must not be empty")
+    return check.with_(_PATH, "path", path)
+
+
+def _resource(check: Check, resource: str) -> Check:
+    if not resource.strip():
+        raise EvaluationError("resource must not be empty")
+    return check.with_(RESOURCE, "resource", resource)
+
+
+def _account(check: Check, namespace: str, name: str) -> Check:
+    if subdomain_problems(name):
+        raise EvaluationError("Invalid service account name")
+    if label_problems(namespace):
+        raise EvaluationError("Invalid service account namespace")
+    return Check(AUTHORIZER, check.ask, check.question._replace(account=(namespace, name)))
+
+
+def _check(check: Check, verb: str) -> Decision:
+    return Decision(check.ask(check.question._replace(verb=verb)))
+
+
+def _part(name: str) -> Callable[[Check, str], Check]:
+    return lambda check, value: check.with_(RESOURCE, name, value)
+
+
+def _method(
+    name: str, id_: str, arguments: tuple[Type, ...], result: Type, call: Callable[..., Value], spent: int = 1
+) -> Function:
+    def cost(_: Any, __: Any) -> int:
+        return spent
+
+    def estimate(_: Any) -> CallEstimate:
+        return CallEstimate(exactly(spent))
+
+    return Function(name, (Overload(id_, arguments, result, call, member=True, cost=cost, estimate=estimate),))
+
+
+def _selector(name: str, id_: str, part: str) -> Function:
+    made = Overload(
+        *(id_, (RESOURCE, STRING), RESOURCE, _part(part)),
+        member=True,
+        cost=lambda arguments, _: _selector_cost(len(arguments[1])),
+        estimate=lambda operands: CallEstimate(
+            costs.sized(operands[1])
+            .scaled(costs.TRAVERSAL)
+            .plus(costs.sized(operands[1]).scaled(0.5).scaled(50.0))
+            .plus(exactly(costs.NEW_LIST))
+        ),
+    )
+    return Function(name, (made,))
+
+
+def _selector_cost(length: int) -> int:
+    """Return the cost of parsing a selector: a requirement for each second character, at most."""
+    return costs.NEW_LIST + -(-length // 10) + -(-length // 2) * 50
+
+
+AUTHORIZATION = Library(
+    (
+        _method("path", "authorizer_path", (AUTHORIZER, STRING), _PATH, _path),
+        _method(
+            *("group", "authorizer_group", (AUTHORIZER, STRING), _GROUP),
+            lambda check, group: check.with_(_GROUP, "group", group),
+        ),
+        _method("serviceAccount", "authorizer_serviceaccount", (AUTHORIZER, STRING, STRING), AUTHORIZER, _account),
+        _method("resource", "groupcheck_resource", (_GROUP, STRING), RESOURCE, _resource),
+        _method("subresource", "resourcecheck_subresource", (RESOURCE, STRING), RESOURCE, _part("subresource")),
+        _method("namespace", "resourcecheck_namespace", (RESOURCE, STRING), RESOURCE, _part("namespace")),
+        _method("name", "resourcecheck_name", (RESOURCE, STRING), RESOURCE, _part("name")),
+        _selector("fieldSelector", "authorizer_fieldselector", "field_selector"),
+        _selector("labelSelector", "authorizer_labelselector", "label_selector"),
+        _method("check", "pathcheck_check", (_PATH, STRING), _DECISION, _check, _COST_OF_A_CHECK),
+        _method("check", "resourcecheck_check", (RESOURCE, STRING), _DECISION, _check, _COST_OF_A_CHECK),
+        _method("errored", "decision_errored", (_DECISION,), BOOL, lambda one: bool(one.answer.error)),
+        _method("error", "decision_error", (_DECISION,), STRING, lambda one: one.answer.error),
+        _method("allowed", "decision_allowed", (_DECISION,), BOOL, lambda one: one.answer.allowed),
+        _method("reason", "decision_reason", (_DECISION,), STRING, lambda one: one.answer.reason),
+    )
+)
+"""The functions of authorization."""

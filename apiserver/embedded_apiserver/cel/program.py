@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from embedded_apiserver.cel.checker import checked
+from embedded_apiserver.cel.code import Frame
+from embedded_apiserver.cel.compiler import compiled_tree
+from embedded_apiserver.cel.declarations import Environment
+from embedded_apiserver.cel.errors import CompileError, EvaluationError, Issue
+from embedded_apiserver.cel.estimate import estimated
+from embedded_apiserver.cel.lexer import Source
+from embedded_apiserver.cel.literal_checks import literals_checked
+from embedded_apiserver.cel.parser import parsed, too_deep
+from embedded_apiserver.cel.ranges import Range
+from embedded_apiserver.cel.standard import TYPE_NAMES
+from embedded_apiserver.cel.syntax import Node
+from embedded_apiserver.cel.types import Type
+from embedded_apiserver.cel.values import Value
+
+PER_CALL_LIMIT = 1_000_000
+"""The most that one evaluation may cost; that of a real server."""
+
+
+class Budget:
+    """Counts what evaluations cost.
+
+    Attributes:
+        limit: The most that one evaluation may cost.
+        spent: The cost of all of them.
+
+    Threads: one at a time.
+    """
+
+    def __init__(self, limit: int = PER_CALL_LIMIT) -> None:
+        self.limit = limit
+        self.spent = 0
+
+
+class Program:
+    """A compiled expression; `compile_expression` makes it.
+
+    Attributes:
+        text: The expression.
+        type: The type of its result.
+        reads: The names of the variables that it reads.
+
+    Threads: any.
+    """
+
+    def __init__(self, text: str, tree: Node, environment: Environment) -> None:
+        self.text = text
+        self.type: Type = tree.type
+        self._tree = tree
+        self._variables = environment.variables
+        self._code, self._slots, self.reads = compiled_tree(
+            tree, lambda name: TYPE_NAMES.get(name) or environment.types.get(name)
+        )
+
+    def evaluate(self, bindings: Mapping[str, Value], budget: Budget | None = None) -> Value:
+        """Return the value of the expression.
+
+        Args:
+            bindings: The values of the variables; a missing one fails when it is read.
+            budget: Counts the cost, also of a failed evaluation; without one, only the limit of one evaluation holds.
+
+        Raises:
+            EvaluationError: The evaluation failed.
+            BudgetExceeded: It cost more than it may.
+        """
+        run, cost = self._code[:2]
+        frame = Frame(bindings, self._slots, PER_CALL_LIMIT if budget is None else budget.limit)
+        try:
+            frame.charge(cost)
+            value = run(frame)
+            frame.charge(0)
+        except RecursionError:
+            raise EvaluationError("the values are nested too deep") from None
+        finally:
+            if budget is not None:
+                budget.spent += frame.cost
+        return value
+
+    def estimate(self) -> Range:
+        """Return the least and the most that an evaluation can cost, from the sizes that types have."""
+        return estimated(self._tree, self._variables)
+
+
+def compile_expression(text: str, environment: Environment, result: Type | None = None) -> Program:
+    """Compile an expression.
+
+    Args:
+        text: The expression.
+        environment: The variables and functions that it may use.
+        result: The type that it must have; None allows any.
+
+    Raises:
+        CompileError: The text is no expression, or its types do not fit.
+        InstantiationError: A conversion of a literal always fails.
+    """
+    tree, source = parsed(text, binds=environment.binds)
+    try:
+        issues = _issues(tree, source, environment, result)
+        if not issues:
+            return Program(text, tree, environment)
+    except RecursionError:
+        issues = [too_deep()]
+    raise CompileError(text, issues)
+
+
+def _issues(tree: Node, source: Source, environment: Environment, result: Type | None) -> list[Issue]:
+    issues = checked(tree, source, environment) or literals_checked(tree, source, environment)
+    if not issues and result is not None and result != tree.type:
+        issues = [source.issue(tree.offset, f"expected type '{result}' but found '{tree.type}'")]
+    return issues

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes that the static estimate reads from types and literals."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from embedded_apiserver.cel import costs, syntax, types
+from embedded_apiserver.cel.ranges import Range, exactly
+from embedded_apiserver.cel.syntax import Node
+from embedded_apiserver.cel.types import Kind, Type
+
+_SCALARS = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT})
+Path = tuple[str, ...]
+"""Where a value is: a variable, fields, and `@items`, `@keys`, `@values` or `@indices` of a list or map."""
+
+
+class Entries(NamedTuple):
+    """The sizes of the keys and values of a list or map that the expression makes."""
+
+    kind: Kind
+    key: Range
+    value: Range
+
+    def union(self, other: Entries | None) -> Entries | None:
+        """Return the sizes of either of two; None if one is unknown."""
+        if other is None:
+            return None
+        return Entries(self.kind, self.key.union(other.key), self.value.union(other.value))
+
+
+class Local(NamedTuple):
+    """The path and the size of a variable of a loop, as far as they are known."""
+
+    path: Path
+    size: Range | None
+    entries: Entries | None = None
+
+
+def part_of(of: Type, part: str) -> Type | None:
+    """Return the type of a part of a type by the last part of its path; None if there is none."""
+    if part in ("@items", "@values"):
+        return of.parameters[-1] if of.kind in (Kind.LIST, Kind.MAP) else None
+    if part == "@keys":
+        return of.parameters[0] if of.kind is Kind.MAP else None
+    if of.kind is Kind.MAP and of.parameters[-1] == types.ANY:
+        return of.parameters[-1]  # as a real server estimates attributes of devices that are named by a field
+    field = of.field(part)
+    return None if field is None else field.type
+
+
+def literal_size(node: Node) -> Range | None:
+    """Return the size that a literal has."""
+    if isinstance(node, syntax.Literal):
+        return None if isinstance(node.value, Type) else exactly(costs.size_of(node.value))
+    if isinstance(node, syntax.ListLiteral):
+        return exactly(len(node.elements))
+    if isinstance(node, syntax.MapLiteral):
+        return exactly(len(node.entries))
+    return None
+
+
+def is_scalar(of: Type) -> bool:
+    """Return whether the values of a type have the size 1."""
+    if of.kind is Kind.OPAQUE and of.name == types.OPTIONAL_NAME:
+        return is_scalar(of.parameters[0])
+    return of.kind in _SCALARS

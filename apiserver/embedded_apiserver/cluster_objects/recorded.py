@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The priority classes, flow control, network and API services that every server has from the beginning."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Set
+from importlib import resources
+from typing import Any
+
+from embedded_apiserver.kinds.kind import Kinds
+from embedded_apiserver.storage.recorded import Drafts, drafts_of, provide_drafts, read_recorded
+from embedded_apiserver.storage.storage import Storage
+from embedded_apiserver.storage.stored import Draft
+
+_FILE = "objects-1.36.json.gz"
+_COLLECTIONS = (
+    "priorityclasses.scheduling.k8s.io",
+    "flowschemas.flowcontrol.apiserver.k8s.io",
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
+    "servicecidrs.networking.k8s.io",
+)
+_REGISTERED = "apiservices.apiregistration.k8s.io"
+
+
+def provide_recorded(storage: Storage, origin: Mapping[str, Any], kinds: Kinds) -> None:
+    """Have a storage contain what a new server has of these kinds; they are made at the first use of their collection.
+
+    Args:
+        storage: The storage.
+        origin: The metadata of the namespace `kube-system`, from which uids and creation times follow.
+        kinds: The kinds that are served, whose versions are registered.
+    """
+    served = {f"{kind.version}.{kind.group}" for kind in kinds if kind.definition is None}
+    provide_drafts(storage, _COLLECTIONS, _drafts, origin)
+    provide_drafts(storage, (_REGISTERED,), lambda: {_REGISTERED: _registered(served)}, origin)
+
+
+def _registered(served: Set[str]) -> Mapping[str, Draft]:
+    return {key: draft for key, draft in _drafts()[_REGISTERED].items() if key in served}
+
+
+@functools.cache
+def _drafts() -> Drafts:
+    """Return the objects by collection and key. Read at the first use, and shared by all servers of the process."""
+    return drafts_of(read_recorded(resources.files(__package__) / "data" / _FILE))

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feature gates: what a server of the emulated release has in it and does not serve by default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from apimachinery.errors import UsageError
+from embedded_apiserver.kinds.release import Release
+from embedded_apiserver.list_options import SHARDS
+from embedded_apiserver.options import Query
+
+SHARDED_LIST_AND_WATCH = "ShardedListAndWatch"
+"""The gate of `shardSelector`: alpha since Kubernetes 1.36, and off by default."""
+
+_SERVED: Mapping[str, Callable[[Release], bool]] = {SHARDED_LIST_AND_WATCH: lambda release: release.has_sharded_lists}
+
+
+@attrs.frozen
+class FeatureGates:
+    """The gates of a server.
+
+    Attributes:
+        sharded_lists: Whether lists and watches can be narrowed by `shardSelector`.
+    """
+
+    sharded_lists: bool = False
+
+    @classmethod
+    def of(cls, gates: Mapping[str, bool], release: Release) -> FeatureGates:
+        """Return the gates that are set by name.
+
+        Raises:
+            UsageError: The release has no gate of that name that this server knows.
+        """
+        known = sorted(name for name, has in _SERVED.items() if has(release))
+        for name in gates:
+            if name not in known:
+                choice = f"there is {', '.join(known)}" if known else f"{release} has none that is known here"
+                raise UsageError(f"there is no feature gate {name!r}: {choice}")
+        return cls(gates.get(SHARDED_LIST_AND_WATCH, False))
+
+    def read(self, query: Query) -> Query:
+        """Return the parameters that the server reads: a real one ignores those of a feature that is off."""
+        if self.sharded_lists or SHARDS not in query:
+            return query
+        return {name: value for name, value in query.items() if name != SHARDS}
+
+
+def parse_gates(text: str) -> dict[str, bool]:
+    """Return the gates that a text such as `ShardedListAndWatch=true` sets; several are separated by commas.
+
+    Raises:
+        UsageError: The text is not of that form.
+    """
+    found = {}
+    for one in filter(None, map(str.strip, text.split(","))):
+        name, _, value = one.partition("=")
+        if value not in ("true", "false"):
+            raise UsageError(f"feature gate {one!r} must be a name and a value, such as {name or 'Name'}=true")
+        found[name] = value == "true"
+    return found

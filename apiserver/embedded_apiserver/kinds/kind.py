@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kind as the server treats it, and the set of all kinds that it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import attrs
+
+from apimachinery.schema import Schema, schema_for
+from embedded_apiserver.kinds.definition import WORKLOAD, Definition, ScalePaths
+from embedded_apiserver.kinds.release import Release
+
+VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
+class Conversion(Protocol):
+    """Converts custom objects between the API versions of their kind, as their definition says.
+
+    Threads: any; no lock of the server may be held.
+    """
+
+    def converted(self, objects: Sequence[Mapping[str, Any]], before: str, after: str) -> Sequence[Mapping[str, Any]]:
+        """Return objects of the version `before` in the version `after`; all have neither kind nor apiVersion.
+
+        Raises:
+            StatusError: 500, they cannot be converted.
+        """
+
+
+@attrs.frozen(
+    kw_only=True, eq=False
+)  # there is one instance for each kind, so comparing and hashing by identity is right, and fast
+class Kind:
+    """One kind of object in one API version, and the rules of the API for it.
+
+    Attributes:
+        group: The API group; empty for the core group.
+        version: The API version, such as `v1`.
+        kind: The kind, such as `Lease`.
+        plural: The name in paths, such as `leases`.
+        namespaced: True if each object is in a namespace, False if the kind is cluster-scoped.
+        short_names: Short names for `kubectl`, such as `po`.
+        categories: The groups of kinds for `kubectl get`, such as `all`.
+        verbs: The verbs that are allowed, in the order of discovery.
+        subresources: The names of its subresources; see `parts.PARTS`.
+        create_on_update: True if a PUT of an object that does not exist creates it.
+        unconditional_update: True if a PUT may come without a resourceVersion, so that the last writer wins.
+        deletes_with_object: True if DELETE responds with the object, False if with a `Status`.
+        name_rule: The rule for names: `subdomain`, `label`, `key`, or `path` (any path segment).
+        fields: The fields that a field selector may name besides name and namespace. The value of each is what a
+            selector compares if an object lacks the field.
+        field_paths: For each of `fields` whose name is not its path in the stored object: that path.
+        names_known_fields: True if the response that refuses a field selector lists the fields that it may name.
+        stored_as: The kind as which its objects are stored, if that is another group or API version of this kind.
+        introduced: The minor release of Kubernetes that first served it; 0 for a release older than all that the server
+            can answer as.
+        deprecation: The warning that each response carries; empty if the kind is not deprecated.
+        deprecated: The minor release that first gave the warning; 0 as above.
+        scale: The paths of the fields that its `scale` subresource shows, if it has one.
+        definition: The schema and columns of a custom kind; None for a built-in one.
+        versions: The definitions of all API versions of a custom kind, by `group/version`.
+        storage: The definition of the API version in whose form objects are stored, if that is another version.
+        conversion: Converts objects between the versions by a webhook; None if only the apiVersion differs.
+        stored_version: The API version, `group/version`, in which objects of a custom kind are stored.
+        unmarked: The API version of stored objects that do not name theirs: the first that was ever stored.
+        has_changed: True if the definition was changed, so that objects may be stored in an older form.
+        is_terminating: True if its definition is being deleted, so that no object may be created.
+        singular: The name of one object; by default the kind in lower case.
+        list_kind: The kind of a list; by default the kind with `List` added.
+        api_version: `group/version`, or the version alone in the core group.
+        resource: The name of the collection in the storage: `plural.group` of `stored_as`, or of this kind without it.
+    """
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = VERBS
+    subresources: tuple[str, ...] = ()
+    create_on_update: bool = False
+    unconditional_update: bool = True
+    deletes_with_object: bool = False
+    name_rule: str = "subdomain"
+    fields: Mapping[str, str] = {}
+    field_paths: Mapping[str, str] = {}
+    names_known_fields: bool = True
+    stored_as: Kind | None = None
+    introduced: int = 0
+    deprecation: str = ""
+    deprecated: int = 0
+    scale: ScalePaths = WORKLOAD
+    definition: Definition | None = None
+    versions: Mapping[str, Definition] = {}
+    storage: Definition | None = None
+    conversion: Conversion | None = None
+    stored_version: str = ""
+    unmarked: str = ""
+    has_changed: bool = False
+    is_terminating: bool = False
+    singular: str = attrs.field()
+    list_kind: str = attrs.field()
+    api_version: str = attrs.field(init=False)
+    resource: str = attrs.field(init=False)
+
+    @singular.default
+    def _lower_case(self) -> str:
+        return self.kind.lower()
+
+    @list_kind.default
+    def _with_list(self) -> str:
+        return f"{self.kind}List"
+
+    @api_version.default
+    def _with_group(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @resource.default
+    def _collection(self) -> str:
+        if self.stored_as is not None:
+            return self.stored_as.resource
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of its definition if it is custom, otherwise the recorded one.
+
+        Raises:
+            KeyError: The kind is built-in and no schema was recorded for it.
+        """
+        if self.definition is not None:
+            return self.definition.schema
+        schema = schema_for(self.group, self.version, self.kind)
+        if schema is None:
+            raise KeyError(f"no schema was recorded for {self.kind} of {self.api_version}")
+        return schema
+
+    @property
+    def stored(self) -> Kind:
+        """The kind as which its objects are stored; for most kinds the kind itself."""
+        return self.stored_as or self
+
+    @property
+    def is_stored(self) -> bool:
+        """True if the storage has objects of the kind; False for what is only answered or shown, such as reviews."""
+        return "get" in self.verbs and "create" in self.verbs
+
+    @property
+    def has_status(self) -> bool:
+        """True if there is a `status` subresource, so that other writes leave the status as it is."""
+        return "status" in self.subresources
+
+
+class Kinds:
+    """The kinds that are served at one moment. Immutable: when a custom kind comes or goes, a new set is made.
+
+    Args:
+        kinds: The kinds in the order of discovery. If two have the same path, the first is served.
+
+    Attributes:
+        stored: The kinds that are stored, each once, however many groups and versions show its objects.
+
+    Threads: any.
+    """
+
+    def __init__(self, kinds: Iterable[Kind]) -> None:
+        self._by_path: dict[tuple[str, str, str], Kind] = {}
+        self._by_group: dict[str, dict[str, list[Kind]]] = {}
+        self._by_name: dict[tuple[str, str], Kind] = {}
+        for kind in kinds:
+            if self._by_path.setdefault((kind.group, kind.version, kind.plural), kind) is kind:
+                self._by_group.setdefault(kind.group, {}).setdefault(kind.version, []).append(kind)
+                if kind.is_stored:
+                    self._by_name.setdefault((kind.api_version, kind.kind), kind.stored)
+        self.stored: tuple[Kind, ...] = tuple(dict.fromkeys(kind.stored for kind in self if kind.is_stored))
+
+    def of_release(self, release: Release) -> Kinds:
+        """Return the kinds that a release of Kubernetes serves."""
+        return Kinds(kind for kind in self if kind.introduced <= release.minor)
+
+    def find(self, group: str, version: str, plural: str) -> Kind | None:
+        """Return the kind that is served under a group, version and plural, or None."""
+        return self._by_path.get((group, version, plural))
+
+    def named(self, api_version: str, kind: str) -> Kind | None:
+        """Return the kind as which objects with this `apiVersion` and `kind` are stored, or None."""
+        return self._by_name.get((api_version, kind))
+
+    def groups(self) -> list[str]:
+        """Return the names of the groups, without the core group."""
+        return [group for group in self._by_group if group]
+
+    def versions(self, group: str) -> list[str]:
+        """Return the versions of a group, the preferred one first; empty if the group is not served."""
+        return list(self._by_group.get(group, ()))
+
+    def of(self, group: str, version: str) -> list[Kind]:
+        """Return the kinds of a group version, in the order of discovery; empty if it is not served."""
+        return self._by_group.get(group, {}).get(version, [])
+
+    def __iter__(self) -> Iterator[Kind]:
+        return iter(self._by_path.values())
+
+    def __len__(self) -> int:
+        return len(self._by_path)

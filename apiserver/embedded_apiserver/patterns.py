@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Regular expressions of schemas, run by RE2; where that is not installed, a subset by an engine of our own.
+
+Patterns come from clients, and both match in time linear in the text; `re` can take exponential time. The syntax is
+that of Go's regular expressions, which a real server uses.
+"""
+
+from __future__ import annotations
+
+import sysconfig
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from typing import Any, TypeAlias
+
+from apimachinery.errors import UsageError
+from apimachinery.log import get_logger
+from embedded_apiserver.pattern_subset import BeyondSubset, SubsetPattern
+
+log = get_logger(__name__)
+
+# The faults that Go's regular expressions have under other names than those of RE2.
+_FAULTS = {
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator",
+    "trailing \\": "trailing backslash at end of expression",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid repetition size": "invalid repeat count",
+    "invalid named capture group": "invalid named capture",
+}
+
+
+class NoPattern(ValueError):
+    """A text is not a regular expression; the message is that of a real server."""
+
+    def __init__(self, problem: str) -> None:
+        fault, _, place = problem.partition(": ")
+        super().__init__(f"error parsing regexp: {_FAULTS.get(fault, fault)}: `{place}`")
+
+
+class Pattern:
+    """A compiled regular expression.
+
+    Attributes:
+        size: The number of instructions. A match takes at most this many steps for each character.
+    """
+
+    def __init__(self, made: Any) -> None:  # the engine is untyped
+        self._made = made
+        self.size: int = made.programsize
+
+    def matches(self, text: str) -> bool:
+        """Return whether the pattern matches anywhere in a text."""
+        return self._made.search(text) is not None
+
+    def places(self, text: str) -> Iterator[tuple[int, int]]:
+        """Return the start and the end of each match in a text; the matches do not overlap."""
+        for match in self._made.finditer(text):
+            yield match.span()
+
+
+AnyPattern: TypeAlias = Pattern | SubsetPattern
+
+
+def compiled(pattern: str) -> AnyPattern:
+    """Return a compiled pattern; it may come from a cache.
+
+    Raises:
+        NoPattern: The text is not a regular expression.
+        UsageError: RE2 is not installed, and the pattern is beyond the subset that needs none.
+    """
+    engine, options = _engine()
+    if engine is None:
+        return _of_the_subset(pattern)
+    try:
+        return Pattern(engine.compile(pattern, options))
+    except engine.error as error:
+        raise NoPattern(error.args[0].decode()) from None
+
+
+@lru_cache(maxsize=512)
+def _of_the_subset(pattern: str) -> SubsetPattern:
+    try:
+        return SubsetPattern(pattern)
+    except BeyondSubset as error:
+        is_free = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))  # for which there is no wheel
+        remedy = "build it for this Python" if is_free else "pip install google-re2"
+        raise UsageError(f"the pattern {pattern!r} needs google-re2: {remedy} ({error})") from None
+
+
+@cache
+def _engine() -> tuple[Any, Any]:
+    """Return RE2 and its options; imported when the first pattern is compiled, since most servers see none.
+
+    Without RE2 both are None. Two threads that are here at once log twice, and do no other harm.
+    """
+    try:
+        import re2
+    except ModuleNotFoundError:
+        log.warning(
+            "google-re2 is not installed: patterns of schemas are matched slowly, and those beyond a subset fail"
+        )
+        return None, None
+    options = re2.Options()
+    options.log_errors = False  # RE2 would write each invalid pattern to stderr
+    return re2, options

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of a resource as it was."""
+
+from __future__ import annotations
+
+from apimachinery.http import HTTPRequest, HTTPResponse
+
+ANY_VERSION = "0"
+"""The version of a list that any state may answer, however old."""
+
+# A server that cannot stream lists is a lawful one; its clients ask for pages, which have a version.
+NO_STREAMS = HTTPResponse(
+    400,
+    {"content-type": "application/json"},
+    b'{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"BadRequest","code":400,'
+    b'"message":"sendInitialEvents is not supported by this server"}',
+)
+
+
+def as_of(request: HTTPRequest, version: int) -> HTTPRequest:
+    """Return a list's request with the version that it is to show; the later pages have it in their token."""
+    query = dict(request.query)
+    if "continue" in query:
+        return request
+    query |= {"resourceVersion": str(version), "resourceVersionMatch": "Exact"}
+    return request._replace(query=tuple(query.items()))

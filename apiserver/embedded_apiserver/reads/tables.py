@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables: objects as rows of cells, the form that `kubectl get` asks for."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from embedded_apiserver.reads.columns import Layout
+from embedded_apiserver.reads.forms import (
+    EventType,
+    Form,
+    JSONForm,
+    bookmark_metadata,
+    error_line,
+    list_metadata,
+)
+from embedded_apiserver.reads.views import metadata_view
+from embedded_apiserver.storage.stored import Change, Stored
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class Include(enum.Enum):
+    """The part of the object that each row has beside its cells: the values of the parameter `includeObject`."""
+
+    NONE = "None"
+    METADATA = "Metadata"
+    OBJECT = "Object"
+
+
+class TableForm:
+    """Tables of one kind, for one request, because a watch gets the definitions of the columns only once.
+
+    Args:
+        layout: How tables of the kind look.
+        include: The part of the object that each row has.
+        version: The version of the API of tables that the client asks for.
+        whole: The form of whole objects of the kind.
+        now: Returns the present time, for ages.
+        hidden: The annotation without which the metadata are shown; empty if there is none.
+        opened: Converts a stored object to the version whose columns are shown; None for the object as it is.
+
+    Threads: that of the request.
+    """
+
+    content_type = JSONForm.content_type
+    stream_type = JSONForm.stream_type
+
+    def __init__(
+        self,
+        layout: Layout,
+        include: Include,
+        version: str,
+        whole: Form,
+        now: Callable[[], datetime],
+        hidden: str = "",
+        opened: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
+    ) -> None:
+        self._layout = layout
+        self._cells = [column.cell for column in layout.columns]
+        self._api_version = f"meta.k8s.io/{version}"
+        self._include = include
+        self._whole = whole
+        self._hidden = hidden
+        self._now = now
+        self._opened = opened
+        self._has_sent_columns = False
+
+    def single(self, raw: bytes) -> bytes:
+        """Return a table with one row."""
+        obj = _decode(raw)
+        metadata = obj["metadata"]  # an object of a dry run of a create has no version
+        version = {"resourceVersion": metadata["resourceVersion"]} if "resourceVersion" in metadata else {}
+        return self._table(version, [(raw, obj)])
+
+    def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None, shards: str = "") -> bytes:
+        """Return a table with a row for each object. It does not name `shards`, as on a real server."""
+        rows: Iterable[tuple[bytes, dict[str, Any]]] = ((item.raw, item.decode()) for item in items)
+        if (order := self._layout.order) is not None:
+            rows = sorted(rows, key=lambda row: order(row[1]))
+        return self._table(list_metadata(version, token, remaining), rows)
+
+    def event(self, type_: EventType, change: Change) -> bytes:
+        """Return a line with a table of one row."""
+        return self._line(type_.value, self.single(change.shown(gone=type_ is EventType.DELETED)))
+
+    def initial(self, item: Stored) -> bytes:
+        """Return the line of an object that existed when the watch began: a watcher sees it as added."""
+        return self._line(EventType.ADDED.value, self.single(item.raw))
+
+    def bookmark(self, version: int, *, initial_end: bool) -> bytes:
+        """Return the line of a bookmark: a table without rows."""
+        return self._line("BOOKMARK", self._table(bookmark_metadata(version, initial_end=initial_end), ()))
+
+    def error(self, status: Mapping[str, object]) -> bytes:
+        """Return the line that ends a watch with a failure: it is no table."""
+        return error_line(status)
+
+    def _line(self, type_: str, table: bytes) -> bytes:
+        self._has_sent_columns = True
+        return b'{"type":"%b","object":%b}\n' % (type_.encode(), table)
+
+    def _table(self, metadata: dict[str, Any], objects: Iterable[tuple[bytes, dict[str, Any]]]) -> bytes:
+        columns = None if self._has_sent_columns else [column.definition for column in self._layout.columns]
+        rows = [self._row(raw, obj) for raw, obj in objects]
+        return _encode(
+            {
+                "kind": "Table",
+                "apiVersion": self._api_version,
+                "metadata": metadata,
+                "columnDefinitions": columns,
+                "rows": rows if rows or self._layout.has_empty_rows else None,
+            }
+        )
+
+    def _row(self, raw: bytes, obj: dict[str, Any]) -> dict[str, Any]:
+        now, conditions_of = self._now(), self._layout.conditions
+        if self._opened is not None:
+            obj = {**self._opened(obj)}
+        row: dict[str, Any] = {"cells": [cell(obj, now) for cell in self._cells]}
+        if conditions_of is not None and (conditions := conditions_of(obj)):
+            row["conditions"] = conditions
+        row["object"] = self._carried(raw)
+        return row
+
+    def _carried(self, raw: bytes) -> msgspec.Raw | None:
+        match self._include:
+            case Include.NONE:
+                return None
+            case Include.METADATA:
+                return msgspec.Raw(metadata_view(self._api_version, self._hidden).single(raw))
+            case Include.OBJECT:
+                return msgspec.Raw(self._whole.single(raw))

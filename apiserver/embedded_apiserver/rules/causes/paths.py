@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of file paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from embedded_apiserver.rules.validation import invalid
+from embedded_apiserver.status import Cause
+
+
+def no_backsteps(path: str, field: str) -> list[Cause]:
+    """Return the cause of a path that leads upwards."""
+    return [invalid(field, path, "must not contain '..'")] if ".." in path.split("/") else []
+
+
+def descending(path: str, field: str) -> Iterator[Cause]:
+    """Return the causes of a path that is absolute or leads upwards."""
+    if path.startswith("/"):
+        yield invalid(field, path, "must be a relative path")
+    yield from no_backsteps(path, field)
+
+
+def local_file(path: str, field: str) -> Iterator[Cause]:
+    """Return the causes of a path at which a volume cannot put a file: names from `..` on are reserved."""
+    yield from descending(path, field)
+    if path.startswith("..") and not path.startswith("../"):
+        yield invalid(field, path, "must not start with '..'")

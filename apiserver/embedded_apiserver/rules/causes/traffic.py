@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of endpoints and of ingresses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from apimachinery.names import path_segment_problems, subdomain_problems
+from embedded_apiserver.rules.causes.addresses import address, address_of, endpoint_address
+from embedded_apiserver.rules.causes.basic import (
+    PROTOCOLS,
+    each,
+    given_one_of,
+    label,
+    port_number,
+    qualified_name,
+    subdomain,
+)
+from embedded_apiserver.rules.causes.probes import port_name_problems
+from embedded_apiserver.rules.rules import Object, part
+from embedded_apiserver.rules.validation import invalid, not_supported, required
+from embedded_apiserver.status import Cause
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_WILDCARD = re.compile(rf"\*\.{_LABEL}(\.{_LABEL})*")
+_WILDCARD_TEXT = (
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of "
+    "lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character "
+    rf"(e.g. '*.example.com', regex used for validation is '\*\.{_LABEL}(\.{_LABEL})*')"
+)
+_PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
+_CLASS = "kubernetes.io/ingress.class"
+
+
+def endpoints(obj: Object) -> Iterator[Cause]:
+    """Return the faults of endpoints, those of their metadata aside."""
+    for index, subset in enumerate(obj.get("subsets") or ()):
+        place = f"subsets[{index}]"
+        if not subset.get("addresses") and not subset.get("notReadyAddresses"):
+            yield required(place, "must specify `addresses` or `notReadyAddresses`")
+        for name in ("addresses", "notReadyAddresses"):
+            for number, one in enumerate(subset.get(name) or ()):
+                yield from _endpoint(one, f"{place}.{name}[{number}]")
+        ports = subset.get("ports") or ()
+        for number, port in enumerate(ports):
+            yield from _endpoint_port(port, f"{place}.ports[{number}]", needs_name=len(ports) > 1)
+
+
+def _endpoint(one: Object, place: str) -> Iterator[Cause]:
+    ip = one.get("ip", "")
+    yield from address(ip, f"{place}.ip")
+    if host := one.get("hostname"):
+        yield from label(host, f"{place}.hostname")
+    if (node := one.get("nodeName")) is not None:
+        yield from subdomain(node, f"{place}.nodeName")
+    yield from endpoint_address(ip, f"{place}.ip")
+
+
+def _endpoint_port(port: Object, place: str, *, needs_name: bool) -> Iterator[Cause]:
+    if name := port.get("name"):
+        yield from label(name, f"{place}.name")
+    elif needs_name:
+        yield required(f"{place}.name")
+    yield from port_number(port.get("port", 0), f"{place}.port")
+    yield from given_one_of(port.get("protocol"), PROTOCOLS, f"{place}.protocol")
+    if (protocol := port.get("appProtocol")) is not None:
+        yield from qualified_name(protocol, f"{place}.appProtocol")
+
+
+def new_ingress(obj: Object) -> Iterator[Cause]:
+    """Return the faults of a new ingress, those of its general metadata aside."""
+    spec = part(obj, "spec")
+    yield from ingress(spec)
+    old, name = part(obj["metadata"], "annotations").get(_CLASS), spec.get("ingressClassName")
+    if old is not None and name is not None and old != name:
+        text = "must match `ingressClassName` when both are specified"
+        yield invalid(f"annotations.{_CLASS}", old, text)
+
+
+def ingress(spec: Object) -> Iterator[Cause]:
+    """Return the faults of the spec of an ingress."""
+    rules, backend = spec.get("rules") or (), spec.get("defaultBackend")
+    if not rules and backend is None:
+        yield invalid("spec", spec.get("rules"), "either `defaultBackend` or `rules` must be specified")
+    if backend is not None:
+        yield from _backend(backend, "spec.defaultBackend")
+    for index, rule in enumerate(rules):
+        yield from _rule(rule, f"spec.rules[{index}]")
+    for index, one in enumerate(spec.get("tls") or ()):
+        for number, host in enumerate(one.get("hosts") or ()):
+            yield from _host(host, f"spec.tls[{index}].hosts[{number}]")
+        if name := one.get("secretName"):
+            yield from subdomain(name, f"spec.tls[{index}].secretName")
+    if (name := spec.get("ingressClassName")) is not None:
+        yield from subdomain(name, "spec.ingressClassName")
+
+
+def _host(host: str, field: str) -> list[Cause]:
+    if "*" not in host:
+        return each(subdomain_problems, host, field)
+    causes = [] if len(host) <= 253 else [invalid(field, host, "must be no more than 253 characters")]
+    return causes if _WILDCARD.fullmatch(host) else [*causes, invalid(field, host, _WILDCARD_TEXT)]
+
+
+def _rule(rule: Object, place: str) -> Iterator[Cause]:
+    if host := rule.get("host"):
+        if address_of(host) is not None:
+            yield invalid(f"{place}.host", host, "must be a DNS name, not an IP address")
+        yield from _host(host, f"{place}.host")
+    if (http := rule.get("http")) is None:
+        return
+    if not (paths := http.get("paths")):
+        yield required(f"{place}.http.paths")
+    for index, path in enumerate(paths or ()):
+        yield from _path(path, f"{place}.http.paths[{index}]")
+
+
+def _path(path: Object, place: str) -> Iterator[Cause]:
+    kind, text = path.get("pathType"), path.get("path", "")
+    if kind is None:
+        yield required(f"{place}.pathType", "pathType must be specified")
+        return
+    if kind not in _PATH_TYPES:
+        yield not_supported(f"{place}.pathType", kind, _PATH_TYPES)
+    elif not text.startswith("/") and (text or kind != "ImplementationSpecific"):
+        yield invalid(f"{place}.path", text, "must be an absolute path")
+    if kind in ("Exact", "Prefix"):
+        for sequence in ("//", "/./", "/../", "%2f", "%2F"):
+            if sequence in text:
+                yield invalid(f"{place}.path", text, f"must not contain '{sequence}'")
+        for suffix in ("/..", "/."):
+            if text.endswith(suffix):
+                yield invalid(f"{place}.path", text, f"cannot end with '{suffix}'")
+    yield from _backend(part(path, "backend"), f"{place}.backend")
+
+
+def _backend(backend: Object, place: str) -> Iterator[Cause]:
+    resource, service = backend.get("resource"), backend.get("service")
+    if resource is not None and service is not None:
+        yield invalid(place, "", "cannot set both resource and service backends")
+    elif resource is not None:
+        yield from _resource(resource, f"{place}.resource")
+    elif service is not None:
+        yield from _service(service, place)
+    else:
+        yield invalid(place, "", "resource or service backend is required")
+
+
+def _resource(resource: Object, place: str) -> Iterator[Cause]:
+    if (group := resource.get("apiGroup")) is not None:
+        yield from subdomain(group, f"{place}.apiGroup")
+    for name in ("kind", "name"):
+        if value := resource.get(name):
+            yield from each(path_segment_problems, value, f"{place}.{name}")
+        else:
+            yield required(f"{place}.{name}")
+
+
+def _service(service: Object, place: str) -> Iterator[Cause]:
+    if name := service.get("name"):
+        yield from label(name, f"{place}.service.name")
+    else:
+        yield required(f"{place}.service.name")
+    port = part(service, "port")
+    name, number = port.get("name"), port.get("number", 0)
+    if name and number:
+        yield invalid(place, "", "cannot set both port name & port number")
+    elif name:
+        yield from each(port_name_problems, name, f"{place}.service.port.name")
+    elif number:
+        yield from port_number(number, f"{place}.service.port.number")
+    else:
+        yield required(place, "port name or number is required")

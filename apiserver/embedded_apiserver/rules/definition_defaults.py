@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Defaults of custom resource definitions that depend on other fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from embedded_apiserver.rules.rules import Object, filled
+
+_HTTPS = 443
+_NONE: Mapping[str, str] = {"strategy": "None"}
+
+
+def definition(value: Object, before: Object) -> Object:
+    """Fill in the names that follow from the kind, in the `spec` of a definition."""
+    names = value.get("names") or {}
+    kind = names.get("kind", "")
+    if not kind:
+        return value
+    given = {name: text for name, text in names.items() if text}
+    made = {**names, "singular": kind.lower(), "listKind": f"{kind}List", **given}
+    return value if made == names else {**value, "names": made}
+
+
+def conversion(value: Object, before: Object) -> Object:
+    """Fill in the strategy of a conversion that is empty."""
+    return value or _NONE
+
+
+def service_reference(value: Object, before: Object) -> Object:
+    """Fill in the port of the service of a webhook."""
+    return filled(value, {"port": _HTTPS})

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A limit on the computation that one request may cause with a schema, and paths that are cheap to build.
+
+A schema and an object of 3 MB each can ask for billions of comparisons. A real server carries them out; this one shares
+its process with the tests of a user, and refuses the request with 413.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from embedded_apiserver.bounds import listed
+from embedded_apiserver.patterns import AnyPattern, compiled
+from embedded_apiserver.status import too_large
+
+MOST_CHECKS = 250_000
+"""The most checks for one object or one definition.
+
+A check is the comparison of one value with one schema, or anything else that takes about that time.
+"""
+
+_FEW = 16  # words of an enum that are compared one by one; more are put into a set
+_SORTED = 10  # words that are put into a set in about the time of a check
+_COMPILED = 5  # instructions of a pattern that are compiled in about the time of a check
+_MATCHED = 1_000  # characters times instructions that are matched in about the time of a check
+
+
+class Path(NamedTuple):
+    """The path of a value. Its text is made only for a fault: names can be long, and values below them many.
+
+    Attributes:
+        parent: The path of the object or list that holds the value; None at the root.
+        step: `.name` or `[0]`; at the root, the text that all paths begin with.
+    """
+
+    parent: Path | None
+    step: str
+
+    def __str__(self) -> str:
+        steps, place = [], self
+        while place.parent is not None:
+            steps.append(place.step)
+            place = place.parent
+        return place.step + "".join(reversed(steps)) if place.step else "".join(reversed(steps)).removeprefix(".")
+
+    def below(self, step: str) -> Path:
+        """Return the path of a value inside this one; `step` is `.name` or `[0]`."""
+        return Path(self, step)
+
+
+ROOT = Path(None, "")
+
+
+class Work:
+    """The count of the checks that one object or one definition causes; more than `MOST_CHECKS` are refused.
+
+    Threads: one; it is not thread-safe.
+    """
+
+    def __init__(self) -> None:
+        self._left = MOST_CHECKS
+        self._patterns: dict[str, AnyPattern] = {}
+        # For each enum, its words in a set, and those that cannot be in a set. The key is the id of the list of words,
+        # which the schema keeps alive.
+        self._words: dict[int, tuple[frozenset[Any], list[Any]]] = {}
+        self._lists: dict[int, str] = {}
+
+    def spend(self, checks: int) -> None:
+        """Count checks that are about to be done.
+
+        Raises:
+            StatusError: 413, the request causes too many checks.
+        """
+        self._left -= checks
+        if self._left < 0:
+            raise too_large(f"limit is {MOST_CHECKS} checks by the schemas of a kind")
+
+    def matches(self, pattern: str, text: str) -> bool:
+        """Return whether a pattern matches anywhere in a text.
+
+        Raises:
+            NoPattern: The pattern is not a regular expression.
+            StatusError: 413, the request causes too many checks.
+        """
+        made = self.compiled(pattern)
+        self.spend(len(text) * made.size // _MATCHED)
+        return made.matches(text)
+
+    def compiled(self, pattern: str) -> AnyPattern:
+        """Return a pattern, compiled once for all its uses in this request.
+
+        Raises:
+            NoPattern: The pattern is not a regular expression.
+            StatusError: 413, the patterns are too many or too large.
+        """
+        made = self._patterns.get(pattern)
+        if made is None:
+            made = self._patterns[pattern] = compiled(pattern)
+            self.spend(made.size // _COMPILED)
+        return made
+
+    def is_among(self, value: Any, words: Sequence[Any]) -> bool:
+        """Return whether `value` is one of the words of an enum."""
+        if len(words) <= _FEW:
+            return value in words
+        if (known := self._words.get(id(words))) is None:
+            self.spend(len(words) // _SORTED)
+            others = [word for word in words if isinstance(word, dict | list)]
+            single = frozenset(word for word in words if not isinstance(word, dict | list))
+            known = self._words[id(words)] = single, others
+        single, others = known
+        if not isinstance(value, dict | list):
+            return value in single
+        self.spend(len(others))
+        return value in others
+
+    def list_of(self, words: Sequence[Any]) -> str:
+        """Return the words of an enum as a list in text, for the message of a refusal."""
+        if (text := self._lists.get(id(words))) is None:
+            text = self._lists[id(words)] = listed(map(_quoted, words), len(words))
+        return text
+
+
+def _quoted(word: Any) -> str:
+    text = word if isinstance(word, str) else msgspec.json.encode(word).decode()
+    return msgspec.json.encode(text).decode()

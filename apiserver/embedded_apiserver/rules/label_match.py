@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Label selectors that objects hold, of workloads and budgets; see `LabelSelector.from_object`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apimachinery.selectors import LabelSelector
+from embedded_apiserver.rules.rules import Object
+
+
+def selects(selector: Object, labels: Mapping[str, str]) -> bool:
+    """Return whether the labels match. An empty selector matches all, one with an unknown operator none."""
+    try:
+        return LabelSelector.from_object(selector).matches(labels)
+    except ValueError:
+        return False
+
+
+def selector_text(selector: Object) -> str:
+    """Return the selector as it is written in a query, such as `a=1,b in (x,y)`; empty if it cannot be written so.
+
+    The selector of a replication controller is a plain mapping of labels.
+    """
+    if all(type(value) is str for value in selector.values()):
+        selector = {"matchLabels": selector}
+    try:
+        return str(LabelSelector.from_object(selector))
+    except ValueError:
+        return ""

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of `metadata` for all kinds, and the constructors of causes.
+
+Causes have the words and the fields of a real server, because clients show and match them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from apimachinery import names
+from embedded_apiserver.kinds import access
+from embedded_apiserver.kinds import infrastructure as beside
+from embedded_apiserver.kinds import registry as kinds
+from embedded_apiserver.kinds.metadata import DELETION_METADATA
+from embedded_apiserver.kinds.registry import Kind
+from embedded_apiserver.status import Cause
+
+_NAME_RULES = {
+    "subdomain": names.subdomain_problems,
+    "label": names.label_problems,
+    "path": names.path_segment_problems,
+    "key": names.config_key_problems,
+}
+_MAX_ANNOTATIONS = 256 * 1024  # bytes of all keys and values together, as on a real server
+_ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
+_STANDARD_FINALIZERS = (_ORPHAN, _FOREGROUND, "kubernetes")
+
+
+def invalid(field: str, value: object, text: str) -> Cause:
+    """Return the cause of a value that breaks a rule."""
+    return Cause("FieldValueInvalid", f"Invalid value: {msgspec.json.encode(value).decode()}: {text}", field)
+
+
+def required(field: str, text: str = "") -> Cause:
+    """Return the cause of a value that is missing."""
+    return Cause("FieldValueRequired", f"Required value: {text}" if text else "Required value", field)
+
+
+def forbidden(field: str, text: str) -> Cause:
+    """Return the cause that reports a value that must not be set, or must not change."""
+    return Cause("FieldValueForbidden", f"Forbidden: {text}", field)
+
+
+def duplicate(field: str, value: object, text: str = "") -> Cause:
+    """Return the cause that reports a value that occurs twice where values have to be unique."""
+    shown = f"Duplicate value: {msgspec.json.encode(value).decode()}"
+    return Cause("FieldValueDuplicate", f"{shown}: {text}" if text else shown, field)
+
+
+def not_supported(field: str, value: object, supported: Sequence[str]) -> Cause:
+    """Return the cause that reports a value that is none of the allowed words."""
+    allowed = ", ".join(f'"{word}"' for word in supported)
+    shown = msgspec.json.encode(value).decode()
+    return Cause("FieldValueNotSupported", f"Unsupported value: {shown}: supported values: {allowed}", field)
+
+
+def not_found(field: str, value: str, text: str = "") -> Cause:
+    """Return the cause of a name of something that is not there."""
+    shown = f"Not found: {msgspec.json.encode(value).decode()}"
+    return Cause("FieldValueNotFound", f"{shown}: {text}" if text else shown, field)
+
+
+def too_long(field: str, limit: int) -> Cause:
+    """Return the cause of a text, or of data, with more than `limit` bytes."""
+    noun = "byte" if limit == 1 else "bytes"
+    return Cause("FieldValueTooLong", f"Too long: may not be more than {limit} {noun}", field)
+
+
+def too_many(field: str, count: int, limit: int) -> Cause:
+    """Return the cause of a list with more than `limit` items."""
+    noun = "item" if limit == 1 else "items"
+    return Cause("FieldValueTooMany", f"Too many: {count}: must have at most {limit} {noun}", field)
+
+
+def invalid_part(field: str, text: str) -> Cause:
+    """Return the cause of a part that breaks a rule, if the message does not show the part."""
+    return Cause("FieldValueInvalid", f"Invalid value: {text}", field)
+
+
+def metadata_causes(kind: Kind, metadata: Mapping[str, Any]) -> Iterator[Cause]:
+    """Return the faults of the metadata of a new object."""
+    yield from name_causes(kind, metadata)
+    if (generation := metadata.get("generation", 0)) < 0:
+        yield invalid("metadata.generation", generation, "must be greater than or equal to 0")
+    yield from _common_causes(metadata, {})
+    yield from _finalizer_causes(metadata.get("finalizers", ()))
+    # Custom objects get a warning instead, see `CustomRules.warnings`; the kinds that allow any finalizer get neither.
+    if kind.definition is None and _RULES_OF_KIND.get(kind, "u") not in _ANY_FINALIZER:
+        yield from _unqualified_causes(metadata.get("finalizers", ()))
+
+
+def name_causes(kind: Kind, metadata: Mapping[str, Any]) -> list[Cause]:
+    """Return the faults of the name of a new object, and of the `generateName` that it was made from."""
+    if not metadata.get("name"):
+        return [required("metadata.name", "name or generateName is required")]
+    problems_of = _NAME_RULES[kind.name_rule]
+    causes = []
+    if generate := metadata.get("generateName"):
+        # A suffix will follow, so a dash at the end is not a fault; any letter stands for the suffix.
+        stem = f"{generate[:-1]}x" if generate.endswith("-") else generate
+        causes += [invalid("metadata.generateName", generate, text) for text in problems_of(stem)]
+    return causes + [invalid("metadata.name", metadata["name"], text) for text in problems_of(metadata["name"])]
+
+
+def label_causes(labels: Mapping[str, str], field: str) -> Iterator[Cause]:
+    """Return the faults of labels, or of another map with the rules of labels; each names `field`."""
+    for key, value in labels.items():
+        for text in names.qualified_name_problems(key):
+            yield invalid(field, key, text)
+        for text in names.label_value_problems(value):
+            yield invalid(field, value, text)
+
+
+def annotation_causes(annotations: Mapping[str, str], field: str) -> Iterator[Cause]:
+    """Return the faults of annotations: their keys, and the size of all."""
+    for key in annotations:
+        for text in names.qualified_name_problems(key.lower()):
+            yield invalid(field, key, text)
+    if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > _MAX_ANNOTATIONS:
+        yield too_long(field, _MAX_ANNOTATIONS)
+
+
+def _common_causes(metadata: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[Cause]:
+    """Return the faults of fields that both rules of metadata check, of all objects and of their updates.
+
+    A field that is equal in `before` was accepted once, perhaps under older rules, and an update of something else must
+    still succeed.
+    """
+    if (labels := metadata.get("labels")) != before.get("labels"):
+        yield from label_causes(labels or {}, "metadata.labels")
+    if (annotations := metadata.get("annotations")) != before.get("annotations"):
+        yield from annotation_causes(annotations or {}, "metadata.annotations")
+    if (owners := metadata.get("ownerReferences")) != before.get("ownerReferences"):
+        yield from _owner_causes(owners or ())
+
+
+def updated_metadata_causes(
+    kind: Kind, before: Mapping[str, Any], metadata: Mapping[str, Any], sent: Mapping[str, Any], subresource: str
+) -> Iterator[Cause]:
+    """Return the faults of updated metadata, each as often as a real server reports it.
+
+    There, all updates are checked by general rules and then by the rules of the kind, and these call the rules of
+    metadata once or twice more.
+
+    Args:
+        kind: The kind.
+        before: The stored metadata.
+        metadata: The metadata that will be stored.
+        sent: The metadata that the client sent.
+        subresource: The subresource that is written; empty for the object itself.
+    """
+    names = ("finalizers", "labels", "annotations", "ownerReferences")
+    changed = metadata != before and any(metadata.get(name) != before.get(name) for name in names)
+    if not changed and sent.get("uid") in (None, "", before["uid"]) and sent.keys().isdisjoint(DELETION_METADATA):
+        return
+    common = list(_common_causes(metadata, before))
+    fixed = list(_fixed_causes(before, metadata, sent))
+    finalizers = metadata.get("finalizers", ())
+    is_new = finalizers != before.get("finalizers", ())
+    malformed = list(_finalizer_causes(finalizers)) if is_new else []
+    unqualified = list(_unqualified_causes(finalizers)) if is_new else []
+    yield from (*common, *malformed, *fixed, *common)
+    for rule in _order_of_rules(kind, subresource):
+        yield from (*(fixed if rule in "ug" else ()), *common)
+        yield from (*(malformed if rule in "wm" else ()), *(unqualified if rule in "uw" else ()))
+
+
+# The rules that a kind calls besides the general ones: `w` those of all metadata, `u` those of an update, `m` and `g`
+# the same, but for finalizers without a domain, which they allow.
+_RULES_OF_KINDS: Mapping[str, Sequence[Kind]] = {
+    "uw": (
+        *(kinds.POD, kinds.CONTROLLER_REVISION, kinds.ENDPOINTS, kinds.INGRESS, kinds.CONFIG_MAP, kinds.SECRET),
+        *(kinds.SERVICE_ACCOUNT, kinds.CLAIM),
+        *(beside.INGRESS_CLASS, beside.ATTRIBUTES_CLASS),
+    ),
+    "wu": (
+        *(kinds.JOB, kinds.ROLE, kinds.CLUSTER_ROLE, kinds.ROLE_BINDING, kinds.CLUSTER_ROLE_BINDING),
+        *(kinds.NAMESPACE, kinds.NODE, beside.SIGNING_REQUEST, beside.STORAGE_CLASS, beside.CSI_CAPACITY),
+        *(beside.RESOURCE_CLAIM, beside.RESOURCE_CLAIM_TEMPLATE, beside.DEVICE_CLASS),
+    ),
+    "ww": (kinds.VOLUME,),
+    "w": (
+        *(kinds.LIMIT_RANGE, beside.CSI_NODE, beside.ATTACHMENT, beside.ENDPOINT_SLICE),
+        *(beside.FLOW_SCHEMA, beside.PRIORITY_LEVEL),
+    ),
+    "gm": (beside.API_SERVICE,),
+    "mg": (beside.RUNTIME_CLASS,),
+    "m": (
+        *(access.MUTATING_HOOKS, access.VALIDATING_HOOKS, access.MUTATING_POLICY, access.VALIDATING_POLICY),
+        *(access.MUTATING_POLICY_BINDING, access.VALIDATING_POLICY_BINDING),
+    ),
+    "g": (kinds.LEASE, kinds.LEASE_CANDIDATE, kinds.DEFINITION),
+    "": (kinds.DISRUPTION_BUDGET, kinds.EVENT),
+}
+_ANY_FINALIZER = ("g", "gm", "mg", "m", "")
+_RULES_OF_KIND = {kind: rules for rules, of in _RULES_OF_KINDS.items() for kind in of}
+
+
+# The kinds whose status is checked by the rules of the whole object.
+_CHECKED_ALIKE = (kinds.DISRUPTION_BUDGET, kinds.DEFINITION, beside.SIGNING_REQUEST, beside.ATTACHMENT)
+
+
+def _order_of_rules(kind: Kind, subresource: str) -> str:
+    if kind.definition is not None:
+        return "g"
+    if subresource and kind not in _CHECKED_ALIKE:
+        return "" if kind in (kinds.CRON_JOB, beside.FLOW_SCHEMA, beside.PRIORITY_LEVEL) else "u"
+    return _RULES_OF_KIND.get(kind, "u")
+
+
+def _fixed_causes(before: Mapping[str, Any], metadata: Mapping[str, Any], sent: Mapping[str, Any]) -> Iterator[Cause]:
+    if "deletionTimestamp" in before:
+        yield from _new_finalizer_causes(metadata.get("finalizers", ()), before.get("finalizers", ()))
+    for name in ("uid", *DELETION_METADATA):
+        if (value := sent.get(name)) not in (None, "") and value != before.get(name):
+            yield invalid(f"metadata.{name}", value, "field is immutable")
+
+
+def _owner_causes(owners: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
+    field = "metadata.ownerReferences"
+    controllers: list[str] = []
+    for owner in owners:
+        if not _version_of(api_version := owner.get("apiVersion", "")):
+            yield invalid(f"{field}.apiVersion", api_version, "version must not be empty")
+        for name in ("kind", "name", "uid"):
+            if not owner.get(name):
+                yield invalid(f"{field}.{name}", "", "must not be empty")
+        if owner.get("apiVersion") == "v1" and owner.get("kind") == "Event":
+            yield invalid(field, _shown_owner(owner), "/v1, Kind=Event is disallowed from being an owner")
+        if owner.get("controller"):
+            controllers.append(f"{owner.get('kind', '')}/{owner.get('name', '')}")
+            if len(controllers) > 1:
+                text = 'Only one reference can have Controller set to true. Found "true" in references for'
+                found = f"{text} {controllers[0]} and {controllers[-1]}"
+                yield invalid(field, [_shown_owner(one) for one in owners], found)
+
+
+def _shown_owner(owner: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an owner with its fields in the order of messages."""
+    needed = {name: owner.get(name, "") for name in ("apiVersion", "kind", "name", "uid")}
+    return needed | {name: owner[name] for name in ("controller", "blockOwnerDeletion") if name in owner}
+
+
+def _version_of(api_version: str) -> str:
+    """Return the version of an `apiVersion` without its group; empty if the text is malformed."""
+    group, slash, version = api_version.rpartition("/")
+    return "" if "/" in group or (slash and not group) else version
+
+
+def _unqualified_causes(finalizers: Sequence[str]) -> Iterator[Cause]:
+    text = "name is neither a standard finalizer name nor is it fully qualified"
+    for index, name in enumerate(finalizers):
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            yield invalid(f"metadata.finalizers[{index}]", name, text)
+
+
+def _finalizer_causes(finalizers: Sequence[str]) -> Iterator[Cause]:
+    field = "metadata.finalizers"
+    for name in finalizers:
+        for text in names.qualified_name_problems(name):
+            yield invalid(field, name, text)
+    if _ORPHAN in finalizers and _FOREGROUND in finalizers:
+        text = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
+        yield invalid(field, finalizers, text)
+
+
+def _new_finalizer_causes(finalizers: Iterable[str], before: Iterable[str]) -> list[Cause]:
+    known = set(before)
+    added = [name for name in finalizers if name not in known]
+    if not added:
+        return []
+    shown = ", ".join(f'"{name}"' for name in added)
+    text = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
+    return [forbidden("metadata.finalizers", text)]

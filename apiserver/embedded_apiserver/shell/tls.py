@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Certificates for a server on loopback: the server's own, and that of the authority that signed it."""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from datetime import datetime
+
+import attrs
+
+
+@attrs.frozen
+class Certificates:
+    """The certificates of a server on loopback, and the authority that its clients trust.
+
+    The authority's key is thrown away after the server's certificate is signed, so that no other can be made.
+
+    Attributes:
+        authority: The authority's certificate, PEM.
+        server: The server's certificate, PEM.
+        key: The server's private key, PEM.
+    """
+
+    authority: bytes
+    server: bytes
+    key: bytes = attrs.field(repr=False)
+
+    def valid_until(self) -> datetime:
+        """Return the time at which the server's certificate expires.
+
+        Raises:
+            ValueError: They are not certificates.
+        """
+        from embedded_apiserver.shell.issuing import valid_until
+
+        return valid_until(self.server)
+
+    def check(self) -> None:
+        """Check that a server can present them and that clients that trust the authority accept them.
+
+        Raises:
+            ValueError: They are not certificates, or do not belong together.
+        """
+        from embedded_apiserver.shell.issuing import check_issuer
+
+        check_issuer(self.server, self.authority)
+        try:
+            self.server_context()
+        except ssl.SSLError as error:
+            raise ValueError("the key is not that of the server's certificate") from error
+
+    def server_context(self) -> ssl.SSLContext:
+        """Return a TLS context that presents the server's certificate."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.set_alpn_protocols(["http/1.1"])
+        with tempfile.NamedTemporaryFile(prefix="controller-runtime-") as file:  # 0600; `ssl` loads only from files
+            file.write(self.key + self.server)
+            file.flush()
+            context.load_cert_chain(file.name)
+        return context
+
+
+def make_certificates(now: datetime) -> Certificates:
+    """Make an authority and a certificate from it for 127.0.0.1, ::1 and localhost, valid for a year from `now`."""
+    from embedded_apiserver.shell.issuing import issue
+
+    return Certificates(*issue(now))

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The witness of a journal: a small file beside the database that records how many writes were acknowledged.
+
+SQLite treats a write-ahead log that is damaged, truncated or missing as a shorter log, without an error. The witness
+reveals the loss. It is written after each transaction and before the write is acknowledged, so whenever the process is
+killed, the database has at least as many writes as the witness says; a database with fewer has lost acknowledged
+writes. Neither file is synced at each write: after a power failure the witness may be as old as the database, and
+then the loss goes unnoticed.
+
+The lock on the witness keeps a second server away from the directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+from embedded_apiserver.storage.private import open_private
+
+NAME = "acknowledged"
+
+_LENGTH = len(b"%020d %020d %08x\n" % (0, 0, 0))
+_SLOTS = 2
+
+
+class Mark(NamedTuple):
+    """The state of a journal at its last acknowledged write.
+
+    Attributes:
+        writes: The number of acknowledged writes since the database was made.
+        version: The version of the last of them.
+    """
+
+    writes: int
+    version: int
+
+
+class DamagedWitness(Exception):
+    """The content of the file is not what a witness writes."""
+
+
+class Witness:
+    """The witness file and its lock.
+
+    The file has two lines, each with a checksum, which are overwritten in turn. So one of them is complete at any
+    time, even if the process is killed while it writes the other.
+
+    Args:
+        directory: The data directory.
+
+    Raises:
+        BlockingIOError: Another process has locked it.
+        OSError: The file cannot be opened.
+
+    Threads: guarded by the storage's lock, as its journal is.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._due: Mark | None = None
+        self._descriptor = open_private(directory / NAME, os.O_RDWR)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.close()
+            raise
+
+    def read(self) -> Mark | None:
+        """Return the last mark, or None if the file is empty because nothing was acknowledged yet.
+
+        Raises:
+            DamagedWitness: The file has other content, or no complete line.
+        """
+        content = os.pread(self._descriptor, _LENGTH * _SLOTS + 1, 0)
+        if not content:
+            return None
+        marks = [mark for start in range(0, len(content), _LENGTH) if (mark := _mark(content[start : start + _LENGTH]))]
+        if not marks or len(content) != _LENGTH * _SLOTS:
+            raise DamagedWitness
+        return max(marks)
+
+    def begin(self, mark: Mark) -> None:
+        """Replace the content of the file by `mark`, and sync it to the disk.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        self._put(_line(mark) * _SLOTS, 0)
+        os.ftruncate(self._descriptor, _LENGTH * _SLOTS)
+        os.fsync(self._descriptor)
+
+    def note(self, mark: Mark) -> None:
+        """Record a write that is about to be acknowledged. If that fails, the next `settle` tries again and raises."""
+        self._due = mark
+        with contextlib.suppress(OSError):
+            self.settle()
+
+    def settle(self) -> None:
+        """Write the mark that `note` could not write, if there is one. Call it before each write to the journal.
+
+        Raises:
+            OSError: The mark still cannot be written, so no further write may be acknowledged.
+        """
+        if self._due is not None:
+            self._put(_line(self._due), self._due.writes % _SLOTS * _LENGTH)
+            self._due = None
+
+    def close(self) -> None:
+        """Close the file, which releases its lock. Idempotent."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _put(self, content: bytes, place: int) -> None:
+        if os.pwrite(self._descriptor, content, place) != len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _line(mark: Mark) -> bytes:
+    text = b"%020d %020d" % mark
+    return b"%b %08x\n" % (text, zlib.crc32(text))
+
+
+def _mark(line: bytes) -> Mark | None:
+    try:
+        mark = Mark(*map(int, line.split()[:2]))
+    except (ValueError, TypeError):
+        return None
+    return mark if _line(mark) == line else None

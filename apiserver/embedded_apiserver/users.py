@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Users as the server knows them once they are authenticated, and the names that have a fixed meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from apimachinery.names import label_problems, subdomain_problems
+
+MASTERS = "system:masters"
+"""The group whose members may do everything."""
+AUTHENTICATED = "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
+
+_ACCOUNT_PREFIX = "system:serviceaccount:"
+_ACCOUNTS = "system:serviceaccounts"
+_ACCOUNT_PARTS = 4
+
+
+class User(NamedTuple):
+    """The user of a request.
+
+    Attributes:
+        name: The user name.
+        uid: The identity behind the name; empty if there is none.
+        groups: The groups, in the order in which they are shown.
+        extra: Further facts by key, such as the pod to which a token is bound.
+    """
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = {}
+
+    @property
+    def may_do_everything(self) -> bool:
+        """True for a member of `system:masters`, whose requests are not compared with roles."""
+        return MASTERS in self.groups
+
+    def info(self) -> dict[str, object]:
+        """Return the user as reviews and the audit log show it, without what is empty."""
+        extra = {key: list(values) for key, values in self.extra.items()}
+        shown = {"username": self.name, "uid": self.uid, "groups": list(self.groups), "extra": extra}
+        return {key: value for key, value in shown.items() if value}
+
+
+ADMIN = User("admin", groups=(MASTERS, AUTHENTICATED))
+"""The bearer of the server's own token, and every client of a server without a token."""
+ANONYMOUS = User("system:anonymous", groups=(UNAUTHENTICATED,))
+"""A client without credentials at a server with a token."""
+
+
+def account_name(namespace: str, name: str) -> str:
+    """Return the user name of a service account."""
+    return f"{_ACCOUNT_PREFIX}{namespace}:{name}"
+
+
+def account_groups(namespace: str) -> tuple[str, ...]:
+    """Return the groups of the service accounts of a namespace, besides `system:authenticated`."""
+    return (_ACCOUNTS, f"{_ACCOUNTS}:{namespace}")
+
+
+def account_of(user_name: str) -> tuple[str, str] | None:
+    """Return namespace and name of the service account with this user name; None if it is the name of no account."""
+    parts = user_name.split(":")
+    if len(parts) != _ACCOUNT_PARTS or not user_name.startswith(_ACCOUNT_PREFIX):
+        return None
+    _, _, namespace, name = parts
+    return None if any(label_problems(namespace)) or any(subdomain_problems(name)) else (namespace, name)

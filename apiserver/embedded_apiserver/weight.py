@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tells requests that take a few milliseconds from those that may take long, before they are answered.
+
+The cost of a request follows from the bytes that are decoded, compared and encoded for it: those of its body, of the
+object that it names, or of the objects that it lists. There are three exceptions: the cost of a JSON patch can grow
+with the product of both sizes; a definition changes what is served; and the cost of a custom object grows with its
+schema.
+"""
+
+from __future__ import annotations
+
+from apimachinery.http import HTTPRequest
+from embedded_apiserver.kinds.infrastructure import COMPONENT_STATUS
+from embedded_apiserver.kinds.registry import DEFINITION, MUTATING_HOOKS, VALIDATING_HOOKS
+from embedded_apiserver.list_options import is_watch
+from embedded_apiserver.options import query_of
+from embedded_apiserver.routes import Route
+from embedded_apiserver.storage.storage import Storage
+
+LIGHT = 64 * 1024
+"""The size in bytes of a body, an object or a list up to which a request takes a few milliseconds."""
+
+# The most objects of a list whose sizes are added up. A list with more is heavy, whatever their sizes.
+_COUNTED = 256
+# The size of a custom object times that of its definition: each value may be checked against each part of the schema.
+_LIGHT_PRODUCT = 64 * 1024 * 1024
+# The patches whose result is at most as large as object and patch together, and which take time in proportion.
+_LIGHT_PATCHES = ("application/merge-patch+json", "application/strategic-merge-patch+json")
+_READS = ("GET", "HEAD")
+
+
+def is_heavy(storage: Storage, request: HTTPRequest, route: Route | None) -> bool:
+    """Return whether answering `request`, whose path names `route`, may take more than a few milliseconds."""
+    if len(request.body) > LIGHT:
+        return True
+    if route is None:
+        return request.path.startswith("/openapi")  # built from all schemas whenever the kinds have changed
+    method = request.method
+    if not route.name and method != "POST":
+        return not is_watch(query_of(request.query)) and _is_large(storage, route)
+    found = storage.get(route.kind.resource, route.key) if route.name else None
+    size = 0 if found is None else len(found.raw)
+    return size > LIGHT or (method not in _READS and _is_laborious(storage, route, request, size))
+
+
+def calls_out(storage: Storage, request: HTTPRequest, route: Route | None) -> bool:
+    """Return whether answering `request`, whose path names `route`, may wait for a webhook or a component."""
+    if route is None:
+        return False
+    if route.kind.conversion is not None or route.kind is COMPONENT_STATUS:
+        return True
+    if request.method in _READS:
+        return False
+    return not all(storage.is_empty(kind.resource) for kind in (MUTATING_HOOKS, VALIDATING_HOOKS))
+
+
+def _is_large(storage: Storage, route: Route) -> bool:
+    """Return whether a collection has many objects or bytes, for a list or the deletion of the collection."""
+    items = storage.read(route.kind.resource, f"{route.namespace}/" if route.namespace else "").items
+    return len(items) > _COUNTED or sum(len(item.raw) for item in items) > LIGHT
+
+
+def _is_laborious(storage: Storage, route: Route, request: HTTPRequest, size: int) -> bool:
+    """Return whether the cost of a write may be out of proportion to its body and its object of `size` bytes."""
+    kind = route.kind
+    if kind.resource == DEFINITION.resource:
+        return True
+    if request.method == "PATCH":
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type not in _LIGHT_PATCHES:
+            return True
+    if kind.definition is None:
+        return False
+    definition = storage.get(DEFINITION.resource, kind.resource)
+    return definition is not None and len(definition.raw) * (len(request.body) + size) > _LIGHT_PRODUCT

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the records of the addresses of services, as the server itself: no step of admission and no webhook."""
+
+from __future__ import annotations
+
+from apimachinery.host import Host
+from embedded_apiserver.kinds.infrastructure import IP_ADDRESS
+from embedded_apiserver.kinds.registry import SERVICE
+from embedded_apiserver.rules.address_records import held, parent, record_of
+from embedded_apiserver.storage.storage import Storage
+from embedded_apiserver.storage.stored import Stored
+from embedded_apiserver.writes.commits import Commits
+from embedded_apiserver.writes.managed import Writer
+
+_SERVER = Writer("kube-apiserver")
+
+
+class AddressRecords:
+    """The `IPAddress` objects of one server, each named after an address that a service has.
+
+    One is made before the service is stored that has its address, and removed after the service that had it. So no
+    two services have one address, and after a crash between the two writes there is a record too many and none too
+    few.
+
+    Args:
+        host: Provides time and randomness.
+        storage: The objects.
+
+    Threads: any.
+    """
+
+    def __init__(self, host: Host, storage: Storage) -> None:
+        self._storage = storage
+        self._commits = Commits(host, storage)
+
+    def taken(self) -> set[str]:
+        """Return the addresses that have a record, made by this server or by a client."""
+        return {item.key for item in self._storage.read(IP_ADDRESS.resource).items}
+
+    def make(self, address: str, service: str) -> bool:
+        """Record that a service has an address; return False, and do nothing, if the address has a record.
+
+        Args:
+            address: The address.
+            service: The key of the service, which need not exist yet.
+
+        Raises:
+            StatusError: 422, the name of the service is not valid.
+        """
+        _, raw = self._commits.add(IP_ADDRESS, "", record_of(address, service), _SERVER, False)
+        return raw is not None
+
+    def tidy(self, address: str, service: str) -> None:
+        """Remove the record that a service has an address, unless the service has it.
+
+        A record that is about another service, or about none, stays.
+        """
+        if address not in held(self._decoded(self._storage.get(SERVICE.resource, service))):
+            found = self._storage.get(IP_ADDRESS.resource, address)
+            if found is not None and parent(found.decode()) == service:
+                self._storage.commit(IP_ADDRESS.resource, address, found, None)
+
+    def _decoded(self, found: Stored | None) -> dict[str, object] | None:
+        return None if found is None else found.decode()

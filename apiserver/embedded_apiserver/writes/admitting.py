@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Admission of a write: the chain of steps, and around the write the count of quotas and the addresses of services."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+
+import attrs
+
+from apimachinery.host import Host
+from embedded_apiserver.admission.chain import WEBHOOKS, Awake, Chain
+from embedded_apiserver.admission.resource_quota import ResourceQuota
+from embedded_apiserver.admission.step import Asked, Attributes, Operation, Rounds, Step, Surroundings
+from embedded_apiserver.kinds.infrastructure import SIGNING_REQUEST
+from embedded_apiserver.kinds.kind import Kind, Kinds
+from embedded_apiserver.kinds.registry import KINDS, SERVICE
+from embedded_apiserver.kinds.release import NEWEST, Release
+from embedded_apiserver.routes import Route
+from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.rules.ruleset import rules_of
+from embedded_apiserver.status import StatusError
+from embedded_apiserver.storage.storage import Storage
+from embedded_apiserver.webhooks.caller import Caller
+from embedded_apiserver.writes.address_records import AddressRecords
+from embedded_apiserver.writes.addresses import Addresses
+from embedded_apiserver.writes.body import admit
+from embedded_apiserver.writes.commits import UNCHECKED, Check
+from embedded_apiserver.writes.managed import completed
+from embedded_apiserver.writes.policy_patches import applied_by_policy, patched_by_policy
+from embedded_apiserver.writes.quota_counts import QuotaCounts
+from embedded_apiserver.writes.warned import of_rules
+from embedded_apiserver.writes.webhook_patches import patched_by_webhook
+
+
+class Admitting:
+    """Admits the writes of one server.
+
+    Args:
+        host: Provides the time and locks.
+        storage: The objects.
+        enabled: The names of steps to switch on that are off by default.
+        disabled: The names of steps to switch off.
+        caller: Calls webhooks; None leaves out the steps that do.
+        kinds: Returns the kinds that are served at present.
+        release: The release of Kubernetes as which the server answers.
+        records: Records the addresses of services; None for a server that has no `IPAddress` for them.
+
+    Raises:
+        UsageError: A name is unknown, or is given twice.
+
+    Threads: any.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        storage: Storage,
+        enabled: Collection[str] = (),
+        disabled: Collection[str] = (),
+        *,
+        caller: Caller | None = None,
+        kinds: Callable[[], Kinds] = lambda: KINDS,
+        release: Release = NEWEST,
+        records: AddressRecords | None = None,
+    ) -> None:
+        self._addresses = Addresses(host, storage, records)
+        around = Surroundings(
+            host, _redecoded, patched_by_webhook, patched_by_policy, applied_by_policy, kinds, release
+        )
+        if caller is None:
+            disabled = {*disabled, *WEBHOOKS}
+            enabled = {*enabled} - {*WEBHOOKS}
+        else:
+            around = attrs.evolve(around, caller=caller)
+        self._chain = Chain(storage, around, enabled, disabled)
+        self._quotas = QuotaCounts(host, storage, is_on=self._chain.has(ResourceQuota.name))
+
+    def create(self, kind: Kind, namespace: str, obj: Object, asked: Asked) -> tuple[Object, Check | None]:
+        """Return a new object as the steps have left it, and the check of what is made of it, if there is one.
+
+        Raises:
+            StatusError: A step refuses the write.
+        """
+        obj = completed(kind, _requested_by(asked, obj) if kind is SIGNING_REQUEST else obj)
+        steps = self._chain.steps(kind, Operation.CREATE, "")
+        if steps is None and not self._quotas.concern(kind, namespace, dry_run=asked.dry_run):
+            return obj, None
+        return self._admitted(steps, Attributes(Operation.CREATE, kind, namespace, asked, obj))
+
+    def update(self, route: Route, old: Object, obj: Object, asked: Asked) -> tuple[Object, Check | None]:
+        """Return a changed object as the steps have left it, and the check of what is made of it, if there is one.
+
+        Raises:
+            StatusError: A step refuses the write.
+        """
+        kind, part = route.kind, route.subresource
+        steps = self._chain.steps(kind, Operation.UPDATE, part)
+        if steps is None and not self._quotas.concern(kind, route.namespace, dry_run=asked.dry_run):
+            return obj, None
+        sent = None if route.sent is kind else route.sent
+        return self._admitted(steps, Attributes(Operation.UPDATE, kind, route.namespace, asked, obj, old, part, sent))
+
+    def create_part(self, route: Route, sent: Object, asked: Asked) -> Object:
+        """Return an object sent to a subresource that is created, such as an eviction, as the steps have left it.
+
+        Raises:
+            StatusError: A step refuses the write.
+        """
+        steps = self._chain.steps(route.kind, Operation.CREATE, route.subresource)
+        if steps is None:
+            return sent
+        named = {**sent, "metadata": {**sent["metadata"], "name": route.name}}
+        attributes = Attributes(
+            Operation.CREATE, route.kind, route.namespace, asked, named, None, route.subresource, route.sent
+        )
+        attributes = _changed(steps.changing, attributes)
+        for step in (*steps.checking, *steps.counting):
+            step.validate(attributes)
+        return attributes.obj
+
+    def delete(self, route: Route, old: Object, asked: Asked) -> None:
+        """Have the steps check the deletion of an object.
+
+        Args:
+            route: The object.
+            old: The object as it is stored.
+            asked: The user who asks for the deletion, and the options.
+
+        Raises:
+            StatusError: A step refuses it.
+        """
+        kind = route.kind
+        if steps := self._chain.steps(kind, Operation.DELETE, ""):
+            rules = rules_of(kind)
+            shown = rules.shown_form(rules.opened(old))
+            attributes = Attributes(Operation.DELETE, kind, route.namespace, asked, {}, shown, rounds=Rounds())
+            for step in steps.changing:
+                step.admit(attributes)
+            for step in (*steps.checking, *steps.counting):
+                step.validate(attributes)
+
+    def addressed(
+        self, route: Route, obj: Object, old: Object | None = None, *, dry_run: bool = False
+    ) -> AbstractContextManager[Object | None]:
+        """Return a service with its addresses, which no other gets while the context lasts: it is stored in it.
+
+        For an object of another kind, which needs none, the context returns None. See `Addresses.claimed`.
+
+        Raises:
+            StatusError: 422, a service asks for an address that it cannot get.
+        """
+        if route.kind is not SERVICE or route.subresource:
+            return UNCHECKED
+        return self._addresses.claimed(route.namespace, obj, old, dry_run=dry_run)
+
+    def counted(self, kind: Kind, namespace: str, *, dry_run: bool = False) -> AbstractContextManager[None]:
+        """See `QuotaCounts.counted`."""
+        return self._quotas.counted(kind, namespace, dry_run=dry_run)
+
+    def _admitted(self, steps: Awake | None, attributes: Attributes) -> tuple[Object, Check]:
+        if steps is None:
+            return attributes.obj, partial(self._checked, (), (), attributes)
+        if steps.changing:
+            attributes = _changed(steps.changing, attributes)
+        return attributes.obj, partial(self._checked, steps.checking, steps.counting, attributes)
+
+    def _checked(
+        self, checking: Sequence[Step], counting: Sequence[Step], attributes: Attributes, made: Object
+    ) -> AbstractContextManager[None]:
+        """See `Check`. Webhooks are called here, with no lock held.
+
+        The warnings of the rules come before those of the steps, as on a real server.
+        """
+        # Not by `_replace`, which takes several times as long: each write of an object passes here.
+        operation, kind, namespace, asked, obj, old, part, sent, rounds = attributes
+        attributes = Attributes(operation, kind, namespace, asked, made, old, part, sent, rounds)
+        before = len(asked.warnings)
+        try:
+            for step in checking:
+                step.validate(attributes)
+        except StatusError:
+            asked.warnings[before:before] = of_rules(kind, part, obj, old, made)
+            raise
+        if len(asked.warnings) > before:
+            asked.warnings[before:before] = of_rules(kind, part, obj, old, made)
+        if not counting and not self._quotas.concern(kind, namespace, dry_run=asked.dry_run):
+            return UNCHECKED
+        return self._counted(counting, attributes)
+
+    @contextmanager
+    def _counted(self, steps: Sequence[Step], attributes: Attributes) -> Iterator[None]:
+        with self._quotas.counted(attributes.kind, attributes.namespace, dry_run=attributes.dry_run):
+            for step in steps:
+                step.validate(attributes)
+            yield
+
+
+def _requested_by(asked: Asked, obj: Object) -> Object:
+    """Return a request for a certificate with the user who asks for it, whatever the client says."""
+    user = asked.user.info()
+    spec = {name: value for name, value in (obj.get("spec") or {}).items() if name not in _REQUESTER}
+    return {**obj, "spec": {**spec, **user}}
+
+
+_REQUESTER = ("username", "uid", "groups", "extra")
+
+
+def _changed(steps: Sequence[Step], attributes: Attributes) -> Attributes:
+    """Return the attributes with the object as the steps have left it, after one round or two."""
+    rounds = Rounds()
+    attributes = attributes._replace(rounds=rounds)
+    while True:
+        for step in steps:
+            obj = step.admit(attributes)
+            if obj is not attributes.obj:
+                attributes = attributes._replace(obj=obj)
+        if rounds.is_second or not rounds.is_second_wanted:
+            return attributes
+        rounds.is_second = True
+
+
+def _redecoded(kind: Kind, obj: Object, old: Object) -> Object:
+    return admit(kind, obj, "Ignore", old=old)[0]

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commits: the last step of a write, in which an object takes its stored form and its place in the storage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+from apimachinery.equality import same_json
+from apimachinery.host import Host
+from embedded_apiserver.kinds.registry import DEFINITION, Kind
+from embedded_apiserver.routes import Route
+from embedded_apiserver.rules.generated_names import name_suffix
+from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.rules.ruleset import rules_of
+from embedded_apiserver.rules.strategy import is_finished, named_version, prepare_create
+from embedded_apiserver.status import StatusError, untyped
+from embedded_apiserver.storage.storage import Storage
+from embedded_apiserver.storage.stored import Draft, Stored, key_of
+from embedded_apiserver.writes.entries import Entry, with_entries
+from embedded_apiserver.writes.managed import Writer, created
+from embedded_apiserver.writes.storable import storable
+from embedded_apiserver.writes.warned import warned_of
+
+Check = Callable[[Object], AbstractContextManager[None]]
+"""Refuses an object that has passed the rules of its kind, or returns the context in which it is to be stored."""
+
+UNCHECKED = nullcontext()
+"""The context in which an object is stored that nothing has to check."""
+
+
+class Commits:
+    """The commits of objects that their writes have made.
+
+    Args:
+        host: Provides time and randomness.
+        storage: The objects.
+
+    Threads: any.
+    """
+
+    def __init__(self, host: Host, storage: Storage) -> None:
+        self._host = host
+        self._storage = storage
+
+    def add(
+        self,
+        kind: Kind,
+        namespace: str,
+        obj: Object,
+        writer: Writer,
+        dry_run: bool,
+        entries: Sequence[Entry] | None = None,
+        *,
+        is_applied: bool = False,
+        is_untidy: bool = False,
+        sent: Object | None = None,
+        check: Check | None = None,
+    ) -> tuple[str, bytes | None]:
+        """Try to store a new object once; return its name and, if that was free, the encoded object.
+
+        `entries` are its managed fields. If they are None, the writer owns all of its fields. `is_applied` is True for
+        the result of a server-side apply, in which nulls of custom objects are left out only now, and `is_untidy` if it
+        has empty metadata. `sent` is the object before admission, whose fields the writer owns, and `check` what
+        admission has against the result.
+        """
+        host, now = self._host, self._host.now()
+        try:
+            made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=name_suffix(host))
+        except StatusError as error:
+            error.warnings = [*rules_of(kind).first_warnings(obj), *error.warnings]
+            raise
+        if entries is None:
+            entries = created(kind, obj if sent is None else sent, writer, now)
+        stored = rules_of(kind).closed(with_entries(made, entries), prune=is_applied)
+        draft = storable(stored, is_definition=kind is DEFINITION)
+        name: str = made["metadata"]["name"]
+        if is_untidy:
+            draft = draft.untidy()
+        with check(made) if check is not None else UNCHECKED:
+            return name, self._added(kind, key_of(namespace, name), draft, obj, dry_run)
+
+    def _added(self, kind: Kind, key: str, draft: Draft, obj: Object, dry_run: bool) -> bytes | None:
+        version = named_version(obj)
+        if dry_run:
+            taken = self._storage.get(kind.resource, key) is not None
+            has_version = version or obj["metadata"].get("resourceVersion") == "0"
+            return None if taken else draft.at(version) if has_version else draft.unversioned()
+        if version:
+            with warned_of(rules_of(kind).warnings(obj, None)):
+                raise untyped("resourceVersion should not be set on objects to be created")
+        change = self._storage.commit(kind.resource, key, None, draft)
+        return change.new.raw if change and change.new else None
+
+    def replace(
+        self,
+        route: Route,
+        current: Stored,
+        old: Object,
+        new: Object,
+        dry_run: bool,
+        *,
+        is_applied: bool = False,
+        is_untidy: bool = False,
+    ) -> bytes | None:
+        """Store `new` in place of `old` and return it in encoded form; None if another write came first.
+
+        See `add` for `is_applied` and `is_untidy`.
+        """
+        kind = route.kind
+        new = rules_of(kind).closed(new, prune=is_applied)
+        if kind.storage is not None or kind.has_changed:  # then `old` is not what is stored
+            old = current.decode()
+        if same_json(new, old) and current.is_untidy == is_untidy:
+            return current.raw
+        draft = storable(new, is_definition=kind is DEFINITION and not route.subresource)
+        if is_untidy:
+            draft = draft.untidy()
+        if dry_run:
+            return draft.at(current.version)
+        if is_finished(kind, new):
+            gone = self._storage.commit(kind.resource, current.key, current, None)
+            return draft.at(current.version) if gone else None
+        change = self._storage.commit(kind.resource, current.key, current, draft)
+        return change.new.raw if change and change.new else None
+
+    def is_terminating(self, kind: Kind, namespace: str, name: str) -> bool:
+        """Return whether there is an object of this name that is being deleted."""
+        found = self._storage.get(kind.resource, key_of(namespace, name))
+        return found is not None and "deletionTimestamp" in found.decode()["metadata"]

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Field ownership: how a create or an update changes an object's `managedFields`.
+
+The writer becomes the owner of each field that it adds or changes, and the other managers lose that
+field. A removed field has no owner. An entry whose fields stay the same is neither decoded nor
+encoded: most writes are renewals and status updates that change a few fields of a large object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from apimachinery.objects import timestamp
+from embedded_apiserver.kinds.infrastructure import AUTOSCALER, OLD_AUTOSCALER
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.options import MANAGER_LENGTH
+from embedded_apiserver.rules.ruleset import rules_of
+from embedded_apiserver.rules.scale import replicas_of
+from embedded_apiserver.writes.body import empty
+from embedded_apiserver.writes.entries import (
+    APPLY,
+    UPDATE,
+    Entry,
+    Object,
+    capped,
+    entries_of,
+    in_order,
+    with_entries,
+)
+from embedded_apiserver.writes.fieldset import NOTHING, Fields, Path, contains, decode, encode, field_step
+from embedded_apiserver.writes.fieldtree import ABSENT, Changes, child_of, compare
+from embedded_apiserver.writes.ownable import elsewhere, is_reset, metadata_of, without_reset
+from embedded_apiserver.writes.versions import NotComparable, comparable, is_typed
+
+# Up to this many fields are looked up one by one in an encoded set. For more, the set is decoded at once.
+_FEW = 64
+_UNKNOWN = "unknown"
+
+Show = Callable[[Object], Object]
+
+
+def _itself(obj: Object) -> Object:
+    return obj
+
+
+class Writer(NamedTuple):
+    """A field manager and the path through which it writes.
+
+    Attributes:
+        manager: Its name. An empty one is recorded as `unknown`.
+        operation: `Apply` or `Update`.
+        subresource: The subresource that is written, empty for the object itself.
+    """
+
+    manager: str
+    operation: str = UPDATE
+    subresource: str = ""
+
+    def owns(self, kind: Kind, entry: Entry) -> bool:
+        """Return whether `entry` belongs to this writer.
+
+        An applier has one entry for all API versions, an updater one for each API version.
+        """
+        mine = (self.manager or _UNKNOWN, self.operation, self.subresource)
+        if mine != (entry.get("manager", ""), entry.get("operation"), entry.get("subresource", "")):
+            return False
+        return self.operation == APPLY or entry.get("apiVersion") == kind.api_version
+
+    def entry(self, kind: Kind, fields: Fields, now: datetime) -> Entry:
+        """Return the entry that records this writer as the owner of `fields`."""
+        entry: dict[str, Any] = {
+            "manager": self.manager or _UNKNOWN,
+            "operation": self.operation,
+            "apiVersion": kind.api_version,
+            **self.time(now),
+            "fieldsType": "FieldsV1",
+            "fieldsV1": encode(fields),
+        }
+        return {**entry, "subresource": self.subresource} if self.subresource else entry
+
+    def time(self, now: datetime) -> Entry:
+        """Return the time of an entry; a real server dates none that is written through `scale`."""
+        return {} if self.subresource == "scale" else {"time": timestamp(now)}
+
+
+def manager_from(user_agent: str) -> str:
+    """Return the default field manager: the User-Agent up to its first slash, truncated to the longest name allowed.
+
+    Characters that cannot be printed are left out, because a manager's name must not contain any.
+    """
+    name = user_agent.partition("/")[0]
+    if name.isprintable() and name.isascii() and len(name) <= MANAGER_LENGTH:
+        return name
+    # The limit is in bytes. The cut can split a character, whose first bytes are then dropped.
+    printable = "".join(filter(str.isprintable, name))
+    return printable.encode()[:MANAGER_LENGTH].decode(errors="ignore")
+
+
+def is_ownable(kind: Kind, writer: Writer, path: Path) -> bool:
+    """Return whether `writer` can own the field: not if only the server or another subresource can write the field."""
+    part = path[0][2:]
+    if part == "metadata":
+        return len(path) > 1 and path[1][2:] in metadata_of(kind, writer.subresource)
+    return part not in elsewhere(kind, writer.subresource) and not is_reset(kind, writer.subresource, path)
+
+
+def changes_of(kind: Kind, old: Object, new: Object, writer: Writer) -> Changes:
+    """Return the differences between two states in the fields that `writer` can own."""
+    changes = Changes(set(), set(), set())
+    declared, others = kind.schema.properties, elsewhere(kind, writer.subresource)
+    for name in {**old, **new}:
+        if name != "metadata" and name not in others:
+            path = (field_step(name),)
+            compare(child_of(kind.schema, name), _in(old, name), _in(new, name), path, changes)
+    before, after = old.get("metadata", {}), new.get("metadata", {})
+    for name in metadata_of(kind, writer.subresource):
+        if name in before or name in after:
+            schema, place = declared["metadata"].properties[name], ("f:metadata", field_step(name))
+            compare(schema, _of(before, name), _of(after, name), place, changes)
+    return without_reset(kind, writer.subresource, changes)
+
+
+def _of(obj: Object, name: str) -> Any:
+    value = obj.get(name)
+    return ABSENT if value is None else value
+
+
+def _in(obj: Object, name: str) -> Any:
+    return obj.get(name, ABSENT)
+
+
+def created(kind: Kind, obj: Object, writer: Writer, now: datetime) -> Sequence[Entry]:
+    """Return the entries of a new object: its creator owns each field that it sent and each default.
+
+    Args:
+        kind: The object's kind.
+        obj: The object with defaults, but without the fields that the server fills in.
+        writer: The creator.
+        now: The time of the entry.
+    """
+    taken = changes_of(kind, empty(kind), completed(kind, obj), writer).taken
+    return [writer.entry(kind, frozenset(taken), now)] if taken and is_typed(kind, obj) else []
+
+
+def completed(kind: Kind, obj: Object) -> Object:
+    """Return an object with the fields that follow from others, such as annotations of an old autoscaler."""
+    if kind is not OLD_AUTOSCALER:
+        return obj
+    rules = rules_of(kind)
+    return rules.shown_form({**obj, **rules.stored_form(obj)})
+
+
+def updated(
+    kind: Kind, old: Object, new: Object, sent: Object, writer: Writer, now: datetime, show: Show = _itself
+) -> Object:
+    """Return `new` with the entries that follow from its changes, or `old` if only times of entries would change.
+
+    An object without entries gets none from an update, as in a real server: only an apply begins to track
+    it. A client can stop the tracking by sending an empty list.
+
+    Args:
+        kind: The object's kind.
+        old: The object in storage.
+        new: The object to be stored, still with the entries of `old`.
+        sent: The object from the client with its defaults, in the form that clients see. Its differences from `old`
+            decide the ownership, whatever of them is stored; it may replace the entries or clear them.
+        writer: The client.
+        now: The time of a new entry.
+        show: Converts an object from its stored form to the form that clients see, whose fields are owned.
+    """
+    before = entries_of(old)
+    base = _base(kind, before, sent["metadata"].get("managedFields"), writer)
+    if not base:
+        return settled(old, new, base)
+    shown = show(old)
+    sent = completed(kind, sent)
+    try:
+        base = comparable(kind, base, shown, sent)
+    except NotComparable:
+        return settled(old, new, [])  # as in a real server, which gives up the ownership of all fields
+    changes = changes_of(kind, shown, sent, writer)
+    if writer.subresource == "scale":
+        changes = _through_scale(base, changes, replicas_of(kind, sent))
+    lost = _lost_elsewhere(kind, base, old, new, writer)
+    return settled(old, new, _with_changes(kind, base, changes, writer, now, lost))
+
+
+def _lost_elsewhere(
+    kind: Kind, base: Sequence[Entry], old: Object, new: Object, writer: Writer
+) -> Mapping[str, set[Path]]:
+    """Return what the owners of fields of an autoscaler in its other API version lose, by that version."""
+    if kind.stored is not AUTOSCALER:
+        return {}
+    lost, rules = dict[str, set[Path]](), rules_of(kind)
+    old = rules.stored_form(rules.shown_form(old))  # as `new` it has been in the version of the write
+    for other in (AUTOSCALER, OLD_AUTOSCALER):
+        if other is not kind and any(entry["apiVersion"] == other.api_version for entry in base):
+            show = rules_of(other).shown_form
+            changes = changes_of(other, show(old), show(new), writer)
+            lost[other.api_version] = changes.taken | changes.removed
+    return lost
+
+
+def _through_scale(base: Sequence[Entry], changes: Changes, replicas: object) -> Changes:
+    """Return changes as a real server sees them in a scale.
+
+    There, no replicas are a missing field, and a number that no manager owns is not tracked.
+    """
+    changed = changes.taken | changes.removed
+    if not any(contains(entry["fieldsV1"], path) for entry in base for path in changed):
+        return Changes(set(), set(), set())
+    return changes if replicas else Changes(set(), set(), changed)
+
+
+def settled(old: Object, new: Object, entries: Sequence[Entry]) -> Object:
+    """Return `new` with `entries`, or equal to `old` if only the times of entries differ.
+
+    A write that changes nothing then keeps its resourceVersion and wakes no watch.
+    """
+    before = entries_of(old)
+    if entries is before or (new == old and _timeless(entries) == _timeless(before)):
+        return new
+    return with_entries(new, entries)
+
+
+def _timeless(entries: Sequence[Entry]) -> list[Entry]:
+    return [{**entry, "time": ""} for entry in entries]
+
+
+def _base(kind: Kind, before: Sequence[Entry], sent: Sequence[Entry] | None, writer: Writer) -> Sequence[Entry]:
+    """Return the entries to start from: the stored ones, unless the client sends other valid ones.
+
+    An update of a subresource cannot set them. `[]` and `[{}]` clear them, as in a real server, which takes an empty
+    list in a custom object for none.
+    """
+    if sent is None or sent is before or sent == before or writer.subresource:
+        return before
+    if sent == [{}] or (sent == [] and kind.definition is None):
+        return []
+    return _read(sent) or before
+
+
+def _read(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries that a client sent, with steps in canonical spelling; none if one of them is invalid."""
+    try:
+        return [entry for entry in map(_checked, entries) if entry["fieldsV1"]]
+    except ValueError:
+        return []
+
+
+def _checked(entry: Entry) -> Entry:
+    if entry.get("operation") not in (APPLY, UPDATE) or not entry.get("apiVersion"):
+        raise ValueError("the operation is neither Apply nor Update, or there is no apiVersion")
+    if entry.get("fieldsType") != "FieldsV1":
+        raise ValueError("the fieldsType is not FieldsV1")
+    return {**entry, "fieldsV1": encode(decode(entry.get("fieldsV1", {})))}
+
+
+def _with_changes(
+    kind: Kind, base: Sequence[Entry], changes: Changes, writer: Writer, now: datetime, lost: Mapping[str, set[Path]]
+) -> Sequence[Entry]:
+    taken = changes.taken
+    mine: Entry | None = None
+    rest: list[Entry] = []
+    for entry in base:
+        if writer.owns(kind, entry):
+            mine = less(entry, changes.removed)
+        elif (left := less(entry, lost.get(entry["apiVersion"], taken | changes.removed))) is not None:
+            rest.append(left)
+    if taken:
+        mine = _more(kind, mine, taken, writer, now)
+    if mine is not None:
+        rest.append(mine)
+    return in_order(capped(rest))
+
+
+def less(entry: Entry, lost: set[Path]) -> Entry | None:
+    """Return `entry` without the fields `lost`: itself if it has none of them, None if nothing is left."""
+    if not lost or (len(lost) <= _FEW and not any(contains(entry["fieldsV1"], path) for path in lost)):
+        return entry
+    fields = decode(entry["fieldsV1"])
+    rest = fields - lost
+    if len(rest) == len(fields):
+        return entry
+    return {**entry, "fieldsV1": encode(rest)} if rest else None
+
+
+def _more(kind: Kind, entry: Entry | None, gained: set[Path], writer: Writer, now: datetime) -> Entry:
+    # Most updates change fields that their writer owns already: then only the time is new.
+    if entry is not None and all(contains(entry["fieldsV1"], path) for path in gained):
+        return {**entry, **writer.time(now)}
+    owned = NOTHING if entry is None else decode(entry["fieldsV1"])
+    return writer.entry(kind, owned | gained, now)

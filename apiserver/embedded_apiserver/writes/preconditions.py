@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The precondition of a PUT: an object that names a uid replaces only the object with that uid.
+
+A patch names no object as a whole; there a changed uid is a fault of the metadata like others.
+"""
+
+from __future__ import annotations
+
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.routes import Route
+from embedded_apiserver.status import conflict
+
+# Where a real server stores the kinds that it does not store under their plural; its message names the place.
+_PLACES = {
+    ("", "endpoints"): "services/endpoints",
+    ("", "nodes"): "minions",
+    ("", "replicationcontrollers"): "controllers",
+    ("", "services"): "services/specs",
+    ("networking.k8s.io", "ingresses"): "ingress",
+    ("apiextensions.k8s.io", "customresourcedefinitions"): "apiextensions.k8s.io/customresourcedefinitions",
+}
+
+
+def check_uid(route: Route, asked: str, actual: str, *, dry_run: bool = False) -> None:
+    """Refuse a PUT whose object has another uid than the stored one.
+
+    Args:
+        route: The object or subresource in the path.
+        asked: The uid in the object that was sent; empty for any.
+        actual: The uid of the stored object; empty if there is none.
+        dry_run: Whether nothing is stored; then a real server names the place without its root.
+
+    Raises:
+        StatusError: 409, the uid differs.
+    """
+    if not asked or asked == actual:
+        return
+    kind = route.kind.stored
+    place = "/".join(part for part in (_place(kind), route.namespace, route.name) if part)
+    key = f"/{place}" if dry_run else f"/registry/{place}"
+    raise conflict(
+        kind,
+        route.name,
+        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: UID in precondition: {asked}, UID in object meta: {actual}",
+    )
+
+
+def _place(kind: Kind) -> str:
+    if kind.definition is not None:
+        return f"{kind.group}/{kind.plural}"
+    return _PLACES.get((kind.group, kind.plural), kind.plural)

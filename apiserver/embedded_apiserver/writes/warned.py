@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warnings: of owners that are named twice, and beside refusals, whose clients are told of unknown fields, too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.kinds.parts import SCALE
+from embedded_apiserver.kinds.registry import SERVICE
+from embedded_apiserver.routes import Route
+from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.rules.ruleset import rules_of
+from embedded_apiserver.rules.scale import scaled
+from embedded_apiserver.status import StatusError
+
+_TWICE = (
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
+    "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}"
+)
+
+
+class warned_of:  # noqa: N801 (used like a function, and a generator would cost more at each write)
+    """Add warnings to a refusal that is raised inside, those that come up inside included.
+
+    Args:
+        warnings: The warnings, to which the code inside may add.
+    """
+
+    __slots__ = ("_warnings",)
+
+    def __init__(self, warnings: Sequence[str]) -> None:
+        self._warnings = warnings
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if self._warnings and isinstance(error, StatusError):
+            error.warnings = [*self._warnings, *error.warnings]
+
+
+def of_owners(owners: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the warning of references to owners that occur twice; they are stored once."""
+    if len(owners) < 2:
+        return []
+    again = [str(one.get("uid", "")) for index, one in enumerate(owners) if one in owners[:index]]
+    return [_TWICE.format(", ".join(dict.fromkeys(again)))] if again else []
+
+
+def of_write(route: Route, obj: Object, old: Object | None, raw: bytes) -> Sequence[str]:
+    """Return the warnings of a write that is stored as `raw`; see `of_rules`."""
+    if route.sent is SCALE and old is not None:
+        obj = scaled(route.kind, old, obj)
+    stored = msgspec.json.decode(raw) if route.kind is SERVICE and route.subresource != "status" else obj
+    return of_rules(route.kind, route.subresource, obj, old, stored)
+
+
+def of_rules(kind: Kind, subresource: str, obj: Object, old: Object | None, stored: Object) -> Sequence[str]:
+    """Return the warnings of the rules of a kind; the rest of an object is not looked at when its status is written.
+
+    Those of a service are about what it has once it is stored.
+    """
+    return () if subresource == "status" else rules_of(kind).warnings(stored if kind is SERVICE else obj, old)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Applies the patches of admission webhooks, with a real server's words for those that do not apply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from embedded_apiserver.bounds import MOST_VALUES, values_in
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.rules.shape import Misshapen
+from embedded_apiserver.status import internal
+from embedded_apiserver.writes.body import reread
+from embedded_apiserver.writes.jsonpatch import (
+    MAX_OPERATIONS,
+    Inapplicable,
+    Missing,
+    MissingKey,
+    Operation,
+    Patched,
+)
+from embedded_apiserver.writes.jsonpatch import operations_in as read
+
+_KNOWN = ("add", "replace", "remove", "copy", "move", "test")
+
+
+def patched_by_webhook(kind: Kind, shown: Object, operations: Sequence[Any]) -> Object:
+    """Return what a webhook's patch makes of an object; see `admission.step.Patched`.
+
+    Raises:
+        StatusError: 500.
+    """
+    try:
+        steps = read(operations)
+    except msgspec.ValidationError as error:
+        raise internal(f"error decoding patch: {error}") from error
+    if len(steps) > MAX_OPERATIONS:
+        raise internal(f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(steps)}")
+    patched = Patched(dict(shown))
+    for step in steps:
+        try:
+            patched.apply(step)
+        except Inapplicable as error:
+            raise internal(words_for(step, error)) from error
+    if type(patched.root) is not dict:
+        raise internal("couldn't get version/kind; json parse error: the patch leaves no object")
+    if values_in(msgspec.json.encode(patched.root)) > MOST_VALUES:
+        raise internal(f"the patched object has more than {MOST_VALUES} values")
+    try:
+        return reread(kind, patched.root, shown)
+    except Misshapen as error:
+        raise internal(str(error)) from error
+
+
+def words_for(step: Operation, error: Inapplicable) -> str:
+    """Return why an operation cannot be applied."""
+    op, path = step.op or "", step.path or ""
+    if op not in _KNOWN:
+        return f"Unexpected kind: {'unknown' if step.op is None else op}"
+    if op == "test":
+        return f"testing value {path} failed: test failed"
+    if isinstance(error, MissingKey):
+        key = path.rpartition("/")[2]
+        return f"error in remove for path: '{path}': Unable to remove nonexistent key: {key}: missing value"
+    if isinstance(error, Missing):
+        shown = path if op == "replace" else f'"{path}"'
+        return f"{op} operation does not apply: doc is missing path: {shown}: missing value"
+    return f"{op} operation does not apply: {error}"

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Calls of the server to webhooks: who makes them, what is sent, and how answers are read."""
