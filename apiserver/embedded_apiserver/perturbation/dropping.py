@@ -9,6 +9,26 @@ from apimachinery.http import Watch
 from embedded_apiserver.perturbation.lines import version_of
 
 
+class Drop:
+    """Leaves one change out of the watches of a resource.
+
+    Args:
+        resource: The resource.
+
+    Attributes:
+        resource: As given.
+        version: The resourceVersion of the change that is left out; it is set once, before that change is announced.
+    """
+
+    def __init__(self, resource: str, version: int) -> None:
+        self.resource = resource
+        self.version = version
+
+    def over(self, watch: Watch, on_ready: Callable[[], None]) -> Watch:
+        """Return a watch without the change."""
+        return DroppingWatch(watch, lambda: self.version)
+
+
 class DroppingWatch:
     """A watch without the lines of one version; an `api.http.Watch`.
 

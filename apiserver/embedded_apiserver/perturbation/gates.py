@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from apimachinery.http import HTTPResponse, Watch
+from apimachinery.http import Watch
 from embedded_apiserver.perturbation.lines import expired_like, version_of
 
 
@@ -36,6 +36,10 @@ class Gate:
     def holds(self) -> bool:
         """True if a change waits here for a watch."""
         return any(watch.has_lines for watch in [*self._waiting])
+
+    def over(self, watch: Watch, on_ready: Callable[[], None]) -> Watch:
+        """Return a watch that stands still here; the watch itself once the gate is open."""
+        return watch if self.is_open else HeldWatch(watch, self, on_ready)
 
     def enter(self, watch: HeldWatch) -> None:
         """Remember a watch that stands still."""
@@ -119,12 +123,3 @@ class HeldWatch:
             if not lines or is_over:
                 break
         return passed, False
-
-
-def gated(
-    answer: HTTPResponse | Watch, gate: Gate | None, resource: str, on_ready: Callable[[], None]
-) -> HTTPResponse | Watch:
-    """Return the answer to a request for a watch of `resource`; it stands still at the gate if that is its own."""
-    if isinstance(answer, HTTPResponse) or gate is None or gate.is_open or gate.resource != resource:
-        return answer
-    return HeldWatch(answer, gate, on_ready)

@@ -7,18 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from apimachinery.host import Host
-from apimachinery.http import NO_ANSWER, Handler, HTTPRequest, HTTPResponse, Screen, Watch
-from embedded_apiserver.perturbation.dropping import DroppingWatch
-from embedded_apiserver.perturbation.gates import Gate, gated
+from apimachinery.http import NO_ANSWER, Handler, HTTPRequest, Screen
+from embedded_apiserver.perturbation.dropping import Drop
+from embedded_apiserver.perturbation.gates import Gate
 from embedded_apiserver.perturbation.names import name_of
-from embedded_apiserver.perturbation.past import ANY_VERSION, NO_STREAMS, as_of
+from embedded_apiserver.perturbation.past import Past
 from embedded_apiserver.perturbation.plan_file import Perturbation
+from embedded_apiserver.perturbation.server import Answer, PerturbedServer, Write, is_of_any_version
 from embedded_apiserver.perturbation.triggers import UNREAD, AtChange, AtRest, AtWrite, matches, write_of
-from embedded_apiserver.routes import Route, find_route
 from embedded_apiserver.server import APIServer
 from embedded_apiserver.storage.stored import Change
 
-_READS = ("GET", "HEAD", "OPTIONS")
 _NEVER = 1 << 62
 """A version that no change has: a gate with it holds nothing yet."""
 LATE = 2.0
@@ -60,29 +59,22 @@ class PerturbedHandler:
         self._seen: Counter[str] = Counter()
         self._prefixes: set[str] = set()
         self._changed_at = host.monotonic()
-        self._past: tuple[str, int] | None = None
         self._shown = 0  # the newest version that a stale list shows
         self._is_shown = False  # whether the past has been listed
-        self._gate: Gate | None = None
-        self._dropped = _NEVER  # one number, which watches read without the lock
+        self._seen_by_client = PerturbedServer(server, self._write, self._shows_past, inner)
         if isinstance(plan.at, AtChange):
-            self._gate = Gate(plan.at.resource, _NEVER)
+            self._seen_by_client.filter = (Drop if plan.forced else Gate)(plan.at.resource, _NEVER)
         server.storage.on_commit = self._landed
 
-    def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
+    def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> Answer:
         """See `Handler.handle`."""
         if not self._is_client(request.headers):
             return self._inner.handle(request, on_ready)
         with self._lock:
             if self._is_away:
                 return NO_ANSWER
-        route = find_route(self._server.kinds, request.path.rstrip("/"))
-        if route is None or route.kind.plural in UNREAD:
-            return self._inner.handle(request, on_ready)
         self._begin()
-        if request.method not in _READS:
-            return self._write(request, route)
-        return self._read(request, route, on_ready)
+        return self._seen_by_client.handle(request, on_ready)
 
     def knows(self, headers: Mapping[str, str]) -> bool:
         """See `Screen.knows`."""
@@ -112,50 +104,30 @@ class PerturbedHandler:
         if waits:
             self._host.spawn("perturbation", self._at_rest, daemon=True)
 
-    def _write(self, request: HTTPRequest, route: Route) -> HTTPResponse | Watch:
-        target = " ".join(part for part in (route.kind.resource, route.key, route.subresource) if part)
+    def _write(self, write: Write, carry_out: Callable[[], Answer]) -> Answer:
         at = self._plan.at
+        if write.plural in UNREAD:
+            return carry_out()
         with self._lock:
-            kind = write_of(request.method, target, self._prefixes)
+            kind = write_of(write.method, write.target, self._prefixes)
             self._writes[kind] += 1
             is_due = isinstance(at, AtWrite) and (kind, self._writes[kind]) == (at.what, at.occurrence)
             is_due = is_due and not self._fired
             self._fired = self._fired or is_due
         if not is_due or not isinstance(at, AtWrite):
-            return self._inner.handle(request)
+            return carry_out()
         if at.landed:
-            self._inner.handle(request)
+            carry_out()
         self._crash(f"{kind} {'after it had landed' if at.landed else 'before it was carried out'}")
         return NO_ANSWER
 
-    def _read(self, request: HTTPRequest, route: Route, on_ready: Callable[[], None] | None) -> HTTPResponse | Watch:
-        query, resource = dict(request.query), route.kind.resource
-        with self._lock:
-            past = self._past if self._past is not None and self._past[0] == resource else None
-            gate = self._gate
-        if on_ready is not None and query.get("watch") in ("1", "true"):
-            if past is not None and query.get("sendInitialEvents") == "true":
-                return NO_STREAMS
-            return self._watch(self._inner.handle(request, on_ready), gate, resource, on_ready)
-        version = query.get("resourceVersion")
-        is_old = version == ANY_VERSION or (self._plan.forced and not version)
-        if past is not None and not route.name and is_old:
-            request = as_of(request, past[1])
-            with self._lock:
-                self._is_shown = True
-                self._lock.notify_all()
-        return self._inner.handle(request, on_ready)
+    def _shows_past(self, query: Mapping[str, str]) -> bool:
+        return is_of_any_version(query) or (self._plan.forced and not query.get("resourceVersion"))
 
-    def _watch(
-        self, answer: HTTPResponse | Watch, gate: Gate | None, resource: str, on_ready: Callable[[], None]
-    ) -> HTTPResponse | Watch:
-        at = self._plan.at
-        if not self._plan.forced or not isinstance(at, AtChange):
-            return gated(answer, gate, resource, on_ready)
-        if isinstance(answer, HTTPResponse) or at.resource != resource:
-            return answer
-        # Without the lock: one number, set once, before the change of that version is announced.
-        return DroppingWatch(answer, lambda: self._dropped)
+    def _note_shown(self) -> None:
+        with self._lock:
+            self._is_shown = True
+            self._lock.notify_all()
 
     def _landed(self, resource: str, change: Change) -> None:
         """Note a change, on the thread that made it and before it is announced."""
@@ -180,8 +152,8 @@ class PerturbedHandler:
                 self._close_gate(change.version, is_met)
                 is_next = str(name) == at.name and self._seen[at.name] == at.occurrence + 1
                 waits = is_next if at.is_missed else is_met
-            gate = self._gate
-        if waits and isinstance(at, AtChange) and at.is_missed and gate is not None and gate.holds:
+        gate = self._seen_by_client.filter
+        if waits and isinstance(at, AtChange) and at.is_missed and isinstance(gate, Gate) and gate.holds:
             self._open(expires=True)
         elif waits:  # a watch that is busy stands still by then
             self._host.spawn("perturbation", self._at_rest, daemon=True)
@@ -191,15 +163,12 @@ class PerturbedHandler:
         if not is_met or self._fired:
             return
         self._fired = True
-        if self._plan.forced:
-            self._dropped = version
-        elif self._gate is not None:
-            self._gate.version = version
+        if isinstance(self._seen_by_client.filter, Gate | Drop):
+            self._seen_by_client.filter.version = version
 
     def _open(self, *, expires: bool) -> None:
-        with self._lock:
-            gate = self._gate
-        if gate is not None and not gate.is_open and gate.version != _NEVER:
+        gate = self._seen_by_client.filter
+        if isinstance(gate, Gate) and not gate.is_open and gate.version != _NEVER:
             gate.open(expires=expires)
             self._say(f"perturbed: the client {'missed a change of' if expires else 'was late to see'} {gate.resource}")
 
@@ -214,8 +183,8 @@ class PerturbedHandler:
                     return
                 self._fired = True
                 if at.resource:
-                    self._past = (at.resource, self._shown)
-                    self._gate = Gate(at.resource, self._shown + 1)
+                    self._seen_by_client.past = Past(at.resource, self._shown, self._note_shown)
+                    self._seen_by_client.filter = Gate(at.resource, self._shown + 1)
         if isinstance(at, AtRest):
             self._crash("a rest")
         else:
@@ -232,12 +201,12 @@ class PerturbedHandler:
         self._restart()
         with self._lock:
             self._is_away = False
-            if self._past is None:
+            if self._seen_by_client.past is None:
                 return
             while not self._is_shown:
                 self._lock.wait_until(None)
             until = self._host.monotonic() + LATE
             while self._host.monotonic() < until:
                 self._lock.wait_until(until)
-            self._past = None
+            self._seen_by_client.past = None
         self._open(expires=False)

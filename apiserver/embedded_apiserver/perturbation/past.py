@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import attrs
+
 from apimachinery.http import HTTPRequest, HTTPResponse
 
 ANY_VERSION = "0"
@@ -17,10 +21,29 @@ NO_STREAMS = HTTPResponse(
 )
 
 
-def as_of(request: HTTPRequest, version: int) -> HTTPRequest:
-    """Return a list's request with the version that it is to show; the later pages have it in their token."""
-    query = dict(request.query)
-    if "continue" in query:
-        return request
-    query |= {"resourceVersion": str(version), "resourceVersionMatch": "Exact"}
-    return request._replace(query=tuple(query.items()))
+def _ignore() -> None:
+    pass
+
+
+@attrs.frozen
+class Past:
+    """A resource as it was.
+
+    Attributes:
+        resource: The resource.
+        version: The resourceVersion that lists show.
+        on_shown: Called when a list is to show it.
+    """
+
+    resource: str
+    version: int
+    on_shown: Callable[[], None] = _ignore
+
+    def shown_to(self, request: HTTPRequest) -> HTTPRequest:
+        """Return a list's request with the version that it is to show; the later pages have it in their token."""
+        self.on_shown()
+        query = dict(request.query)
+        if "continue" in query:
+            return request
+        query |= {"resourceVersion": str(self.version), "resourceVersionMatch": "Exact"}
+        return request._replace(query=tuple(query.items()))

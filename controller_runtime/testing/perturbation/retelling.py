@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from apimachinery.http import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.testing.perturbation.record import STORY, Run, Told
-from controller_runtime.testing.perturbation.server import PerturbedServer
+from controller_runtime.testing.perturbation.server import ManagersServer
 from controller_runtime.testing.perturbation.telling import unconditional
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver import APIServer
@@ -23,7 +23,7 @@ class Retelling(ABC):
 
     run: Run
     calm: Run | None
-    seen: PerturbedServer
+    seen: ManagersServer
     is_void: bool
     _told: Sequence[Told] | None
     _server: APIServer

@@ -15,14 +15,14 @@ from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Pl
 from controller_runtime.testing.perturbation.reads import reads_of
 from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY, Run, Told
 from controller_runtime.testing.perturbation.retelling import Retelling, StoryLeft
-from controller_runtime.testing.perturbation.server import PerturbedServer
+from controller_runtime.testing.perturbation.server import ManagersServer
 from controller_runtime.testing.perturbation.states import States
 from controller_runtime.testing.perturbation.telling import StoryTransport, landed_of
 from controller_runtime.testing.perturbation.world import LEFT_OUT, State, differences
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.simulation.tasks import Task
 from embedded_apiserver import APIServer, Change, History
-from embedded_apiserver.perturbation import Gate, Name
+from embedded_apiserver.perturbation import Gate, Name, Past
 
 if TYPE_CHECKING:
     from controller_runtime.testing.cluster import EmbeddedCluster
@@ -101,7 +101,7 @@ class Session(Retelling):
         """The history of the server: all of it, since past states may be shown."""
         return KEPT
 
-    def attach(self, cluster: EmbeddedCluster, server: APIServer, host: SimulatedHost) -> PerturbedServer:
+    def attach(self, cluster: EmbeddedCluster, server: APIServer, host: SimulatedHost) -> ManagersServer:
         """Begin to observe a cluster; return the server as its manager sees it."""
         self._cluster, self._server, self._host = cluster, server, host
         self._simulation, self._scheduler = host.simulation, host.simulation.scheduler
@@ -109,7 +109,7 @@ class Session(Retelling):
         self._first = self._states.first
         server.storage.on_commit = self._landed
         self._simulation.on_wait = self._waited
-        self.seen = PerturbedServer(server, self._act, self._crash)
+        self.seen = ManagersServer(server, lambda number, send: self._act_as((MANAGER, number), send), self._crash)
         match self.plan:
             case Crash(write, landed):
                 self.seen.crash_at = (write, landed)
@@ -198,7 +198,7 @@ class Session(Retelling):
             case Restart(at) if at == rest:
                 self._restart()
             case Stale(resource, version, at) if at == rest:
-                self.seen.past = (resource, self._first + version)
+                self.seen.past = Past(resource, self._first + version)
                 self.seen.gate = Gate(resource, self._first + version + 1)
                 self._restart()
                 self._wait(LATE)
@@ -257,9 +257,6 @@ class Session(Retelling):
         self._cluster.restart()
 
     # The writer of each request.
-
-    def _act(self, number: int, carry_out: Callable[[], HTTPResponse | Watch]) -> HTTPResponse | Watch:
-        return self._act_as((MANAGER, number), carry_out)
 
     def _act_as(self, writer: tuple[str, int], carry_out: Callable[[], HTTPResponse | Watch]) -> HTTPResponse | Watch:
         task = self._scheduler.current

@@ -24,7 +24,7 @@ from controller_runtime.testing.perturbation.states import States
 from controller_runtime.testing.perturbation.telling import landed_of
 from controller_runtime.testing.perturbation.world import differences
 from embedded_apiserver import APIServer, Certificates, Change, History, LoopbackServer, kubeconfig
-from embedded_apiserver.perturbation import UNREAD, AtChange, AtRest, AtWrite, Gate, Name, Trigger, matches
+from embedded_apiserver.perturbation import UNREAD, AtChange, AtRest, AtWrite, Gate, Name, Past, Trigger, matches
 
 _HISTORY = History(changes=1_000_000, age=1e9)
 _NEVER = 1 << 62
@@ -101,6 +101,7 @@ class Trial:
         self._steps = 0
         self._is_over = False
         self._changed_at = host.monotonic()
+        self._gate: Gate | None = None
         self.fired = False
 
     def make(self) -> Run:
@@ -140,7 +141,7 @@ class Trial:
         self._states = States(self._server)
         self._server.storage.on_commit = self._landed
         if isinstance(self.trigger, AtChange):
-            self._between.gate = Gate(self.trigger.resource, _NEVER)
+            self._hold(Gate(self.trigger.resource, _NEVER))
         self._start()
         self.run.prelude = 0
         self._rest()
@@ -149,13 +150,17 @@ class Trial:
             self._rest()
         self._end()
 
+    def _hold(self, gate: Gate) -> None:
+        """Let watches stand still at a gate."""
+        self._gate = self._between.seen.filter = gate
+
     def _start(self) -> None:
         """Start the operator, and wait until it watches something and asks for nothing more: that takes seconds."""
-        before, began = self._between.watches, self._host.monotonic()
+        before, began = self._between.seen.watches, self._host.monotonic()
         self._operator.start()
         deadline = began + self._settings.patience
         while self._operator.is_alive and (now := self._host.monotonic()) < deadline:
-            if self._between.watches > before and now - self._between.asked_at > self._settings.quiet:
+            if self._between.seen.watches > before and now - self._between.asked_at > self._settings.quiet:
                 return
             self._pause.wait(0.1)
 
@@ -183,7 +188,7 @@ class Trial:
         self._pass_over(found)
 
     def _close_gate(self, found: Landed) -> None:
-        gate = self._between.gate
+        gate = self._gate
         if gate is None or gate.version != _NEVER or not isinstance(self.trigger, AtChange):
             return
         if matches(self.trigger, found.name, self._seen):
@@ -191,7 +196,7 @@ class Trial:
 
     def _pass_over(self, found: Landed) -> None:
         """End the watches with 410 when the change after the missed one comes, so that only this one is seen."""
-        trigger, gate = self.trigger, self._between.gate
+        trigger, gate = self.trigger, self._gate
         if not isinstance(trigger, AtChange) or not trigger.is_missed or str(found.name) != trigger.name:
             return
         with self._lock:
@@ -216,7 +221,7 @@ class Trial:
         if isinstance(self.trigger, AtRest) and self.trigger.rest == number:
             self._come_to(number)  # a short quiet may lie between two writes that belong together
             self._start_again(self.trigger)
-        elif self._between.gate is not None and self._between.gate.holds:
+        elif self._gate is not None and self._gate.holds:
             self._open_gate()
         self._come_to(number)
         self.run.rests.append(self._states.present())
@@ -224,7 +229,7 @@ class Trial:
 
     def _is_before_the_next_change(self) -> bool:
         """Return whether a change is being missed, and the story has still to make the one that follows it."""
-        trigger, gate = self.trigger, self._between.gate
+        trigger, gate = self.trigger, self._gate
         if not isinstance(trigger, AtChange) or not trigger.is_far or gate is None or not gate.holds:
             return False
         with self._lock:
@@ -236,20 +241,20 @@ class Trial:
         if trigger.resource:
             of_it = [each for each in self.run.landed if each.name.resource == trigger.resource][: trigger.changes]
             version = self._states.first + (of_it[-1].version if of_it else 0)
-            self._between.past = (trigger.resource, version)
-            self._between.gate = Gate(trigger.resource, version + 1)
+            self._between.seen.past = Past(trigger.resource, version)
+            self._hold(Gate(trigger.resource, version + 1))
         self._start()
         self._wait_for_quiet()
         if trigger.resource:
             self._pause.wait(LATE)
-            self._between.past = None
+            self._between.seen.past = None
             self._open_gate()
 
     def _open_gate(self) -> None:
-        assert self._between.gate is not None, "only with a gate"
+        assert self._gate is not None, "only with a gate"
         self.fired = True
         expires = isinstance(self.trigger, AtChange) and self.trigger.is_missed
-        self._between.gate.open(expires=expires)
+        self._gate.open(expires=expires)
         self._wait_for_quiet()
 
     def _come_to(self, number: int) -> None:
