@@ -14,8 +14,8 @@ from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.client.client import Client
 from controller_runtime.ring.ownership import RingTransport, Turn
-from controller_runtime.ring.records import CLAIM, annotations_of
-from controller_runtime.ring.slots import SLOTS
+from controller_runtime.ring.records import CLAIM, Assignment, annotations_of
+from controller_runtime.ring.slots import ALL, SLOTS
 from controller_runtime.testing.simulation import Simulation
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
 
@@ -208,3 +208,19 @@ def test_a_lease_that_is_deleted_by_hand_gives_no_slot_to_another_while_its_memb
         replicas.sim.advance(0.25)
     replicas.sim.advance(8.0)
     assert replicas.owners()["a"] == SLOTS
+
+
+def test_a_reconcile_gets_the_token_of_the_ownership_under_which_it_began(replicas: Replicas) -> None:
+    ring = replicas.start("a")
+    replicas.sim.advance(JOIN)
+    old = ring.ownership.turn(7)
+    assert old is not None
+    again = Assignment(99, (ring.member.identity,) * SLOTS, (99,) * SLOTS, old.token.ring, old.token.incarnation)
+    ring.ownership.own(ALL, again)  # the slot was another member's meanwhile
+    new = ring.ownership.turn(7)
+    assert new is not None
+
+    with old:
+        assert ring.token() == old.token
+    with new:
+        assert ring.token().order == (old.token.incarnation, 99)
