@@ -25,11 +25,11 @@ from typing import Any
 
 import yaml
 
-from apimachinery.errors import AlreadyExists
-from apimachinery.objects import ObjectKey
 from controller_runtime import LEASES, NODES, Client, SystemHost
+from controller_runtime.api.objects import ObjectKey
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
+from controller_runtime.core.errors import AlreadyExists
 from controller_runtime.ring.records import CLAIM, RING_LABEL, Claim, annotations_of
 from controller_runtime.testing import a_node
 
@@ -90,6 +90,7 @@ class Trial:
     def start(self, name: str) -> None:
         replica = Path(__file__).with_name("ring_trial_replica.py")
         arguments = [str(self._directory / f"{name}.kubeconfig"), name, str(self._directory / f"{name}.effects")]
+        arguments += map(str, (LEASE, DEADLINE, RETRY))
         with open(self._directory / f"{name}.log", "ab") as log:
             self._processes[name] = subprocess.Popen([sys.executable, str(replica), *arguments], stderr=log)
 

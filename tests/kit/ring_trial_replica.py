@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A replica of the trial of `ring_trial.py`: it notes each effect with its fencing token, then signs the node.
 
-`python ring_trial_replica.py KUBECONFIG NAME LOG`; its requests carry the name as `test (NAME)`.
+`python ring_trial_replica.py KUBECONFIG NAME LOG LEASE DEADLINE RETRY`; its requests carry the name as `test (NAME)`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import sys
 from typing import TextIO
 
 import attrs
-from ring_trial import DEADLINE, LEASE, RETRY
 
 from controller_runtime import (
     NODES,
@@ -48,11 +47,12 @@ class Signer(Reconciler):
         return Result(requeue_after=0.5)
 
 
-def main(kubeconfig: str, name: str, path: str) -> None:
+def main(kubeconfig: str, name: str, path: str, *times: str) -> None:
     """Run the replica until it is signalled."""
     host = SystemHost(name)
     manager = Manager(host, HTTPTransport(host, from_kubeconfig(kubeconfig)))
-    ring = manager.ring("trial", RingBy.NAME, lease_duration=LEASE, renew_deadline=DEADLINE, retry_period=RETRY)
+    lease, deadline, retry = map(float, times)
+    ring = manager.ring("trial", RingBy.NAME, lease_duration=lease, renew_deadline=deadline, retry_period=retry)
     nodes = manager.lister(NODES, dict)
     with open(path, "a", buffering=1, encoding="utf-8") as log:
         signer = ring.shared(Signer(host, ring, manager.client, name, log))
