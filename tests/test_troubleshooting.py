@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+import apimachinery
 import controller_runtime
+import embedded_apiserver
 
 GUIDE = (Path(__file__).parents[1] / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
-CODE = Path(controller_runtime.__file__).parent
+CODE = [Path(each.__file__ or "").parent for each in (apimachinery, embedded_apiserver, controller_runtime)]
 ENTRIES = re.split(r"^### ", GUIDE, flags=re.MULTILINE)[1:]
 MESSAGES = [line for block in re.findall(r"```text\n(.*?)```", GUIDE, re.DOTALL) for line in block.splitlines()]
 
@@ -31,7 +33,8 @@ def templates_of(text: str) -> Iterator[str]:
 
 @cache
 def templates() -> list[str]:
-    return [each for path in sorted(CODE.rglob("*.py")) for each in templates_of(path.read_text(encoding="utf-8"))]
+    paths = [path for folder in CODE for path in sorted(folder.rglob("*.py"))]
+    return [each for path in paths for each in templates_of(path.read_text(encoding="utf-8"))]
 
 
 @pytest.mark.parametrize("message", MESSAGES)

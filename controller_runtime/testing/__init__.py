@@ -10,8 +10,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from controller_runtime.core.extras import needed_by
-
 if TYPE_CHECKING:
     from controller_runtime.client.inprocess import InProcessTransport
     from controller_runtime.testing.cluster import EmbeddedCluster
@@ -88,6 +86,9 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Imported here, because pytest imports this package, with its plugin, in projects that do not use it.
+    from controller_runtime.core.extras import needed_by
+
     with needed_by(f"controller_runtime.testing.{name}"):
         return getattr(importlib.import_module(f"controller_runtime.{_MODULES.get(name, 'testing.faults')}"), name)
 

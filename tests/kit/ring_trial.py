@@ -25,17 +25,22 @@ from typing import Any
 
 import yaml
 
+from apimachinery.errors import AlreadyExists
+from apimachinery.objects import ObjectKey
 from controller_runtime import LEASES, NODES, Client, SystemHost
-from controller_runtime.api.objects import ObjectKey
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
-from controller_runtime.core.errors import AlreadyExists
 from controller_runtime.ring.records import CLAIM, RING_LABEL, Claim, annotations_of
 from controller_runtime.testing import a_node
 
 LEASE, DEADLINE, RETRY = 6.0, 4.0, 1.0
 NAMES = ("one", "two", "three", "four")
 OBJECTS = 24
+
+
+def _wait(seconds: float) -> None:
+    """Wait in real time, which the trial is about."""
+    threading.Event().wait(seconds)
 
 
 class Proxy:
@@ -62,7 +67,7 @@ class Proxy:
         try:
             while data := source.recv(65536):
                 while self.is_cut:  # held back, as by a router that is congested
-                    time.sleep(0.02)
+                    _wait(0.02)
                 target.sendall(data)
         except OSError:
             pass
@@ -110,7 +115,7 @@ class Trial:
                 mine = [each["metadata"]["name"] for each in leases if f"-{name}-" in each["metadata"]["name"]]
                 for lease in mine:
                     self.client.delete(LEASES, ObjectKey(lease, "default"))
-        time.sleep(seconds)
+        _wait(seconds)
         match kind:
             case "kill":
                 self.start(name)
@@ -125,7 +130,7 @@ class Trial:
         chance, until = random.Random(1), time.monotonic() + seconds
         for name in NAMES:
             self.start(name)
-        time.sleep(3 * LEASE)
+        _wait(3 * LEASE)
         kinds = ("kill", "freeze", "cut", "lease")
         number = 0
         while time.monotonic() < until:
@@ -137,8 +142,8 @@ class Trial:
                 self._proxies[name].is_cut = False
             else:
                 self.fault(kind, name, chance.uniform(1.0, 10.0))
-            time.sleep(chance.uniform(4.0, 12.0))
-        time.sleep(4 * LEASE)
+            _wait(chance.uniform(4.0, 12.0))
+        _wait(4 * LEASE)
         self.calm_at = time.monotonic() - LEASE
         for process in self._processes.values():
             process.terminate()
