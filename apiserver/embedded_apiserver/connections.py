@@ -13,15 +13,15 @@ from collections.abc import Iterator
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from embedded_apiserver.answers import text
+from embedded_apiserver.causes import forbidden, invalid
 from embedded_apiserver.kinds.infrastructure import ENDPOINT_SLICE
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.parts import PARTS
 from embedded_apiserver.kinds.registry import NODE, POD, SERVICE
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.options import Query, number_of, query_of
 from embedded_apiserver.routes import Route
 from embedded_apiserver.rules.all_containers import all_containers
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import forbidden, invalid
 from embedded_apiserver.status import (
     Cause,
     Options,

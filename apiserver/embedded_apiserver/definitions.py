@@ -22,17 +22,17 @@ from embedded_apiserver.kinds.custom import CLEANUP, custom_kinds, in_order, is_
 from embedded_apiserver.kinds.kind import Kind, Kinds
 from embedded_apiserver.kinds.registry import DEFINITION, KINDS
 from embedded_apiserver.list_options import ListOptions
+from embedded_apiserver.objects import Object
 from embedded_apiserver.options import DeleteOptions
 from embedded_apiserver.routes import Route
 from embedded_apiserver.rules.definitions.accepted_names import with_names
-from embedded_apiserver.rules.definitions.conversion import conversion_of
 from embedded_apiserver.rules.definitions.definition import with_condition
-from embedded_apiserver.rules.rules import Object
 from embedded_apiserver.status import StatusError
 from embedded_apiserver.storage.settling import Settling
 from embedded_apiserver.storage.storage import Cursor, Storage
 from embedded_apiserver.storage.stored import Stored
 from embedded_apiserver.webhooks.caller import Caller, Nowhere
+from embedded_apiserver.webhooks.conversion import conversion_of
 from embedded_apiserver.writes.content import Content
 from embedded_apiserver.writes.deletion import Deletion
 from embedded_apiserver.writes.objects import Objects

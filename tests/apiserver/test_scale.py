@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kit.asking import JSON_PATCH, STRATEGIC, Asking, Object
 
-from embedded_apiserver.rules.label_match import selector_text
+from embedded_apiserver.label_match import selector_text
 
 APPS = "/apis/apps/v1/namespaces/default"
 CONTROLLERS = "/api/v1/namespaces/default/replicationcontrollers"

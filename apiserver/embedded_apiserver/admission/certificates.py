@@ -7,9 +7,9 @@ from embedded_apiserver.admission.step import Attributes, Operation, Step
 from embedded_apiserver.authorization.attributes import Attributes as Asked
 from embedded_apiserver.authorization.authorizer import Authorizer
 from embedded_apiserver.kinds.infrastructure import SIGNING_REQUEST
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.quoting import quoted
 from embedded_apiserver.rules.causes.certificates import Unreadable, organizations
-from embedded_apiserver.rules.rules import Object, part
 
 _CLIENT, _ADMINISTRATORS = "kubernetes.io/kube-apiserver-client", "system:masters"
 

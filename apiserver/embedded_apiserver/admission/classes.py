@@ -11,7 +11,7 @@ from embedded_apiserver.admission.step import Attributes, Operation, Step
 from embedded_apiserver.kinds.infrastructure import INGRESS_CLASS, STORAGE_CLASS
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.registry import CLAIM, INGRESS
-from embedded_apiserver.rules.rules import Object, part
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.storage.storage import Storage
 
 _DEFAULT_STORAGE = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")

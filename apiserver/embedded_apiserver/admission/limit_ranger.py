@@ -11,9 +11,9 @@ from apimachinery.quantities import parse_quantity
 from embedded_apiserver.admission.pod_resources import containers_of, of_pod
 from embedded_apiserver.admission.step import Attributes, Operation, Step
 from embedded_apiserver.kinds.registry import CLAIM, LIMIT_RANGE, POD
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.pod_amounts import Amounts, amounts
 from embedded_apiserver.rules.quantity_text import quantity_text
-from embedded_apiserver.rules.rules import Object, part
 
 _ANNOTATION = "kubernetes.io/limit-ranger"
 _GROUPS = (("containers", "container"), ("initContainers", "init container"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.pod_amounts import Amounts, add, amounts, of_containers
-from embedded_apiserver.rules.rules import Object, part
 
 
 def containers_of(pod: Object) -> Iterator[Object]:

@@ -9,7 +9,7 @@ from typing import Any
 from embedded_apiserver.admission.step import Attributes, Operation, Step
 from embedded_apiserver.kinds.infrastructure import PRIORITY_CLASS
 from embedded_apiserver.kinds.registry import POD
-from embedded_apiserver.rules.rules import Object, filled, part
+from embedded_apiserver.objects import Object, filled, part
 
 _CLASSES = "priorityclasses.scheduling.k8s.io"
 # The classes that each cluster has, with their priorities.

@@ -18,8 +18,8 @@ from embedded_apiserver.kinds.registry import (
     SECRET,
     SERVICE,
 )
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.pod_amounts import Amounts, amounts
-from embedded_apiserver.rules.rules import Object, part
 
 _COUNTED = (CONFIG_MAP, CLAIM, POD, QUOTA, REPLICATION_CONTROLLER, SECRET, SERVICE)
 _ONE = Decimal(1)

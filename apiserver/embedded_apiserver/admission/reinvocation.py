@@ -9,7 +9,7 @@ import attrs
 
 from apimachinery.equality import same_json
 from embedded_apiserver.admission.step import Rounds
-from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.objects import Object
 
 
 @attrs.define

@@ -14,9 +14,9 @@ from embedded_apiserver.admission.quota_usage import count_name, hard_of, is_sel
 from embedded_apiserver.admission.step import Attributes, Operation, Step
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.registry import KINDS, POD, QUOTA
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.pod_amounts import Amounts
 from embedded_apiserver.rules.quantity_text import quantity_text
-from embedded_apiserver.rules.rules import Object
 from embedded_apiserver.storage.storage import Storage
 
 _NOTHING = Decimal(0)

@@ -11,7 +11,7 @@ from typing import Any
 
 from embedded_apiserver.admission.step import Attributes, Operation, Step
 from embedded_apiserver.kinds.registry import POD, SERVICE_ACCOUNT
-from embedded_apiserver.rules.rules import Object, part
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.storage.stored import key_of
 
 _DEFAULT = "default"

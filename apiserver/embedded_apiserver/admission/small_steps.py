@@ -6,7 +6,7 @@ from __future__ import annotations
 from embedded_apiserver.admission.step import Attributes, Operation, Step
 from embedded_apiserver.kinds.infrastructure import ATTRIBUTES_CLASS
 from embedded_apiserver.kinds.registry import CLAIM, NODE, POD, VOLUME
-from embedded_apiserver.rules.rules import Object, part
+from embedded_apiserver.objects import Object, part
 
 _RUNTIME_CLASSES = "runtimeclasses.node.k8s.io"
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}

@@ -14,8 +14,8 @@ from apimachinery.host import Host
 from embedded_apiserver.kinds.kind import Kind, Kinds
 from embedded_apiserver.kinds.registry import KINDS
 from embedded_apiserver.kinds.release import NEWEST, Release
+from embedded_apiserver.objects import Object
 from embedded_apiserver.options import DeleteOptions, WriteOptions
-from embedded_apiserver.rules.rules import Object
 from embedded_apiserver.status import StatusError, forbidden
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.users import ADMIN, User

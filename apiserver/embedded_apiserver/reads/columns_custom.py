@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
+from embedded_apiserver.kinds.ages import age
+from embedded_apiserver.kinds.cells import NAME, Cell
 from embedded_apiserver.kinds.definition import Definition, Raw
-from embedded_apiserver.reads.ages import age
-from embedded_apiserver.reads.columns import NAME, Cell, Column, recorded
+from embedded_apiserver.reads.columns import Column, recorded
 from embedded_apiserver.reads.jsonpath import JSONPath
 
 _LEASE = "coordination.k8s.io/v1", "Lease"  # has the columns that a custom kind has, too

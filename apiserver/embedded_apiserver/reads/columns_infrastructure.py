@@ -6,21 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from embedded_apiserver.kinds import infrastructure as kinds
+from embedded_apiserver.kinds.ages import short_duration
+from embedded_apiserver.kinds.cells import AGE, NAME, NONE, Cell, Cells, at, count_of, of, selector_at, value_at
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.reads.ages import short_duration
-from embedded_apiserver.reads.columns import (
-    AGE,
-    NAME,
-    NONE,
-    Cell,
-    Cells,
-    at,
-    count_of,
-    of,
-    selector_at,
-    value_at,
-)
-from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.objects import Object
 
 _NAMED: Cells = {"Name": NAME, "Age": AGE}
 _UNKNOWN = "<unknown>"

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from embedded_apiserver.reads.ages import UNKNOWN, age
-from embedded_apiserver.reads.columns import AGE, NAME, NONE, Cells, at, listed, of, value_at
-from embedded_apiserver.rules.rules import Object, part
+from embedded_apiserver.kinds.ages import UNKNOWN, age
+from embedded_apiserver.kinds.cells import AGE, NAME, NONE, Cells, at, listed, of, value_at
+from embedded_apiserver.objects import Object, part
 
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE_LABEL = "kubernetes.io/role"

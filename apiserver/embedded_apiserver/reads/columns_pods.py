@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from embedded_apiserver.reads.ages import age
-from embedded_apiserver.reads.columns import AGE, NAME, NONE, Cells, at, of, value_at
-from embedded_apiserver.rules.rules import Object, part
+from embedded_apiserver.kinds.ages import age
+from embedded_apiserver.kinds.cells import AGE, NAME, NONE, Cells, at, of, value_at
+from embedded_apiserver.objects import Object, part
 
 _ENDED = ("Succeeded", "Failed")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from embedded_apiserver.reads.columns import AGE, NAME, Cells, count_of, of, value_at
-from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.kinds.cells import AGE, NAME, Cells, count_of, of, value_at
+from embedded_apiserver.objects import Object
 
 _UNSET = "<unset>"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from embedded_apiserver.reads.columns import AGE, NAME, Cell, Cells, at, of, value_at
-from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.kinds.cells import AGE, NAME, Cell, Cells, at, of, value_at
+from embedded_apiserver.objects import Object
 
 _UNSET = "<unset>"
 _CLASS = "volume.beta.kubernetes.io/storage-class"  # the annotation that preceded `storageClassName`

@@ -8,34 +8,32 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from embedded_apiserver.kinds import registry as kinds
-from embedded_apiserver.kinds.infrastructure import FLOW_SCHEMA
-from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.parts import SCALE
-from embedded_apiserver.reads.ages import short_duration
-from embedded_apiserver.reads.columns import (
+from embedded_apiserver.kinds.ages import short_duration
+from embedded_apiserver.kinds.cells import (
     AGE,
     NAME,
     NONE,
     Cell,
     Cells,
-    Column,
-    Layout,
     age_of,
     at,
     count_of,
-    definitions_of,
     labels_at,
     listed,
     of,
     selector_at,
     value_at,
 )
+from embedded_apiserver.kinds.infrastructure import FLOW_SCHEMA
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.kinds.parts import SCALE
+from embedded_apiserver.objects import Object, part
+from embedded_apiserver.reads.columns import Column, Layout, definitions_of
 from embedded_apiserver.reads.columns_custom import custom_columns
 from embedded_apiserver.reads.columns_nodes import EVENTS, LEASE_CANDIDATES, LEASES, NAMESPACES, NODES
 from embedded_apiserver.reads.columns_pods import PODS, pod_conditions
 from embedded_apiserver.reads.columns_policies import POLICIES, POLICY_BINDINGS
 from embedded_apiserver.reads.columns_storage import CLAIMS, QUOTAS, VOLUMES
-from embedded_apiserver.rules.rules import Object, part
 
 
 def _ready(obj: Object) -> str:

@@ -23,7 +23,7 @@ A request passes through these modules from top to bottom; each imports only tho
 - `service_addresses`: the addresses and ports that a service needs, keeps and gives back.
 - `address_records`: the `IPAddress` of each address of a service.
 - `values`: the scalar types of these schemas, such as times and quantities.
-- `validation`: the rules of `metadata` for all kinds, and the constructors of causes (`invalid`, `required`, …), in
+- `validation`: the rules of `metadata` for all kinds, in
   the words of a real server.
 - `rules`: the base class `Rules`, that is, the behaviour of a kind without rules of its own.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
-from embedded_apiserver.rules.rules import Object, part
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.service_addresses import NONE
 
 CONTROLLER = "ipallocator.k8s.io"

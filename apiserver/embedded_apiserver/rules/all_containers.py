@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from embedded_apiserver.rules.rules import Object, part
+from embedded_apiserver.objects import Object, part
 
 LISTS = ("initContainers", "containers", "ephemeralContainers")
 """The fields of a pod's spec that list containers, in the order in which a real server looks at them."""

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.rules.rules import Object, Rules, part
+from embedded_apiserver.objects import Object, part
+from embedded_apiserver.rules.rules import Rules
 
 _PREFIX = "autoscaling.alpha.kubernetes.io/"
 _METRICS, _MEASURED = f"{_PREFIX}metrics", f"{_PREFIX}current-metrics"

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from embedded_apiserver.kinds import registry as kinds
+from embedded_apiserver.kinds.checks import Change, Checks, nothing
 from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes import (
     claim_spec,
     claims,
@@ -33,8 +35,6 @@ from embedded_apiserver.rules.causes import (
     traffic,
     workloads,
 )
-from embedded_apiserver.rules.check import Change, Checks, nothing
-from embedded_apiserver.rules.rules import Object, part
 from embedded_apiserver.status import Cause
 
 

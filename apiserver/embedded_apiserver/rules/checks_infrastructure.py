@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from embedded_apiserver.kinds import infrastructure as kinds
+from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.rules.causes import (
     autoscalers,
@@ -20,7 +21,6 @@ from embedded_apiserver.rules.causes import (
     signing_requests,
     storage_kinds,
 )
-from embedded_apiserver.rules.check import Checks
 
 CHECKS: Mapping[Kind, Checks] = {
     kinds.API_SERVICE: Checks(

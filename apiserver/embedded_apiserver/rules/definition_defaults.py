@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from embedded_apiserver.rules.rules import Object, filled
+from embedded_apiserver.objects import Object, filled
 
 _HTTPS = 443
 _NONE: Mapping[str, str] = {"strategy": "None"}

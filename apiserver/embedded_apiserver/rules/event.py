@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from apimachinery.names import qualified_name_problems
+from embedded_apiserver.causes import invalid, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.go_structs import shown
-from embedded_apiserver.rules.rules import Object, Rules, part
-from embedded_apiserver.rules.validation import invalid, required
+from embedded_apiserver.rules.rules import Rules
 from embedded_apiserver.status import Cause
 
 # From the name in events.k8s.io to the stored name. Other fields have the same name in both.

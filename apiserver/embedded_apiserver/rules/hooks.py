@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.rules.rules import Object, Rules
+from embedded_apiserver.objects import Object
+from embedded_apiserver.rules.rules import Rules
 
 
 class HookRules(Rules):

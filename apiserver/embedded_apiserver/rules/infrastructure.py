@@ -11,9 +11,10 @@ from typing import Any
 from apimachinery.objects import timestamp
 from embedded_apiserver.kinds import infrastructure as kinds
 from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.autoscaler import AutoscalerRules, OldAutoscalerRules
 from embedded_apiserver.rules.hooks import PolicyBindingRules
-from embedded_apiserver.rules.rules import Object, Rules, part
+from embedded_apiserver.rules.rules import Rules
 from embedded_apiserver.rules.small_kinds import StatusRules
 from embedded_apiserver.rules.storage_warnings import (
     WarnedRules,

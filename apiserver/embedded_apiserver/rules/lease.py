@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from apimachinery.names import qualified_name_problems
-from embedded_apiserver.rules.rules import Object, Rules, part
-from embedded_apiserver.rules.validation import forbidden, invalid, not_supported
+from embedded_apiserver.causes import forbidden, invalid, not_supported
+from embedded_apiserver.objects import Object, part
+from embedded_apiserver.rules.rules import Rules
 from embedded_apiserver.status import Cause
 
 _STRATEGIES = ("OldestEmulationVersion",)

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from apimachinery.semver import ZERO, parse
+from embedded_apiserver.causes import invalid, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.lease import strategy_causes
-from embedded_apiserver.rules.rules import Object, Rules, part
-from embedded_apiserver.rules.validation import invalid, required
+from embedded_apiserver.rules.rules import Rules
 from embedded_apiserver.status import Cause
 
 _OLDEST = "OldestEmulationVersion"

@@ -6,7 +6,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from embedded_apiserver.kinds.registry import Kind
-from embedded_apiserver.rules.rules import Object, Rules, part, with_status_of
+from embedded_apiserver.objects import Object, part, with_status_of
+from embedded_apiserver.rules.rules import Rules
 
 FINALIZER = "kubernetes"
 _NAME_LABEL = "kubernetes.io/metadata.name"

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from embedded_apiserver.kinds.registry import Kind
-from embedded_apiserver.rules.rules import Object, Rules, part
+from embedded_apiserver.objects import Object, part
+from embedded_apiserver.rules.rules import Rules
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _ONCE = 'node updates may not change {} except from "" to valid'

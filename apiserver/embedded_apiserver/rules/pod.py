@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from embedded_apiserver.kinds.registry import Kind
+from embedded_apiserver.objects import Object, part, with_status_of
 from embedded_apiserver.rules.pod_amounts import quality_of
 from embedded_apiserver.rules.pod_warnings import of_name, of_pod
 from embedded_apiserver.rules.profile_annotations import are_in, of_app_armor, with_app_armor
-from embedded_apiserver.rules.rules import Object, Rules, part, with_status_of
+from embedded_apiserver.rules.rules import Rules
 
 DEFAULT_GRACE = 30  # seconds
 

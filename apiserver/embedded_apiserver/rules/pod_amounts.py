@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
 from apimachinery.quantities import parse_quantity
-from embedded_apiserver.rules.rules import Object, part
+from embedded_apiserver.objects import Object, part
 
 Amounts = dict[str, Decimal]
 """Amounts of resources by name."""

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from embedded_apiserver.objects import Object, filled, part
 from embedded_apiserver.rules.pod_amounts import of_containers
 from embedded_apiserver.rules.quantity_text import quantity_text
-from embedded_apiserver.rules.rules import Object, filled, part
 
 CONTAINERS = ("initContainers", "containers")
 _IMAGE = re.compile(r"(?:[\w.:\[\]-]+/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[\w.-]+)?", re.ASCII)

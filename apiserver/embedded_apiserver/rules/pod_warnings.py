@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from apimachinery.names import label_problems
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules import profile_annotations
-from embedded_apiserver.rules.rules import Object, part
 
 _GROUPS = ("initContainers", "containers")
 _IN_BYTES = ("memory", "ephemeral-storage")

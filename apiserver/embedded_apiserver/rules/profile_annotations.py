@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.all_containers import LISTS, all_containers, is_windows
-from embedded_apiserver.rules.rules import Object, part
 
 SECCOMP = "seccomp.security.alpha.kubernetes.io/pod"
 """The annotation with the profile of all containers."""

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apimachinery.names import path_segment_problems, subdomain_problems
+from embedded_apiserver.causes import invalid, not_supported, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.selectors import label_selector
-from embedded_apiserver.rules.rules import Object, Rules, part
-from embedded_apiserver.rules.validation import invalid, not_supported, required
+from embedded_apiserver.rules.rules import Rules
 from embedded_apiserver.status import Cause
 
 _GROUP = "rbac.authorization.k8s.io"

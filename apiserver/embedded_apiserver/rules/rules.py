@@ -8,14 +8,12 @@ in the storage.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
 
 from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.objects import Object, with_status_of
 from embedded_apiserver.status import Cause
-
-Object = Mapping[str, Any]
 
 
 class Rules:
@@ -104,19 +102,3 @@ class Rules:
     def on_delete(self, obj: Object, now: datetime) -> Object:
         """Return the form in which an object just marked for deletion waits for its finalizers."""
         return obj
-
-
-def with_status_of(old: Object, new: Object) -> Object:
-    """Return `new` with the status of `old`; without a status if `old` has none."""
-    rest = {name: value for name, value in new.items() if name != "status"}
-    return {**rest, "status": old["status"]} if "status" in old else rest
-
-
-def filled(value: Object, missing: Object) -> Object:
-    """Return `value` with those fields of `missing` that it lacks: itself if it has them all."""
-    return value if missing.keys() <= value.keys() else {**missing, **value}
-
-
-def part(obj: Object, name: str) -> Mapping[str, Any]:
-    """Return a part of an object, such as its spec; empty if the part is missing or null."""
-    return obj.get(name) or {}

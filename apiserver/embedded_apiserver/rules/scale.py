@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from embedded_apiserver import status
+from embedded_apiserver.causes import invalid
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.parts import SCALE
-from embedded_apiserver.rules.label_match import selector_text
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import invalid
+from embedded_apiserver.label_match import selector_text
+from embedded_apiserver.objects import Object, part
 
 _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _ASKED = ("name", "namespace", "uid", "resourceVersion")

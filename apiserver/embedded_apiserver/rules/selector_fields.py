@@ -9,7 +9,7 @@ from typing import Any
 from embedded_apiserver import status
 from embedded_apiserver.kinds.infrastructure import RESOURCE_SLICE
 from embedded_apiserver.kinds.registry import JOB, Kind
-from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.objects import Object
 
 
 def supported_fields(kind: Kind) -> tuple[str, ...]:

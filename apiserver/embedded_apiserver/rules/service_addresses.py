@@ -10,10 +10,10 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
+from embedded_apiserver.causes import invalid
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.causes.service_addresses import addresses
-from embedded_apiserver.rules.rules import Object
 from embedded_apiserver.rules.service_defaults import is_accessible_from_outside
-from embedded_apiserver.rules.validation import invalid
 from embedded_apiserver.status import Cause
 
 NETWORK = ipaddress.ip_network("10.0.0.0/16")

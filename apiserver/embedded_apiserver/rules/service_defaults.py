@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from embedded_apiserver.rules.rules import Object, filled, part
+from embedded_apiserver.objects import Object, filled, part
 
 _WITH_ADDRESS = ("ClusterIP", "NodePort", "LoadBalancer")
 _ON_NODES = ("NodePort", "LoadBalancer")

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.rules.rules import Object, Rules, part
+from embedded_apiserver.objects import Object, part
+from embedded_apiserver.rules.rules import Rules
 from embedded_apiserver.rules.service_addresses import without_leftovers
 from embedded_apiserver.rules.workload import SpecRules
 

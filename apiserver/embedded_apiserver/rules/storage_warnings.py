@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.pod_warnings import FRACTIONS, OLD_LABELS, OLD_VOLUMES
-from embedded_apiserver.rules.rules import Object, Rules, part
+from embedded_apiserver.rules.rules import Rules
 
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 _OLD_ANNOTATIONS: Mapping[str, str] = {

@@ -19,14 +19,15 @@ import attrs
 
 from apimachinery.objects import timestamp
 from embedded_apiserver import status
+from embedded_apiserver.causes import invalid
 from embedded_apiserver.kinds.metadata import CLIENT_METADATA, DELETION_METADATA, METADATA_ORDER
 from embedded_apiserver.kinds.registry import DISRUPTION_BUDGET, EVENT, LIMIT_RANGE, NAMESPACE, POD, Kind
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules import pod as pod_rules
 from embedded_apiserver.rules.checks import checks_of
 from embedded_apiserver.rules.generated_names import generated_name
-from embedded_apiserver.rules.rules import Object, part
 from embedded_apiserver.rules.ruleset import rules_of
-from embedded_apiserver.rules.validation import invalid, metadata_causes, updated_metadata_causes
+from embedded_apiserver.rules.validation import metadata_causes, updated_metadata_causes
 
 _VERSION = re.compile(r"[0-9]{1,20}")  # 20 digits: those of the largest unsigned number of 64 bits
 _PARTS = ("metadata", "spec", "status")

@@ -10,9 +10,9 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from embedded_apiserver.objects import Object, filled, part
 from embedded_apiserver.rules.definition_defaults import conversion, definition, service_reference
 from embedded_apiserver.rules.pod_defaults import TYPES as POD_TYPES
-from embedded_apiserver.rules.rules import Object, filled, part
 from embedded_apiserver.rules.service_defaults import port, service
 from embedded_apiserver.rules.stored_forms import defaults_of
 

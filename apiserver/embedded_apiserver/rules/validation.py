@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from apimachinery import names
+from embedded_apiserver.causes import forbidden, invalid, required, too_long
 from embedded_apiserver.kinds import access
 from embedded_apiserver.kinds import infrastructure as beside
 from embedded_apiserver.kinds import registry as kinds
@@ -28,57 +27,6 @@ _NAME_RULES = {
 _MAX_ANNOTATIONS = 256 * 1024  # bytes of all keys and values together, as on a real server
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _STANDARD_FINALIZERS = (_ORPHAN, _FOREGROUND, "kubernetes")
-
-
-def invalid(field: str, value: object, text: str) -> Cause:
-    """Return the cause of a value that breaks a rule."""
-    return Cause("FieldValueInvalid", f"Invalid value: {msgspec.json.encode(value).decode()}: {text}", field)
-
-
-def required(field: str, text: str = "") -> Cause:
-    """Return the cause of a value that is missing."""
-    return Cause("FieldValueRequired", f"Required value: {text}" if text else "Required value", field)
-
-
-def forbidden(field: str, text: str) -> Cause:
-    """Return the cause that reports a value that must not be set, or must not change."""
-    return Cause("FieldValueForbidden", f"Forbidden: {text}", field)
-
-
-def duplicate(field: str, value: object, text: str = "") -> Cause:
-    """Return the cause that reports a value that occurs twice where values have to be unique."""
-    shown = f"Duplicate value: {msgspec.json.encode(value).decode()}"
-    return Cause("FieldValueDuplicate", f"{shown}: {text}" if text else shown, field)
-
-
-def not_supported(field: str, value: object, supported: Sequence[str]) -> Cause:
-    """Return the cause that reports a value that is none of the allowed words."""
-    allowed = ", ".join(f'"{word}"' for word in supported)
-    shown = msgspec.json.encode(value).decode()
-    return Cause("FieldValueNotSupported", f"Unsupported value: {shown}: supported values: {allowed}", field)
-
-
-def not_found(field: str, value: str, text: str = "") -> Cause:
-    """Return the cause of a name of something that is not there."""
-    shown = f"Not found: {msgspec.json.encode(value).decode()}"
-    return Cause("FieldValueNotFound", f"{shown}: {text}" if text else shown, field)
-
-
-def too_long(field: str, limit: int) -> Cause:
-    """Return the cause of a text, or of data, with more than `limit` bytes."""
-    noun = "byte" if limit == 1 else "bytes"
-    return Cause("FieldValueTooLong", f"Too long: may not be more than {limit} {noun}", field)
-
-
-def too_many(field: str, count: int, limit: int) -> Cause:
-    """Return the cause of a list with more than `limit` items."""
-    noun = "item" if limit == 1 else "items"
-    return Cause("FieldValueTooMany", f"Too many: {count}: must have at most {limit} {noun}", field)
-
-
-def invalid_part(field: str, text: str) -> Cause:
-    """Return the cause of a part that breaks a rule, if the message does not show the part."""
-    return Cause("FieldValueInvalid", f"Invalid value: {text}", field)
 
 
 def metadata_causes(kind: Kind, metadata: Mapping[str, Any]) -> Iterator[Cause]:

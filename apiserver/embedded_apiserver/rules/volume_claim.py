@@ -7,7 +7,7 @@ from datetime import datetime
 
 from apimachinery.objects import timestamp
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.rules.rules import Object, part
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.small_kinds import StatusRules
 from embedded_apiserver.rules.storage_warnings import of_claim, of_volume
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.pod_warnings import of_name, of_pod
-from embedded_apiserver.rules.rules import Object, Rules, part
+from embedded_apiserver.rules.rules import Rules
 from embedded_apiserver.rules.type_defaults import TEMPLATE_GENERATION
 
 _HOST_NAMES = "Pod names and hostnames"

@@ -10,7 +10,7 @@ from typing import Any
 
 from apimachinery.objects import timestamp
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.objects import Object
 from embedded_apiserver.storage.stored import Stored
 from embedded_apiserver.upkeep.ownership import meta_of
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from apimachinery.host import Host
 from embedded_apiserver.kinds.registry import SERVICE
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.address_records import held
 from embedded_apiserver.rules.generated_names import generated_name, name_suffix
-from embedded_apiserver.rules.rules import Object, part
 from embedded_apiserver.rules.service_addresses import (
     NETWORK,
     PORTS,

@@ -17,8 +17,8 @@ from embedded_apiserver.kinds.infrastructure import SIGNING_REQUEST
 from embedded_apiserver.kinds.kind import Kind, Kinds
 from embedded_apiserver.kinds.registry import KINDS, SERVICE
 from embedded_apiserver.kinds.release import NEWEST, Release
+from embedded_apiserver.objects import Object
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.rules import Object
 from embedded_apiserver.rules.ruleset import rules_of
 from embedded_apiserver.status import StatusError
 from embedded_apiserver.storage.storage import Storage

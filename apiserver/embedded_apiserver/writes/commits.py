@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager, nullcontext
 from apimachinery.equality import same_json
 from apimachinery.host import Host
 from embedded_apiserver.kinds.registry import DEFINITION, Kind
+from embedded_apiserver.objects import Object
 from embedded_apiserver.routes import Route
 from embedded_apiserver.rules.generated_names import name_suffix
-from embedded_apiserver.rules.rules import Object
 from embedded_apiserver.rules.ruleset import rules_of
 from embedded_apiserver.rules.strategy import is_finished, named_version, prepare_create
 from embedded_apiserver.status import StatusError, untyped

@@ -27,11 +27,11 @@ from embedded_apiserver.kinds.registry import (
     Kind,
 )
 from embedded_apiserver.list_options import ListOptions
+from embedded_apiserver.objects import part
 from embedded_apiserver.options import DeleteOptions, Preconditions
 from embedded_apiserver.reads.listing import Page, page_of
 from embedded_apiserver.reads.selection import Selection
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.rules import part
 from embedded_apiserver.rules.ruleset import rules_of
 from embedded_apiserver.rules.strategy import deletion_grace, is_finished
 from embedded_apiserver.status import StatusError, forbidden, not_found, precondition_failed

@@ -14,9 +14,9 @@ from embedded_apiserver.kinds.access import VALIDATING_POLICY
 from embedded_apiserver.kinds.parts import SCALE
 from embedded_apiserver.kinds.registry import EVENT, SERVICE, Kind
 from embedded_apiserver.list_options import version_number
+from embedded_apiserver.objects import Object
 from embedded_apiserver.options import WriteOptions
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.rules import Object
 from embedded_apiserver.rules.ruleset import rules_of
 from embedded_apiserver.rules.scale import check_custom_scale, scale_applied, scale_of, scaled
 from embedded_apiserver.rules.strategy import check_name, prepare_update, sent_version, undeleted, unversioned

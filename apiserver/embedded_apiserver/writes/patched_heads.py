@@ -11,9 +11,9 @@ from embedded_apiserver.audit_annotations import as_json
 from embedded_apiserver.bounds import abbreviated
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.registry import KINDS
+from embedded_apiserver.objects import Object
 from embedded_apiserver.quoting import quoted
 from embedded_apiserver.rules import values
-from embedded_apiserver.rules.rules import Object
 from embedded_apiserver.rules.strategy import of_own_type
 from embedded_apiserver.status import internal
 

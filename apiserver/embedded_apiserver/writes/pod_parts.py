@@ -11,15 +11,15 @@ import msgspec
 from apimachinery.host import Host
 from apimachinery.objects import timestamp
 from embedded_apiserver.admission.step import Asked
+from embedded_apiserver.causes import not_supported, required
 from embedded_apiserver.kinds.metadata import METADATA_ORDER
 from embedded_apiserver.kinds.parts import EVICTION
 from embedded_apiserver.kinds.registry import BINDING, DISRUPTION_BUDGET, POD
+from embedded_apiserver.label_match import selects
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.options import DeleteOptions, Preconditions, WriteOptions
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.label_match import selects
-from embedded_apiserver.rules.rules import Object, part
 from embedded_apiserver.rules.strategy import check_namespace
-from embedded_apiserver.rules.validation import not_supported, required
 from embedded_apiserver.status import (
     CREATE_OPTIONS,
     Options,

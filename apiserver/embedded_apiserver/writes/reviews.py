@@ -15,12 +15,12 @@ from embedded_apiserver.authentication.tokens import ISSUER, InvalidToken
 from embedded_apiserver.authorization.attributes import Attributes
 from embedded_apiserver.authorization.authorizer import combined
 from embedded_apiserver.authorization.policy import Rule
+from embedded_apiserver.causes import invalid
 from embedded_apiserver.kinds import registry as kinds
 from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.options import WriteOptions
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import invalid
 from embedded_apiserver.status import CREATE_OPTIONS, Cause, Options, bad_request, check
 from embedded_apiserver.users import User
 from embedded_apiserver.writes.body import decode

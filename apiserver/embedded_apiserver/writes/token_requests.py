@@ -12,12 +12,12 @@ from apimachinery.objects import timestamp
 from embedded_apiserver.admission.step import Asked
 from embedded_apiserver.authentication.accounts import Accounts
 from embedded_apiserver.authentication.tokens import ISSUER, Binding, Reference
+from embedded_apiserver.causes import invalid
 from embedded_apiserver.kinds.parts import TOKEN_REQUEST
 from embedded_apiserver.kinds.registry import NODE, POD, SECRET, Kind
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.options import WriteOptions
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import invalid
 from embedded_apiserver.status import CREATE_OPTIONS, Options, bad_request, check, conflict, not_found
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import key_of

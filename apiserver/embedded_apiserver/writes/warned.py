@@ -11,8 +11,8 @@ import msgspec
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.parts import SCALE
 from embedded_apiserver.kinds.registry import SERVICE
+from embedded_apiserver.objects import Object
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.rules import Object
 from embedded_apiserver.rules.ruleset import rules_of
 from embedded_apiserver.rules.scale import scaled
 from embedded_apiserver.status import StatusError

@@ -10,7 +10,7 @@ import msgspec
 
 from embedded_apiserver.bounds import MOST_VALUES, values_in
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.shape import Misshapen
 from embedded_apiserver.status import internal
 from embedded_apiserver.writes.body import reread

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from kit.asking import Asking
 
-from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.objects import Object
 
 Send = Callable[[str, Object], tuple[int, Object, list[str]]]
 """Creates an object at a path; returns the status, the body, and the texts of the warnings."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kit.asking import Asking, Object
 
 from apimachinery.names import config_key_problems, service_name_problems
-from embedded_apiserver.rules.label_match import selects
+from embedded_apiserver.label_match import selects
 from embedded_apiserver.rules.lease_candidate import LeaseCandidateRules
 
 CANDIDATES = "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from embedded_apiserver.admission.pod_security.levels import LevelVersion
 from embedded_apiserver.admission.pod_security.table import violations
-from embedded_apiserver.rules.rules import Object, part
+from embedded_apiserver.objects import Object, part
 
 MOST = 3000
 """The number of pods that are looked at, as on a real server."""

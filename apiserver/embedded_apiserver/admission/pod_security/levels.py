@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from embedded_apiserver.rules.validation import invalid
+from embedded_apiserver.causes import invalid
 from embedded_apiserver.status import Cause
 
 PREFIX = "pod-security.kubernetes.io/"

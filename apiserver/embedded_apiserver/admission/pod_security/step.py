@@ -30,7 +30,7 @@ from embedded_apiserver.kinds.registry import (
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
 )
-from embedded_apiserver.rules.rules import Object, part
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.status import Cause, internal, invalid
 
 _IN_SPEC = (DAEMON_SET, DEPLOYMENT, JOB, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from embedded_apiserver.admission.pod_security import baseline, profiles, restricted, seccomp
 from embedded_apiserver.admission.pod_security.levels import Level, LevelVersion
 from embedded_apiserver.admission.pod_security.violations import CheckPod, Violation
-from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.objects import Object
 
 
 class Check(NamedTuple):

@@ -17,8 +17,8 @@ from embedded_apiserver.cel.program import Budget, Program
 from embedded_apiserver.cel.values import Value
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.registry import NAMESPACE
+from embedded_apiserver.objects import Object
 from embedded_apiserver.quoting import quoted
-from embedded_apiserver.rules.rules import Object
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.users import AUTHENTICATED, User, account_groups, account_name
 

@@ -11,7 +11,7 @@ from embedded_apiserver.admission.policies.policies import Binding, Constraints,
 from embedded_apiserver.admission.step import Attributes, Surroundings
 from embedded_apiserver.admission.webhooks.matching import called_as
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.objects import Object
 from embedded_apiserver.storage.storage import Storage
 
 

@@ -28,8 +28,8 @@ from embedded_apiserver.kinds.registry import (
     VALIDATING_POLICY,
     VALIDATING_POLICY_BINDING,
 )
+from embedded_apiserver.objects import Object
 from embedded_apiserver.quoting import quoted
-from embedded_apiserver.rules.rules import Object
 from embedded_apiserver.status import StatusError
 from embedded_apiserver.storage.storage import Storage
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from apimachinery.selectors import LabelSelector
 from embedded_apiserver.kinds.kind import Kind, Kinds
-from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.ruleset import rules_of
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import Stored

@@ -22,7 +22,7 @@ from embedded_apiserver.cel.admission import (
 )
 from embedded_apiserver.cel.program import Program
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.objects import Object
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import Stored
 

@@ -13,8 +13,8 @@ from embedded_apiserver.admission.step import Attributes, Operation, options_sho
 from embedded_apiserver.admission.webhooks.shown import kind_shown, resource_shown, shown
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.registry import NAMESPACE
+from embedded_apiserver.objects import Object
 from embedded_apiserver.options import WriteOptions
-from embedded_apiserver.rules.rules import Object
 from embedded_apiserver.users import User
 
 _encode = msgspec.json.Encoder().encode

@@ -10,7 +10,7 @@ from embedded_apiserver.admission.step import Attributes, Operation
 from embedded_apiserver.admission.webhooks.hooks import Hook
 from embedded_apiserver.kinds.kind import Kind, Kinds
 from embedded_apiserver.kinds.registry import NAMESPACE
-from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.objects import Object
 from embedded_apiserver.status import not_found
 from embedded_apiserver.storage.storage import Storage
 

@@ -9,7 +9,7 @@ from embedded_apiserver.admission.step import Attributes, Operation
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.parts import SCALE
 from embedded_apiserver.kinds.registry import NAMESPACE
-from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.ruleset import rules_of
 from embedded_apiserver.rules.scale import scale_of, scaled
 

@@ -7,7 +7,7 @@ import ipaddress
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from embedded_apiserver.rules.validation import invalid
+from embedded_apiserver.causes import invalid
 from embedded_apiserver.status import Cause
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address

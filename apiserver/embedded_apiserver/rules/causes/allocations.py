@@ -6,11 +6,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from embedded_apiserver.causes import invalid
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.device_names import Rule, device_name, each_of, pool_name
 from embedded_apiserver.rules.causes.selectors import node_selector
 from embedded_apiserver.rules.causes.sources import driver_name
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import invalid
 from embedded_apiserver.status import Cause
 
 _MOST_RESULTS = 32

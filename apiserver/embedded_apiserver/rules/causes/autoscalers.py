@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apimachinery.names import label_problems, path_segment_problems
+from embedded_apiserver.causes import forbidden, invalid, not_supported, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.basic import each, non_negative
 from embedded_apiserver.rules.causes.resources import container_resource_name, quantity
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import forbidden, invalid, not_supported, required
 from embedded_apiserver.status import Cause
 
 _LONGEST_WINDOW, _LONGEST_PERIOD = 3600, 1800  # seconds

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from apimachinery.names import label_problems, qualified_name_problems, subdomain_problems
-from embedded_apiserver.rules.rules import Object
-from embedded_apiserver.rules.validation import invalid, not_supported, required
+from embedded_apiserver.causes import invalid, not_supported, required
+from embedded_apiserver.objects import Object
 from embedded_apiserver.status import Cause
 
 NOT_NEGATIVE = "must be greater than or equal to 0"

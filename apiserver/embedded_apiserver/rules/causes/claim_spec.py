@@ -5,18 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from embedded_apiserver.causes import forbidden, invalid, not_supported, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.basic import label, one_of, subdomain
 from embedded_apiserver.rules.causes.resources import amount_causes, quantity
 from embedded_apiserver.rules.causes.selectors import label_selector
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import (
-    annotation_causes,
-    forbidden,
-    invalid,
-    label_causes,
-    not_supported,
-    required,
-)
+from embedded_apiserver.rules.validation import annotation_causes, label_causes
 from embedded_apiserver.status import Cause
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")

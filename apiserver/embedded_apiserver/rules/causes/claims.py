@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.names import qualified_name_problems
+from embedded_apiserver.causes import forbidden, invalid, not_supported
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.basic import IMMUTABLE
 from embedded_apiserver.rules.causes.claim_spec import claim_spec
 from embedded_apiserver.rules.causes.resources import is_native, quantity
 from embedded_apiserver.rules.go_structs import difference
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import forbidden, invalid, not_supported
 from embedded_apiserver.status import Cause
 
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"  # the annotation that preceded `storageClassName`

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from apimachinery.names import subdomain_problems
+from embedded_apiserver.causes import invalid, required
 from embedded_apiserver.quoting import quoted
-from embedded_apiserver.rules.validation import invalid, required
 from embedded_apiserver.status import Cause
 
 _FORM = "; desired format: https://host[/path]"

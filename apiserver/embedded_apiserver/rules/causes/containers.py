@@ -7,19 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import attrs
 
+from embedded_apiserver.causes import duplicate, forbidden, invalid, not_found, not_supported, required, too_many
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.causes import environment, probes, resources, security
 from embedded_apiserver.rules.causes.basic import given_one_of, label, one_of
 from embedded_apiserver.rules.causes.volumes import PULL_POLICIES
-from embedded_apiserver.rules.rules import Object
-from embedded_apiserver.rules.validation import (
-    duplicate,
-    forbidden,
-    invalid,
-    not_found,
-    not_supported,
-    required,
-    too_many,
-)
 from embedded_apiserver.status import Cause
 
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")

@@ -8,12 +8,12 @@ import re
 from collections.abc import Iterator
 from zoneinfo import ZoneInfo
 
+from embedded_apiserver.causes import invalid, not_supported, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.basic import given_one_of, non_negative
 from embedded_apiserver.rules.causes.cron import schedule_problem
 from embedded_apiserver.rules.causes.jobs import job_spec
 from embedded_apiserver.rules.go_structs import shown
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import invalid, not_supported, required
 from embedded_apiserver.status import Cause
 
 _LONGEST_NAME = 52  # characters, so that the names of its jobs, with eleven more, are labels

@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterator, Mapping
 
 from apimachinery.names import config_key_problems
+from embedded_apiserver.causes import forbidden, invalid, required, too_long
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.basic import IMMUTABLE, each
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import forbidden, invalid, required, too_long
 from embedded_apiserver.status import Cause
 
 _LIMIT = 1024 * 1024  # bytes of all values together; keys do not count

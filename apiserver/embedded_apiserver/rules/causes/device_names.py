@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from apimachinery.names import label_problems, subdomain_problems
+from embedded_apiserver.causes import duplicate, invalid, required, too_long, too_many
 from embedded_apiserver.rules.causes.basic import each
 from embedded_apiserver.rules.causes.sources import driver_name
-from embedded_apiserver.rules.validation import duplicate, invalid, required, too_long, too_many
 from embedded_apiserver.status import Cause
 
 _LONGEST_IDENTIFIER, _LONGEST_POOL = 32, 253

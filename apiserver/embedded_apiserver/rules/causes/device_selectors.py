@@ -6,15 +6,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
+from embedded_apiserver.causes import forbidden, invalid, required, too_long
 from embedded_apiserver.cel import types
 from embedded_apiserver.cel.admission import NotCompiled, compiled
 from embedded_apiserver.cel.declarations import Environment
 from embedded_apiserver.cel.library.libraries import LIBRARIES
 from embedded_apiserver.cel.library.quantities import Quantity
 from embedded_apiserver.cel.types import ANY, BOOL, STRING, Field, map_of, object_of
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.causes.expressions import not_compiled
-from embedded_apiserver.rules.rules import Object
-from embedded_apiserver.rules.validation import forbidden, invalid, required, too_long
 from embedded_apiserver.status import Cause
 
 _LONGEST, _DEAREST = 10 * 1024, 1_000_000

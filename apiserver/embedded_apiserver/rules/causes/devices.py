@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from apimachinery.names import label_value_problems, qualified_name_problems, subdomain_problems
+from embedded_apiserver.causes import forbidden, invalid, not_supported, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.allocations import allocation, names_of, reference_to
 from embedded_apiserver.rules.causes.basic import IMMUTABLE, each
 from embedded_apiserver.rules.causes.device_names import device_name, each_of, full_name, pool_name
@@ -18,13 +20,6 @@ from embedded_apiserver.rules.causes.selectors import node_selector
 from embedded_apiserver.rules.causes.slice_devices import EFFECTS, devices_of_slice
 from embedded_apiserver.rules.causes.sources import driver_name
 from embedded_apiserver.rules.go_structs import shown
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import (
-    forbidden,
-    invalid,
-    not_supported,
-    required,
-)
 from embedded_apiserver.status import Cause
 
 _MOST, _MOST_ALTERNATIVES, _MOST_RESERVED = 32, 8, 256

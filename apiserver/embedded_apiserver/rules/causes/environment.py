@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from embedded_apiserver.causes import duplicate, forbidden, invalid, not_found, required
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.causes.basic import (
     PROTOCOLS,
     given_one_of,
@@ -21,8 +23,6 @@ from embedded_apiserver.rules.causes.projections import (
     key_reference,
     resource_reference,
 )
-from embedded_apiserver.rules.rules import Object
-from embedded_apiserver.rules.validation import duplicate, forbidden, invalid, not_found, required
 from embedded_apiserver.status import Cause
 
 _NAME_TEXT = "a valid environment variable name must consist only of printable ASCII characters other than '='"

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from apimachinery.names import qualified_name_problems
+from embedded_apiserver.causes import duplicate, invalid, required, too_many
 from embedded_apiserver.cel import types
 from embedded_apiserver.cel.admission import NotCompiled, compiled
 from embedded_apiserver.cel.declarations import Environment
 from embedded_apiserver.cel.types import Type
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.causes.basic import each
-from embedded_apiserver.rules.rules import Object
-from embedded_apiserver.rules.validation import duplicate, invalid, required, too_many
 from embedded_apiserver.status import Cause
 
 _MOST_CONDITIONS = 64

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from apimachinery.names import label_problems, subdomain_problems
+from embedded_apiserver.causes import duplicate, forbidden, invalid, not_supported, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.basic import each
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import duplicate, forbidden, invalid, not_supported, required
 from embedded_apiserver.status import Cause
 
 _EXEMPT = "exempt"

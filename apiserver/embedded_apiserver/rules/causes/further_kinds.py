@@ -7,19 +7,13 @@ import re
 from collections.abc import Iterator
 
 from apimachinery.names import label_problems, subdomain_problems
+from embedded_apiserver.causes import duplicate, forbidden, invalid, not_supported, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.quoting import quoted
 from embedded_apiserver.rules.causes.basic import IMMUTABLE, each, one_of
 from embedded_apiserver.rules.causes.resources import requirements
 from embedded_apiserver.rules.causes.scheduling import tolerations
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import (
-    duplicate,
-    forbidden,
-    invalid,
-    label_causes,
-    not_supported,
-    required,
-)
+from embedded_apiserver.rules.validation import label_causes
 from embedded_apiserver.status import Cause
 
 _HIGHEST = 1_000_000_000  # of users; the classes of the system are higher

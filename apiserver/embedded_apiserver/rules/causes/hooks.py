@@ -7,18 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from apimachinery.names import service_name_problems, subdomain_problems
+from embedded_apiserver.causes import duplicate, invalid, not_supported, required
 from embedded_apiserver.cel.admission import admission_environment
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.causes.basic import each, given_one_of
 from embedded_apiserver.rules.causes.client_configs import client_config
 from embedded_apiserver.rules.causes.expressions import match_conditions
 from embedded_apiserver.rules.causes.selectors import label_selector
-from embedded_apiserver.rules.rules import Object
-from embedded_apiserver.rules.validation import (
-    duplicate,
-    invalid,
-    not_supported,
-    required,
-)
 from embedded_apiserver.status import Cause
 
 _HARMLESS = ("None", "NoneOnDryRun")

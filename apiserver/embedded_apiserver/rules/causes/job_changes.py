@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from embedded_apiserver.causes import invalid
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.basic import IMMUTABLE, take, unchanged
 from embedded_apiserver.rules.go_structs import shown
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import invalid
 from embedded_apiserver.status import Cause
 
 

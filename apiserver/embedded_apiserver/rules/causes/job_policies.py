@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from embedded_apiserver.causes import duplicate, invalid, invalid_part, required, too_many
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.basic import given_one_of, non_negative, one_of, qualified_name
 from embedded_apiserver.rules.causes.indexes import indexes_in
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import duplicate, invalid, invalid_part, required, too_many
 from embedded_apiserver.status import Cause
 
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")

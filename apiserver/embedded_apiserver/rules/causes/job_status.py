@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from embedded_apiserver.causes import duplicate, invalid, invalid_part, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.basic import non_negative
 from embedded_apiserver.rules.causes.indexes import indexes_in, overlap
 from embedded_apiserver.rules.go_structs import shown
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import duplicate, invalid, invalid_part, required
 from embedded_apiserver.status import Cause
 
 _NUMBERS = ("active", "succeeded", "failed", "ready", "terminating")

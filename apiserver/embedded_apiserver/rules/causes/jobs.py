@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apimachinery.names import label_problems
+from embedded_apiserver.causes import invalid, not_supported, required, too_long
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.basic import non_negative, one_of
 from embedded_apiserver.rules.causes.job_policies import failure_policy, success_policy
 from embedded_apiserver.rules.causes.pods import pod_template
 from embedded_apiserver.rules.causes.prefixed import prefixed_path
 from embedded_apiserver.rules.causes.selectors import compiled, label_selector, shown_labels
 from embedded_apiserver.rules.go_structs import shown
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import invalid, not_supported, required, too_long
 from embedded_apiserver.status import Cause
 
 _INDEXED = "requires indexed completion mode"

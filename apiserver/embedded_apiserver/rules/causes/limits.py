@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from apimachinery.names import qualified_name_problems
+from embedded_apiserver.causes import duplicate, forbidden, invalid, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.basic import IMMUTABLE
 from embedded_apiserver.rules.causes.resources import (
     allows_overcommit,
@@ -17,8 +19,6 @@ from embedded_apiserver.rules.causes.resources import (
     resource_name,
 )
 from embedded_apiserver.rules.go_structs import shown
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import duplicate, forbidden, invalid, required
 from embedded_apiserver.status import Cause
 
 _POD = {"pods"}

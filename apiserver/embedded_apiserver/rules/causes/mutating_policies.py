@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from embedded_apiserver.causes import invalid, not_supported, required
 from embedded_apiserver.cel import types
 from embedded_apiserver.cel.admission import (
     CONFIGURATION,
@@ -15,11 +16,10 @@ from embedded_apiserver.cel.admission import (
 )
 from embedded_apiserver.cel.declarations import Environment
 from embedded_apiserver.cel.types import Type
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.basic import given_one_of
 from embedded_apiserver.rules.causes.expressions import expression, match_conditions
 from embedded_apiserver.rules.causes.policies import bound, selection, variable
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import invalid, not_supported, required
 from embedded_apiserver.status import Cause
 
 _OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")

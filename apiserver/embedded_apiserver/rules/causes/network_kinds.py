@@ -10,20 +10,13 @@ from apimachinery.names import (
     label_value_problems,
     subdomain_problems,
 )
+from embedded_apiserver.causes import duplicate, forbidden, invalid, not_supported, required, too_many
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.addresses import address, endpoint_address, network, network_of
 from embedded_apiserver.rules.causes.basic import IMMUTABLE, PROTOCOLS, each, port_number, qualified_name
 from embedded_apiserver.rules.causes.probes import port_name_problems
 from embedded_apiserver.rules.causes.selectors import label_selector
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import (
-    duplicate,
-    forbidden,
-    invalid,
-    label_causes,
-    not_supported,
-    required,
-    too_many,
-)
+from embedded_apiserver.rules.validation import label_causes
 from embedded_apiserver.status import Cause
 
 _POLICY_TYPES = ("Ingress", "Egress")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from embedded_apiserver.rules.validation import invalid
+from embedded_apiserver.causes import invalid
 from embedded_apiserver.status import Cause
 
 

@@ -7,6 +7,8 @@ import posixpath
 from collections.abc import Iterator
 from typing import Any
 
+from embedded_apiserver.causes import forbidden, invalid, not_supported, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes import sources
 from embedded_apiserver.rules.causes.basic import IMMUTABLE, label, needs, one_of, subdomain
 from embedded_apiserver.rules.causes.claim_spec import VOLUME_MODES, access_modes
@@ -15,8 +17,6 @@ from embedded_apiserver.rules.causes.resources import quantity
 from embedded_apiserver.rules.causes.selectors import node_selector
 from embedded_apiserver.rules.causes.sources import Source, driver_name, only_source
 from embedded_apiserver.rules.go_structs import difference, shown
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import forbidden, invalid, not_supported, required
 from embedded_apiserver.status import Cause
 
 _POLICIES = ("Delete", "Recycle", "Retain")

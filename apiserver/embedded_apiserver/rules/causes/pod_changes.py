@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from embedded_apiserver.causes import forbidden, invalid, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.basic import take
 from embedded_apiserver.rules.causes.pods import MIRROR, pod_annotations, whole_pod
 from embedded_apiserver.rules.causes.profiles import changed_profiles
 from embedded_apiserver.rules.causes.scheduling import tolerations
 from embedded_apiserver.rules.go_structs import difference, shown
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import forbidden, invalid, required
 from embedded_apiserver.status import Cause
 
 _MOST = 2**31 - 1

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from embedded_apiserver.causes import forbidden, invalid
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.quoting import quoted
 from embedded_apiserver.rules.all_containers import is_windows
 from embedded_apiserver.rules.causes.pod_changes import changed_annotations
 from embedded_apiserver.rules.causes.pods import MIRROR, whole_pod
 from embedded_apiserver.rules.go_structs import difference
 from embedded_apiserver.rules.pod_amounts import quality_of
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import forbidden, invalid
 from embedded_apiserver.status import Cause
 
 _GROUPS = ("initContainers", "containers")

@@ -7,22 +7,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from apimachinery.names import label_problems, subdomain_problems
+from embedded_apiserver.causes import duplicate, forbidden, invalid, not_found, required, too_long
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.all_containers import LISTS, is_windows
 from embedded_apiserver.rules.causes import containers, resources, scheduling, security
 from embedded_apiserver.rules.causes.addresses import address
 from embedded_apiserver.rules.causes.basic import each, given_one_of, label, qualified_name, subdomain
 from embedded_apiserver.rules.causes.volumes import volumes
 from embedded_apiserver.rules.go_structs import shown
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import (
-    duplicate,
-    forbidden,
-    invalid,
-    label_causes,
-    not_found,
-    required,
-    too_long,
-)
+from embedded_apiserver.rules.validation import label_causes
 from embedded_apiserver.status import Cause
 
 RESTARTS = ("Always", "OnFailure", "Never")

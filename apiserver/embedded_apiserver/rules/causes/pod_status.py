@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from embedded_apiserver.causes import duplicate, forbidden, invalid, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.addresses import address, has_two_families
 from embedded_apiserver.rules.causes.basic import identifier, in_range, label, qualified_name, subdomain
 from embedded_apiserver.rules.causes.pod_changes import changed_annotations
 from embedded_apiserver.rules.go_structs import shown
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import duplicate, forbidden, invalid, required
 from embedded_apiserver.status import Cause
 
 _OWN_CONDITIONS = ("PodScheduled", "Ready", "Initialized")

@@ -6,11 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from embedded_apiserver.causes import forbidden, invalid
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.containers import padded_image
 from embedded_apiserver.rules.causes.pod_spec import pod_spec
 from embedded_apiserver.rules.causes.profiles import contradictions, profiles
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import annotation_causes, forbidden, invalid, label_causes
+from embedded_apiserver.rules.validation import annotation_causes, label_causes
 from embedded_apiserver.status import Cause
 
 MIRROR = "kubernetes.io/config.mirror"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from apimachinery.names import label_problems, qualified_name_problems, subdomain_problems
+from embedded_apiserver.causes import duplicate, forbidden, invalid, not_supported, required
 from embedded_apiserver.cel import types
 from embedded_apiserver.cel.admission import (
     NotCompiled,
@@ -16,18 +17,11 @@ from embedded_apiserver.cel.admission import (
 )
 from embedded_apiserver.cel.declarations import Environment
 from embedded_apiserver.cel.types import DYN, Type
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.basic import each, one_of
 from embedded_apiserver.rules.causes.expressions import expression, match_conditions, not_compiled
 from embedded_apiserver.rules.causes.hooks import rule_causes
 from embedded_apiserver.rules.causes.selectors import label_selector
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import (
-    duplicate,
-    forbidden,
-    invalid,
-    not_supported,
-    required,
-)
 from embedded_apiserver.status import Cause
 
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from apimachinery.names import label_problems, subdomain_problems
+from embedded_apiserver.causes import invalid, required, too_long
 from embedded_apiserver.rules.causes.basic import each
-from embedded_apiserver.rules.validation import invalid, required, too_long
 from embedded_apiserver.status import Cause
 
 _PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")

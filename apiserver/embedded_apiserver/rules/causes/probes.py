@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from embedded_apiserver.causes import forbidden, invalid, not_supported, required
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.causes.basic import needs, non_negative, port_number
-from embedded_apiserver.rules.rules import Object
-from embedded_apiserver.rules.validation import forbidden, invalid, not_supported, required
 from embedded_apiserver.status import Cause
 
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")

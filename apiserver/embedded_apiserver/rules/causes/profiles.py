@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from embedded_apiserver.causes import forbidden, invalid
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.quoting import quoted
 from embedded_apiserver.rules.all_containers import all_containers, is_windows, placed_containers
 from embedded_apiserver.rules.causes.paths import descending
 from embedded_apiserver.rules.profile_annotations import APP_ARMOR_OF, SECCOMP, SECCOMP_OF, are_in
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import forbidden, invalid
 from embedded_apiserver.status import Cause
 
 _LOCAL = "localhost/"

@@ -7,11 +7,11 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 
 from apimachinery.names import config_key_problems, qualified_name_problems
+from embedded_apiserver.causes import forbidden, invalid, not_supported, required
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.causes.basic import each, needs, one_of, qualified_name, subdomain
 from embedded_apiserver.rules.causes.paths import local_file
 from embedded_apiserver.rules.causes.resources import quantity
-from embedded_apiserver.rules.rules import Object
-from embedded_apiserver.rules.validation import forbidden, invalid, not_supported, required
 from embedded_apiserver.status import Cause
 
 FILE_MODE = "must be a number between 0 and 0777 (octal), both inclusive"

@@ -9,16 +9,9 @@ from decimal import Decimal
 
 from apimachinery.names import qualified_name_problems
 from apimachinery.quantities import parse_quantity
+from embedded_apiserver.causes import duplicate, forbidden, invalid, not_found, not_supported, required
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.causes.basic import NOT_NEGATIVE, label
-from embedded_apiserver.rules.rules import Object
-from embedded_apiserver.rules.validation import (
-    duplicate,
-    forbidden,
-    invalid,
-    not_found,
-    not_supported,
-    required,
-)
 from embedded_apiserver.status import Cause
 
 NameRule = Callable[[str, str], list[Cause]]

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from apimachinery.names import label_value_problems, qualified_name_problems
+from embedded_apiserver.causes import duplicate, forbidden, invalid, not_supported, required
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.causes.basic import each, label, one_of, qualified_name
 from embedded_apiserver.rules.causes.selectors import label_selector, node_selector, node_selector_term
-from embedded_apiserver.rules.rules import Object
-from embedded_apiserver.rules.validation import duplicate, forbidden, invalid, not_supported, required
 from embedded_apiserver.status import Cause
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 
 from apimachinery.names import subdomain_problems
+from embedded_apiserver.causes import duplicate, forbidden, invalid, not_supported, required
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.all_containers import LISTS
 from embedded_apiserver.rules.causes.basic import each, identifier, in_range, one_of
 from embedded_apiserver.rules.causes.paths import descending
 from embedded_apiserver.rules.go_structs import shown
-from embedded_apiserver.rules.rules import Object
-from embedded_apiserver.rules.validation import duplicate, forbidden, invalid, not_supported, required
 from embedded_apiserver.status import Cause
 
 _TYPES = ("Localhost", "RuntimeDefault", "Unconfined")

@@ -10,9 +10,10 @@ import msgspec
 
 from apimachinery.names import label_value_problems, subdomain_problems
 from apimachinery.selectors import LabelSelector
+from embedded_apiserver.causes import forbidden, invalid, required
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.causes.basic import each, qualified_name
-from embedded_apiserver.rules.rules import Object
-from embedded_apiserver.rules.validation import forbidden, invalid, label_causes, required
+from embedded_apiserver.rules.validation import label_causes
 from embedded_apiserver.status import Cause
 
 _BAD_OPERATOR = "not a valid selector operator"

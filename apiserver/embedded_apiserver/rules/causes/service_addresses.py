@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from embedded_apiserver.causes import duplicate, forbidden, invalid
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.addresses import address, has_two_families
 from embedded_apiserver.rules.causes.basic import one_of
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import duplicate, forbidden, invalid
 from embedded_apiserver.status import Cause
 
 _FAMILIES = ("IPv4", "IPv6")

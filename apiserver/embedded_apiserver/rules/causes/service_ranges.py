@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from apimachinery.names import label_problems, path_segment_problems, subdomain_problems
+from embedded_apiserver.causes import forbidden, invalid, not_supported, required, too_long
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.addresses import network, network_of
 from embedded_apiserver.rules.causes.basic import IMMUTABLE, each
 from embedded_apiserver.rules.causes.prefixed import prefixed_path
 from embedded_apiserver.rules.go_structs import shown
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import forbidden, invalid, not_supported, required, too_long
 from embedded_apiserver.status import Cause
 
 _SCOPES = ("Cluster", "Namespace")

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from apimachinery.names import subdomain_problems
+from embedded_apiserver.causes import duplicate, forbidden, invalid, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.addresses import address, address_of, endpoint_address, network
 from embedded_apiserver.rules.causes.basic import (
     PROTOCOLS,
@@ -19,8 +21,7 @@ from embedded_apiserver.rules.causes.basic import (
 from embedded_apiserver.rules.causes.probes import port_reference
 from embedded_apiserver.rules.causes.service_addresses import addresses, is_headless
 from embedded_apiserver.rules.go_structs import shown
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import duplicate, forbidden, invalid, label_causes, required
+from embedded_apiserver.rules.validation import label_causes
 from embedded_apiserver.status import Cause
 
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from embedded_apiserver.causes import duplicate, forbidden, invalid, not_supported, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.quoting import quoted
 from embedded_apiserver.rules.causes.certificates import certificate_problem, request_problem
 from embedded_apiserver.rules.causes.prefixed import signer_name
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import duplicate, forbidden, invalid, not_supported, required
 from embedded_apiserver.status import Cause
 
 _LEGACY = "kubernetes.io/legacy-unknown"

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from functools import partial
 
 from apimachinery.names import label_value_problems, qualified_name_problems
+from embedded_apiserver.causes import forbidden, invalid, not_supported, required, too_long
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.basic import each
 from embedded_apiserver.rules.causes.device_names import device_name, each_of, qualified_name
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import forbidden, invalid, not_supported, required, too_long
 from embedded_apiserver.status import Cause
 
 _MOST_DEVICES, _MOST_ADVANCED, _MOST_TAINTS, _MOST_NAMED, _LONGEST_VALUE = 128, 64, 16, 32, 64

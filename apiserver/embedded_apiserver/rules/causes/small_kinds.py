@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from apimachinery.names import qualified_name_problems
+from embedded_apiserver.causes import duplicate, forbidden, invalid, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.addresses import has_two_families, network, unreadable
 from embedded_apiserver.rules.causes.basic import (
     IMMUTABLE,
@@ -20,8 +22,6 @@ from embedded_apiserver.rules.causes.resources import amount_causes
 from embedded_apiserver.rules.causes.scheduling import is_feature_name, taints
 from embedded_apiserver.rules.causes.selectors import label_selector
 from embedded_apiserver.rules.go_structs import shown
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import duplicate, forbidden, invalid, required
 from embedded_apiserver.status import Cause
 
 _ONCE = 'node updates may not change {} except from "" to valid'

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from apimachinery.names import label_problems, subdomain_problems
+from embedded_apiserver.causes import forbidden, invalid, not_supported, required, too_long
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.causes.basic import each, in_range, label, needs, one_of, subdomain
 from embedded_apiserver.rules.causes.paths import descending, no_backsteps
-from embedded_apiserver.rules.rules import Object
-from embedded_apiserver.rules.validation import forbidden, invalid, not_supported, required, too_long
 from embedded_apiserver.status import Cause
 
 Check = Callable[[Object, str], Iterable[Cause]]

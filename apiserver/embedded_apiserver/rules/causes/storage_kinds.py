@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from apimachinery.names import qualified_name_problems, subdomain_problems
+from embedded_apiserver.causes import duplicate, forbidden, invalid, not_supported, required, too_long
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.basic import (
     IMMUTABLE,
     NOT_NEGATIVE,
@@ -21,15 +23,6 @@ from embedded_apiserver.rules.causes.resources import quantity
 from embedded_apiserver.rules.causes.selectors import label_selector
 from embedded_apiserver.rules.causes.sources import driver_name
 from embedded_apiserver.rules.go_structs import shown
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import (
-    duplicate,
-    forbidden,
-    invalid,
-    not_supported,
-    required,
-    too_long,
-)
 from embedded_apiserver.status import Cause
 
 _MOST_BYTES, _MOST_PARAMETERS = 256 * 1024, 512

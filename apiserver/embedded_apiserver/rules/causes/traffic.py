@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 
 from apimachinery.names import path_segment_problems, subdomain_problems
+from embedded_apiserver.causes import invalid, not_supported, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.addresses import address, address_of, endpoint_address
 from embedded_apiserver.rules.causes.basic import (
     PROTOCOLS,
@@ -18,8 +20,6 @@ from embedded_apiserver.rules.causes.basic import (
     subdomain,
 )
 from embedded_apiserver.rules.causes.probes import port_name_problems
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import invalid, not_supported, required
 from embedded_apiserver.status import Cause
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"

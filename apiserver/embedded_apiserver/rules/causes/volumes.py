@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from apimachinery.names import subdomain_problems
+from embedded_apiserver.causes import duplicate, forbidden, invalid, required
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.causes import sources
 from embedded_apiserver.rules.causes.basic import given_one_of, label, needs
 from embedded_apiserver.rules.causes.claim_spec import claim_template
@@ -19,8 +21,6 @@ from embedded_apiserver.rules.causes.projections import (
 )
 from embedded_apiserver.rules.causes.resources import quantity
 from embedded_apiserver.rules.causes.sources import Source, only_source
-from embedded_apiserver.rules.rules import Object
-from embedded_apiserver.rules.validation import duplicate, forbidden, invalid, required
 from embedded_apiserver.status import Cause
 
 __all__ = ["local_file", "volumes"]

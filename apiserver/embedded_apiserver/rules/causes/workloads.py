@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from embedded_apiserver.causes import forbidden, invalid, not_supported, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.basic import (
     amount,
     at_most_all,
@@ -18,8 +20,6 @@ from embedded_apiserver.rules.causes.claim_spec import claim_spec
 from embedded_apiserver.rules.causes.pods import pod_template, template_metadata
 from embedded_apiserver.rules.causes.selectors import compiled, is_empty, label_selector, shown_labels
 from embedded_apiserver.rules.go_structs import shown
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import forbidden, invalid, not_supported, required
 from embedded_apiserver.status import Cause
 
 _NO_MATCH = "`selector` does not match template `labels`"

@@ -12,8 +12,8 @@ from datetime import datetime
 
 from embedded_apiserver.kinds.custom import is_true
 from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.definitions.definition import with_condition
-from embedded_apiserver.rules.rules import Object
 
 # Fields with names, each with its name space: two definitions of a group may not share a name in one name space.
 _FIELDS = {

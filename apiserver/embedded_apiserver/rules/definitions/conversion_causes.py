@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from apimachinery.names import service_name_problems
+from embedded_apiserver.causes import forbidden, invalid, not_supported, required
 from embedded_apiserver.rules.causes.client_configs import client_config
-from embedded_apiserver.rules.validation import forbidden, invalid, not_supported, required
 from embedded_apiserver.status import Cause
 
 _STRATEGIES = ("None", "Webhook")

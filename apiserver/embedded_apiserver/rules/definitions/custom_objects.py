@@ -10,8 +10,10 @@ from typing import Any
 
 from apimachinery.equality import same_json
 from apimachinery.names import label_problems, qualified_name_problems, service_name_problems
+from embedded_apiserver.causes import invalid, required
 from embedded_apiserver.kinds.definition import Definition
 from embedded_apiserver.kinds.kind import Conversion, Kind
+from embedded_apiserver.objects import Object, with_status_of
 from embedded_apiserver.rules.definitions.list_causes import LIST_TYPE, list_causes
 from embedded_apiserver.rules.definitions.schema_causes import NEW, schema_causes
 from embedded_apiserver.rules.definitions.schema_structure import schemas_in
@@ -20,8 +22,8 @@ from embedded_apiserver.rules.definitions.validations.compiled import RuleNode, 
 from embedded_apiserver.rules.definitions.validations.judged import Judge
 from embedded_apiserver.rules.definitions.work import Path
 from embedded_apiserver.rules.go_values import plain, type_of
-from embedded_apiserver.rules.rules import Object, Rules, with_status_of
-from embedded_apiserver.rules.validation import invalid, metadata_causes, required
+from embedded_apiserver.rules.rules import Rules
+from embedded_apiserver.rules.validation import metadata_causes
 from embedded_apiserver.status import Cause, untyped
 
 _MARK = "apiVersion"  # names the version of a stored object

@@ -9,13 +9,14 @@ from typing import Any
 
 from apimachinery.equality import same_json
 from apimachinery.objects import timestamp
+from embedded_apiserver.causes import invalid
 from embedded_apiserver.kinds.custom import CLEANUP, is_true
 from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.objects import Object, part, with_status_of
 from embedded_apiserver.rules.definitions.formats import is_known
 from embedded_apiserver.rules.definitions.schema_structure import schemas_in
 from embedded_apiserver.rules.definitions.spec_causes import approval_causes, spec_causes, stored_causes
-from embedded_apiserver.rules.rules import Object, Rules, part, with_status_of
-from embedded_apiserver.rules.validation import invalid
+from embedded_apiserver.rules.rules import Rules
 from embedded_apiserver.status import Cause
 
 _PENDING = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"

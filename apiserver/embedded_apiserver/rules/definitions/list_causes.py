@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
+from embedded_apiserver.causes import duplicate, invalid
 from embedded_apiserver.kinds.definition import Raw
 from embedded_apiserver.rules.definitions.work import ROOT, Path
-from embedded_apiserver.rules.validation import duplicate, invalid
 from embedded_apiserver.status import Cause
 
 LIST_TYPE = "x-kubernetes-list-type"

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from embedded_apiserver.causes import forbidden, invalid, not_supported, required
 from embedded_apiserver.kinds.definition import Raw
 from embedded_apiserver.rules.definitions.list_causes import LIST_TYPE
 from embedded_apiserver.rules.definitions.validations.field_paths import field_path
 from embedded_apiserver.rules.definitions.work import Path
-from embedded_apiserver.rules.validation import forbidden, invalid, not_supported, required
 from embedded_apiserver.status import Cause
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")

@@ -15,11 +15,11 @@ import msgspec
 
 from apimachinery.equality import same_json
 from embedded_apiserver.bounds import MOST_TOLD
+from embedded_apiserver.causes import required, too_long
 from embedded_apiserver.kinds.definition import Raw
 from embedded_apiserver.rules.definitions.formats import FORMATS, is_known, normalized
 from embedded_apiserver.rules.definitions.number_causes import NOWHERE, number_causes
 from embedded_apiserver.rules.definitions.work import ROOT, Path, Work
-from embedded_apiserver.rules.validation import required, too_long
 from embedded_apiserver.status import Cause
 
 NEW: Any = object()

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from embedded_apiserver.causes import forbidden, invalid, required
 from embedded_apiserver.kinds.definition import Raw
 from embedded_apiserver.patterns import NoPattern
 from embedded_apiserver.rules.definitions.openapi_causes import keyword_causes
@@ -20,7 +21,6 @@ from embedded_apiserver.rules.definitions.validations.compiled import has_rules
 from embedded_apiserver.rules.definitions.validations.judged import Judge
 from embedded_apiserver.rules.definitions.validations.written import default_causes, rule_causes
 from embedded_apiserver.rules.definitions.work import Path, Work
-from embedded_apiserver.rules.validation import forbidden, invalid, required
 from embedded_apiserver.status import Cause
 
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")

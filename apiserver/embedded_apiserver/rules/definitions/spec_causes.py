@@ -12,11 +12,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from apimachinery.names import service_name_problems, subdomain_problems
+from embedded_apiserver.causes import duplicate, invalid, not_supported, required
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.definitions.conversion_causes import conversion_causes
 from embedded_apiserver.rules.definitions.schema_structure import root_causes
 from embedded_apiserver.rules.definitions.work import Work
-from embedded_apiserver.rules.rules import Object, part
-from embedded_apiserver.rules.validation import duplicate, invalid, not_supported, required
 from embedded_apiserver.status import Cause
 
 _APPROVAL = "api-approved.kubernetes.io"

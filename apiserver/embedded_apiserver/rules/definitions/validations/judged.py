@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from embedded_apiserver.causes import duplicate, forbidden, invalid, invalid_part, required
 from embedded_apiserver.cel.errors import BudgetExceeded, EvaluationError
 from embedded_apiserver.cel.program import Budget, Program
 from embedded_apiserver.cel.values import NONE, Optional, Value
@@ -17,7 +18,6 @@ from embedded_apiserver.quoting import quoted
 from embedded_apiserver.rules.definitions.validations.compiled import Compiled, RuleNode
 from embedded_apiserver.rules.definitions.validations.correlation import Correlation, element_of
 from embedded_apiserver.rules.definitions.work import ROOT, Path
-from embedded_apiserver.rules.validation import duplicate, forbidden, invalid, invalid_part, required
 from embedded_apiserver.status import Cause
 
 _TOTAL = 10_000_000

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from embedded_apiserver.causes import forbidden, invalid
 from embedded_apiserver.cel.program import Program
 from embedded_apiserver.cel.ranges import MOST
 from embedded_apiserver.kinds.definition import Raw
@@ -22,7 +23,6 @@ from embedded_apiserver.rules.definitions.validations.compiled import (
 from embedded_apiserver.rules.definitions.validations.declared import declared
 from embedded_apiserver.rules.definitions.validations.judged import Judge
 from embedded_apiserver.rules.definitions.work import Path
-from embedded_apiserver.rules.validation import forbidden, invalid
 from embedded_apiserver.status import Cause
 
 _MOST_COST = 10_000_000

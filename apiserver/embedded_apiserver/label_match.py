@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apimachinery.selectors import LabelSelector
-from embedded_apiserver.rules.rules import Object
+from embedded_apiserver.objects import Object
 
 
 def selects(selector: Object, labels: Mapping[str, str]) -> bool:

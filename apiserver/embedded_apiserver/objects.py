@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of objects as they are stored: JSON of which nothing is modified."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Object = Mapping[str, Any]
+
+
+def with_status_of(old: Object, new: Object) -> Object:
+    """Return `new` with the status of `old`; without a status if `old` has none."""
+    rest = {name: value for name, value in new.items() if name != "status"}
+    return {**rest, "status": old["status"]} if "status" in old else rest
+
+
+def filled(value: Object, missing: Object) -> Object:
+    """Return `value` with those fields of `missing` that it lacks: itself if it has them all."""
+    return value if missing.keys() <= value.keys() else {**missing, **value}
+
+
+def part(obj: Object, name: str) -> Mapping[str, Any]:
+    """Return a part of an object, such as its spec; empty if the part is missing or null."""
+    return obj.get(name) or {}
