@@ -38,10 +38,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let SIGINT end programs that tests start, though a background shell ignores it; make `benchmarks` importable."""
+    """Let SIGINT end programs that tests start, though a background shell ignores it; import what the path hides."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     import_from_source("benchmarks")
+    import_from_source("controllers")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

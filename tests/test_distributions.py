@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from kit.source_package import import_from_source
 
 import apimachinery
 import controller_runtime
@@ -200,6 +201,27 @@ def test_each_supported_python_has_an_environment_of_tox() -> None:
     assert [line for line in lines_of(CONTROLLERS["metadata"]["classifiers"]) if line.startswith(prefix)] == [
         f"{prefix}{minor}" for minor in named
     ]
+
+
+def test_the_plain_run_has_the_environments_that_every_change_must_pass() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("\nOther commands")[0]
+    later = {"py313", "py314"}  # the text names the first of them
+
+    assert {*re.findall(r"`tox -e (\w+)`", text)} == {*TOX["tox"]["env_list"].split(", ")} - later
+    assert "docs" in TOX["tox"]["env_list"].split(", ")  # a build that is not in the plain run fails unseen
+
+
+def test_a_folder_of_tests_is_not_taken_for_the_package_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`pytest`, unlike `python -m pytest`, has `tests` on the path and not the repository."""
+    (tmp_path / "controllers").mkdir()
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "controllers")
+
+    import_from_source("controllers")
+
+    assert sys.modules["controllers"].__file__ == str(ROOT / "controllers" / "__init__.py")
 
 
 def test_each_package_comes_from_the_wheel_of_its_own_distribution(tmp_path: Path) -> None:

@@ -41,7 +41,11 @@ version = release = controller_runtime.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 root_doc = "README"
-include_patterns = ["*.md", "docs/*.md", "docs/site/reference/*", "config/**.md", "controllers/*.md", "benchmarks/*.md"]
+include_patterns = [
+    *("*.md", "docs/*.md", "docs/site/reference/*", "config/**.md", "benchmarks/*.md"),
+    *("apimachinery/README.md", "apiserver/README.md", "controllers/README.md"),
+    "tests/perturbation/others/operators/README.md",
+]
 exclude_patterns = [".tox", ".venv"]
 
 html_theme = "furo"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imports a package of the source tree that no distribution has, where tests run against installed wheels."""
+"""Imports a package of the source tree that `import` would not find, or would take another folder for."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ ROOT = Path(__file__).parent.parent.parent
 def import_from_source(name: str) -> None:
     """Make a package of the source tree importable, unless it is already.
 
-    The tree itself must not be in `sys.path`: its packages would hide the installed ones.
+    The tree itself must not be in `sys.path`: its packages would hide the installed ones. A folder without modules, such
+    as `tests/controllers`, does not count: Python finds it before a package that is installed as editable.
     """
-    if importlib.util.find_spec(name) is not None:
+    found = importlib.util.find_spec(name)
+    if found is not None and found.origin is not None:
         return
     folder = ROOT / name
     spec = importlib.util.spec_from_file_location(
