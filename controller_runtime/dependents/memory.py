@@ -140,9 +140,9 @@ def recorded(wanted: Wanted, answer: Cached, store: Store) -> Record:
 
 
 def is_behind(record: Record, store: Store) -> bool:
-    """Return whether a cache has yet to show an apply."""
+    """Return whether a cache, which has not been reset since, has yet to show an apply."""
     # A version that is not a number could never be seen to be reached.
-    return record.resets == store.resets and record.version.isdecimal() and store.behind(record.version)
+    return record.version.isdecimal() and store.behind(record.version)
 
 
 def values_of(body: Mapping[str, Any], cached: Cached) -> bytes:

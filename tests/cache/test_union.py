@@ -12,7 +12,7 @@ from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import NAMESPACES, NODES, PODS
 from controller_runtime.cache.scope import CacheScope
 from controller_runtime.cache.store import Store
-from controller_runtime.cache.union import Peers
+from controller_runtime.cache.union import Peers, Union
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.testing import EmbeddedCluster, Simulation
@@ -102,6 +102,21 @@ def test_the_newest_state_wins_while_one_store_is_behind(simulation: Simulation,
     assert lister.version == old.resource_version
     assert lister.behind(newer.resource_version)
     assert not lister.wait_for(newer.resource_version, 0.0)
+
+
+@pytest.mark.parametrize("newer_first", [False, True])
+def test_versions_of_unequal_length_are_compared_as_numbers(sim: Simulation, newer_first: bool) -> None:
+    """As texts, 9 would be the newer one of 9 and 10."""
+    host = sim.host("h")
+    stores = [Store(host, name) for name in "ab"]
+    for store, version in zip(stores, (10, 9) if newer_first else (9, 10), strict=True):
+        store.replace(listed(cached("x", version)), str(version))
+    union = Union(host, stores)
+
+    [listing], found = union.list(), union.get(ObjectKey("x"))
+
+    assert found is not None
+    assert (found.resource_version, listing.resource_version, union.version) == ("10", "10", "9")
 
 
 def test_a_collection_that_another_covers_has_no_cache_of_its_own(cluster: EmbeddedCluster) -> None:

@@ -175,6 +175,20 @@ def test_before_the_start_a_channel_keeps_so_many_and_counts_what_it_refuses(ben
     assert channel.push(ObjectKey("c"))
 
 
+def test_a_request_that_is_pushed_twice_before_the_start_has_its_first_cause(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    channel = Channel(bench.host)
+    for cause in ("webhook called", "message read"):
+        channel.push(ObjectKey("a"), cause=cause)
+
+    with caplog.at_level(logging.DEBUG):
+        bench.start(Controller("notes", Noting()).receive(channel))
+
+    [ended] = [record for record in caplog.records if text_of(record) == "reconciled"]
+    assert [Cause._make(each).text for each in fields_of(ended)["causes"]] == ["webhook called"]
+
+
 def test_after_the_end_pushing_comes_to_nothing(bench: Bench) -> None:
     channel, noting = Channel(bench.host), Noting()
     bench.start(Controller("notes", noting).receive(channel))

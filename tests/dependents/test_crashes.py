@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A controller that is killed at any of its writes, or whose answer is lost, mends what it left."""
+"""A controller that is killed at any write, or whose answer or whose server's data is lost, repairs what it left."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kit.owning import KEY, OwningBench, Site, deployment_of, pages_of
+from kit.owning import KEY, OwningBench, Site, deployment_of, page, pages_of
 
+from apimachinery.objects import Cached
 from controller_runtime import CONFIG_MAPS, DEPLOYMENTS, Dependents, HTTPRequest, Manager, Owned
-from controller_runtime.testing import CutReply, Delayed, EmbeddedCluster, Fault, Simulation
+from controller_runtime.api.collection import Collection
+from controller_runtime.testing import CutReply, Delayed, EmbeddedCluster, Fault, SilentStream, Simulation
 
 WRITES = 9  # of the story below, at least; a test counts them
 SLOW = 1.0  # seconds that each write is on its way, so that a kill hits it there
@@ -83,3 +85,38 @@ def test_an_answer_that_is_lost_is_made_good_by_the_retry(simulation: Simulation
 
         check_end(bench)
         assert writes > cut_at
+
+
+def test_an_apply_that_a_restored_backup_has_lost_is_sent_again(simulation: Simulation) -> None:
+    """The cache never reaches the version of the answer, so the answer must not stand for the object."""
+
+    def without_changes(number: int, request: HTTPRequest) -> Fault | None:
+        return SilentStream(after=1) if request.path.endswith("/configmaps") else None
+
+    with EmbeddedCluster(simulation.host("cluster"), faults=without_changes) as cluster:
+        bench = OwningBench(cluster, simulation)
+        bench.run(Owned(CONFIG_MAPS, pages_of))
+        bench.create("a")
+        bench.touch()
+        assert bench.requests().count("PATCH configmaps/site-a") == 1
+
+        cluster.user.delete(CONFIG_MAPS, page("a"))
+        cluster.manager.informers.of(Collection(CONFIG_MAPS)).store.replace({}, "1")
+        bench.touch()
+
+        assert bench.names() == ["site-a"]
+
+
+def test_a_status_that_a_restored_backup_has_lost_is_not_awaited(bench: OwningBench) -> None:
+    bench.run(Owned(CONFIG_MAPS, pages_of))
+    bench.create("a")
+    store = bench.cluster.manager.informers.of(Collection(Site)).store
+    [shown] = store.list()
+    restored = Cached(shown.raw.replace(b'"status":', b'"lost":'), *shown.key, shown.uid, shown.resource_version)
+    bench.requests()
+
+    store.replace({shown.plain_key: restored}, "1")
+    bench.cluster.user.delete(CONFIG_MAPS, page("a"))
+    bench.sim.settle()
+
+    assert bench.requests() == ["PATCH configmaps/site-a", "PATCH sites/site/status"]

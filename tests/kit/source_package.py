@@ -13,8 +13,8 @@ ROOT = Path(__file__).parent.parent.parent
 def import_from_source(name: str) -> None:
     """Make a package of the source tree importable, unless it is already.
 
-    The tree itself must not be in `sys.path`: its packages would hide the installed ones. A folder without modules, such
-    as `tests/controllers`, does not count: Python finds it before a package that is installed as editable.
+    The tree itself must not be in `sys.path`: its packages would hide the installed ones. A folder without modules,
+    such as `tests/controllers`, does not count: Python finds it before a package that is installed as editable.
     """
     found = importlib.util.find_spec(name)
     if found is not None and found.origin is not None:

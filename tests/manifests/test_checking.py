@@ -38,6 +38,15 @@ def container(objects: dict[str, Any]) -> dict[str, Any]:
 IN_DEFINITION = "CustomResourceDefinition cabins.example.com: spec.versions[v1].schema.openAPIV3Schema.properties.spec"
 IN_CONTAINER = "Deployment cabins-system/cabins: spec.template.spec.containers[cabins]"
 
+ARGUMENTS = container({one["kind"]: one for one in CABINS.objects()})["args"]
+
+
+def in_another_order(found: list[str]) -> str:
+    """Return the line for arguments that are those of the code in another order; long lists are cut."""
+    shown, wanted = (f"{str(values)[:77]}…" for values in (found, ARGUMENTS))
+    return f"{IN_CONTAINER}.args: has another order or repetitions: {shown}, and {wanted} in the code"
+
+
 EDITS: list[tuple[str, Edit, list[str]]] = [
     ("nothing", lambda o: None, []),
     (
@@ -89,6 +98,12 @@ EDITS: list[tuple[str, Edit, list[str]]] = [
         "an argument",
         lambda o: container(o)["args"].remove("--leader-elect"),
         [f"{IN_CONTAINER}.args: lacks '--leader-elect'"],
+    ),
+    ("another order of the arguments", lambda o: container(o)["args"].reverse(), [in_another_order(ARGUMENTS[::-1])]),
+    (
+        "an argument twice",
+        lambda o: container(o)["args"].append("--leader-elect"),
+        [in_another_order([*ARGUMENTS, "--leader-elect"])],
     ),
     (
         "a privilege",

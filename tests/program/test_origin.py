@@ -120,6 +120,26 @@ def test_an_edit_of_the_same_size_in_the_same_second_is_seen(folder: Path) -> No
     assert sources.changed() == []
 
 
+@pytest.mark.parametrize("broken", ["WORD = \n", "WORD = nothing\n"])
+def test_a_new_file_that_cannot_be_imported_is_followed_until_it_can(folder: Path, broken: str) -> None:
+    """A file that fails is in no module, so the modules alone would not lead to it."""
+    (folder / "barn.py").write_text(f"WORD = 'old'\n{SETUP}")
+    origin = Origin.parse("barn:setup")
+    assert said(origin) == "old"
+    sources = Sources(origin)
+    (folder / "barn_words.py").write_text(broken)
+    (folder / "barn.py").write_text(f"from barn_words import WORD\n{SETUP}")
+    with pytest.raises(ProgramFailed, match=r"Syntax|nothing"):
+        sources.load(sources.changed())
+    assert sources.changed() == []
+
+    (folder / "barn_words.py").write_text("WORD = 'the new one'\n")
+    changed = sources.changed()
+
+    assert [path.name for path in changed] == ["barn_words.py"]
+    assert sources.load(changed)(None) == "the new one"  # type: ignore[arg-type, func-returns-value]
+
+
 def test_a_file_that_an_editor_replaces_is_not_changed_while_it_is_away() -> None:
     one, two = Path("one"), Path("two")
 

@@ -149,6 +149,25 @@ def test_the_server_may_ask_for_more_than_the_limiter(sim: Simulation, queue: Wo
     assert len(queue) == 1
 
 
+def test_a_failure_before_the_time_that_the_server_asked_for_does_not_burn_the_exponent(
+    sim: Simulation, queue: WorkQueue[str]
+) -> None:
+    """A retry is due at the server's time, so an event before it causes no retry that counts."""
+    queue.add_rate_limited("foo", at_least=10.0)
+    sim.advance(1.0)
+    queue.add("foo")
+    queue.get()
+
+    queue.add_rate_limited("foo")
+    queue.done("foo")
+
+    assert queue.num_requeues("foo") == 1
+    sim.advance(8.9)
+    assert len(queue) == 0
+    sim.advance(0.1)
+    assert len(queue) == 1
+
+
 @pytest.mark.scenario("PQ-11")
 def test_length_counts_what_is_ready(queue: WorkQueue[str]) -> None:
     """A delayed item counts neither for the length nor for the depth."""
