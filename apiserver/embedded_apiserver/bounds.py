@@ -20,6 +20,10 @@ MOST_VALUES = 80_000
 MOST_STEPS = 2_000_000
 """Sum of the depths of all values of an object; the owner of each value is noted by its path."""
 
+MOST_COMPARED = 500_000
+"""Steps to compare the rules of a role with those of the user that writes it: each right, that is one verb on one
+thing, with each rule that is about the thing. 0.3 s of CPU."""
+
 LIGHT = 64 << 10
 """Bytes of JSON that cannot hold so many values or steps that it pays to count them."""
 

@@ -2,16 +2,24 @@
 """Tells requests that take a few milliseconds from those that may take long, before they are answered.
 
 The cost of a request follows from the bytes that are decoded, compared and encoded for it: those of its body, of the
-object that it names, or of the objects that it lists. There are three exceptions: the cost of a JSON patch can grow
-with the product of both sizes; a definition changes what is served; and the cost of a custom object grows with its
-schema.
+object that it names, or of the objects that it lists. There are four exceptions: the cost of a JSON patch can grow
+with the product of both sizes; a definition changes what is served; the cost of a custom object grows with its
+schema; and the rules of a role are compared right by right with those of its writer.
 """
 
 from __future__ import annotations
 
 from apimachinery.http import HTTPRequest
 from embedded_apiserver.kinds.infrastructure import COMPONENT_STATUS
-from embedded_apiserver.kinds.registry import DEFINITION, MUTATING_HOOKS, VALIDATING_HOOKS
+from embedded_apiserver.kinds.registry import (
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    DEFINITION,
+    MUTATING_HOOKS,
+    ROLE,
+    ROLE_BINDING,
+    VALIDATING_HOOKS,
+)
 from embedded_apiserver.list_options import is_watch
 from embedded_apiserver.options import query_of
 from embedded_apiserver.routes import Route
@@ -27,6 +35,7 @@ _LIGHT_PRODUCT = 64 * 1024 * 1024
 # The patches whose result is at most as large as object and patch together, and which take time in proportion.
 _LIGHT_PATCHES = ("application/merge-patch+json", "application/strategic-merge-patch+json")
 _READS = ("GET", "HEAD")
+_COMPARED = tuple(kind.resource for kind in (CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING))
 
 
 def is_heavy(storage: Storage, request: HTTPRequest, route: Route | None) -> bool:
@@ -63,7 +72,7 @@ def _is_large(storage: Storage, route: Route) -> bool:
 def _is_laborious(storage: Storage, route: Route, request: HTTPRequest, size: int) -> bool:
     """Return whether the cost of a write may be out of proportion to its body and its object of `size` bytes."""
     kind = route.kind
-    if kind.resource == DEFINITION.resource:
+    if kind.resource == DEFINITION.resource or kind.resource in _COMPARED:
         return True
     if request.method == "PATCH":
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()

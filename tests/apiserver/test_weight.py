@@ -17,6 +17,7 @@ from embedded_apiserver.weight import LIGHT
 HOST = SystemHost()
 MAPS = "/api/v1/namespaces/default/configmaps"
 NODES = "/api/v1/nodes"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
 JSON_PATCH, APPLY = "application/json-patch+json", "application/apply-patch+yaml"
@@ -94,6 +95,8 @@ def test_the_usual_requests_are_light(server: APIServer, method: str, path: str,
         pytest.param("POST", DEFINITIONS, 10, "application/json", id="a new definition"),
         pytest.param("DELETE", f"{DEFINITIONS}/widgets.example.com", 0, "", id="the end of a definition"),
         pytest.param("GET", "/openapi/v3", 0, "", id="schemas"),
+        pytest.param("POST", f"{RBAC}/namespaces/default/roles", 500, "application/json", id="a role"),
+        pytest.param("PUT", f"{RBAC}/clusterrolebindings/a", 500, "application/json", id="a binding"),
     ],
 )
 def test_what_may_take_long_is_heavy(server: APIServer, method: str, path: str, size: int, content_type: str) -> None:

@@ -59,7 +59,7 @@ class Guard:
             new: The object that is to be stored.
 
         Raises:
-            StatusError: 403; 404 if the role of a binding does not exist.
+            StatusError: 403; 404 if the role of a binding does not exist; 413 if there are too many rules to compare.
         """
         if kind not in _ROLES and kind not in _BINDINGS:
             return
@@ -79,7 +79,7 @@ class Guard:
         self._check_owned(kind, namespace, own_name, rules)
         if _aggregates(new) or (old is not None and _aggregates(old)):
             owned, _ = self._authorizer.rules_for(self._user, namespace)
-            if uncovered(owned, EVERYTHING):
+            if uncovered(owned, EVERYTHING).first:
                 text = "must have cluster-admin privileges to use the aggregationRule"
                 raise forbidden(kind.group, kind.plural, own_name, text)
 
@@ -106,11 +106,12 @@ class Guard:
 
     def _check_owned(self, kind: Kind, namespace: str, name: str, rules: tuple[Rule, ...]) -> None:
         owned, problems = self._authorizer.rules_for(self._user, namespace)
-        if not (missing := uncovered(owned, rules)):
+        missing = uncovered(owned, rules)
+        if not missing.first:
             return
         user = self._user
         text = f"user {quoted(user.name)} (groups={quoted_list(user.groups)}) is attempting to grant RBAC permissions "
-        text += "not currently held:\n" + "\n".join(map(str, missing))
+        text += "not currently held:\n" + "\n".join([*map(str, missing.first), *filter(None, [missing.more])])
         if problems:
             text += f"; resolution errors: [{combined(problems)}]"
         raise forbidden(kind.group, kind.plural, name, text)

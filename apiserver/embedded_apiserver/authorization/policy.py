@@ -6,10 +6,13 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Self
 
 import msgspec
 
 from embedded_apiserver.authorization.attributes import Attributes
+from embedded_apiserver.bounds import MOST_COMPARED, MOST_COUNTED, MOST_READ, Told
+from embedded_apiserver.status import too_large
 
 _ALL = "*"
 
@@ -78,52 +81,99 @@ def allows(rule: Rule, asked: Attributes) -> bool:
     return f"{asked.resource}/{part}" in resources or f"*/{part}" in resources if part else asked.resource in resources
 
 
-def uncovered(owned: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
-    """Return what `wanted` allows and `owned` does not, in as few rules as a real server tells it, in its order."""
-    missing = [one for rule in wanted for one in _atoms(rule) if not any(_covers(own, one) for own in owned)]
+def uncovered(owned: Sequence[Rule], wanted: Iterable[Rule]) -> Told[Rule]:
+    """Return what `wanted` allows and `owned` does not, in as few rules as a real server tells it, in its order.
+
+    The search ends after `MOST_COUNTED` missing rights, each one verb on one thing, or `MOST_READ` characters of their
+    names, because a rule of 1 KiB can hold millions of rights; `more` then says that there may be more.
+
+    Raises:
+        StatusError: 413, the comparison takes more than `MOST_COMPARED` steps.
+    """
+    missing: list[Rule] = []
+    read = 0
+    for one in _missing(list(map(_Own.of, owned)), wanted):
+        missing.append(one)
+        read += sum(len(name) for names in msgspec.structs.astuple(one) for name in names or ())
+        if len(missing) == MOST_COUNTED or read > MOST_READ:
+            break
     # Rules for the same objects are told as one, with all their verbs; those for paths are not.
     compact: dict[Rule, list[str]] = {}
     for one in missing:
         if not one.urls:
             compact.setdefault(msgspec.structs.replace(one, verbs=()), []).extend(one.verbs or ())
     rules = [msgspec.structs.replace(place, verbs=tuple(verbs)) for place, verbs in compact.items()]
-    return sorted({*rules, *(one for one in missing if one.urls)}, key=str)
+    told = sorted({*rules, *(one for one in missing if one.urls)}, key=str)
+    return Told(told, "and possibly more" if len(missing) == MOST_COUNTED or read > MOST_READ else "")
 
 
 def _reaches(url: str, path: str) -> bool:
     return url == path or (url.endswith(_ALL) and path.startswith(url.rstrip(_ALL)))
 
 
-def _atoms(rule: Rule) -> Iterator[Rule]:
-    """Yield the rules with one verb and one thing each that allow the same together."""
-    places = itertools.product(
-        rule.api_groups or (), rule.resources or (), rule.verbs or (), rule.resource_names or ("",)
-    )
-    for group, resource, verb, name in places:
-        names = (name,) if rule.resource_names else ()
-        yield Rule(verbs=(verb,), api_groups=(group,), resources=(resource,), resource_names=names)
-    for url, verb in itertools.product(rule.urls or (), rule.verbs or ()):
-        yield Rule(verbs=(verb,), urls=(url,))
+class _Own(NamedTuple):
+    """A rule with sets in place of its lists, to be compared with very many rights."""
+
+    verbs: frozenset[str]
+    groups: frozenset[str]
+    resources: frozenset[str]
+    names: frozenset[str]
+    urls: tuple[str, ...]
+
+    @classmethod
+    def of(cls, rule: Rule) -> Self:
+        """Return a rule with sets."""
+        parts = (rule.verbs, rule.api_groups, rule.resources, rule.resource_names)
+        return cls(*(frozenset(part or ()) for part in parts), rule.urls or ())
+
+    def has_resource(self, group: str, resource: str) -> bool:
+        """Return whether the rule is about a resource of a group, whatever the verb and the name."""
+        if group not in self.groups and _ALL not in self.groups:
+            return False
+        if resource in self.resources or _ALL in self.resources:
+            return True
+        return "/" in resource and f"*/{resource.partition('/')[2]}" in self.resources
+
+    def has_verb(self, verb: str) -> bool:
+        """Return whether the rule allows a verb."""
+        return verb in self.verbs or _ALL in self.verbs
+
+    def has_name(self, name: str | None) -> bool:
+        """Return whether the rule is about objects of a name; about all objects if that is None."""
+        return not self.names or name in self.names
 
 
-def _covers(own: Rule, atom: Rule) -> bool:
-    """Return whether a rule allows what another one with one verb and one thing allows."""
-    if not _has(own.verbs, atom.verbs):
-        return False
-    if atom.urls:
-        return all(any(_reaches(url, path) for url in own.urls or ()) for path in atom.urls)
-    if not _has(own.api_groups, atom.api_groups) or not _has_resource(own.resources or (), atom.resources or ()):
-        return False
-    if not own.resource_names:
-        return True
-    return bool(atom.resource_names) and set(atom.resource_names or ()) <= set(own.resource_names)
+class _Steps:
+    """Counts the steps of a comparison before they are made."""
+
+    def __init__(self) -> None:
+        self._left = MOST_COMPARED
+
+    def take(self, count: int) -> None:
+        """Count further steps.
+
+        Raises:
+            StatusError: 413, there are too many.
+        """
+        self._left -= count
+        if self._left < 0:
+            text = f"to compare these rules with those of the user takes more than {MOST_COMPARED:,} steps"
+            raise too_large(text)
 
 
-def _has(own: tuple[str, ...] | None, wanted: tuple[str, ...] | None) -> bool:
-    return _ALL in (own or ()) or set(wanted or ()) <= set(own or ())
-
-
-def _has_resource(own: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
-    if _ALL in own:
-        return True
-    return all(one in own or ("/" in one and f"*/{one.partition('/')[2]}" in own) for one in wanted)
+def _missing(owned: Sequence[_Own], wanted: Iterable[Rule]) -> Iterator[Rule]:
+    """Yield each right, one verb on one thing, that `wanted` allows and no rule of `owned` does."""
+    steps = _Steps()
+    for rule in wanted:
+        names: tuple[str | None, ...] = rule.resource_names or (None,)
+        for group, resource in itertools.product(rule.api_groups or (), rule.resources or ()):
+            steps.take(len(owned) + 1)
+            near = [own for own in owned if own.has_resource(group, resource)]
+            for verb, name in itertools.product(rule.verbs or (), names):
+                steps.take(len(near) + 1)
+                if not any(own.has_verb(verb) and own.has_name(name) for own in near):
+                    yield Rule((verb,), (group,), (resource,), None if name is None else (name,))
+        for url, verb in itertools.product(rule.urls or (), rule.verbs or ()):
+            steps.take(1 + sum(1 + len(own.urls) for own in owned))
+            if not any(own.has_verb(verb) and any(_reaches(one, url) for one in own.urls) for own in owned):
+                yield Rule(verbs=(verb,), urls=(url,))

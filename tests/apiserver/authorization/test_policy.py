@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from embedded_apiserver.authorization.attributes import Attributes
 from embedded_apiserver.authorization.policy import EVERYTHING, Rule, allows, uncovered
+from embedded_apiserver.bounds import MOST_COMPARED, MOST_COUNTED
+from embedded_apiserver.status import StatusError
 from embedded_apiserver.users import User
 
 USER = User("jane")
@@ -77,23 +79,52 @@ requests = st.builds(
 def test_a_covered_rule_allows_nothing_that_its_cover_does_not(
     owned: list[Rule], wanted: Rule, request: Attributes
 ) -> None:
-    if not uncovered(owned, [wanted]) and allows(wanted, request):
+    if not uncovered(owned, [wanted]).first and allows(wanted, request):
         assert any(allows(rule, request) for rule in owned)
 
 
 @given(st.lists(rules, max_size=3))
 def test_everything_covers_every_rule_and_each_set_covers_itself(given_rules: list[Rule]) -> None:
-    assert uncovered(EVERYTHING, given_rules) == []
-    assert uncovered(given_rules, given_rules) == []
+    assert uncovered(EVERYTHING, given_rules) == ([], "")
+    assert uncovered(given_rules, given_rules) == ([], "")
 
 
 def test_missing_rights_are_told_one_line_for_each_resource_and_path() -> None:
     wanted = [about("pods nodes", "get list"), Rule(("get", "post"), urls=("/a",)), about("pods", "get", names="x")]
 
-    assert list(map(str, uncovered([about("nodes", "get")], wanted))) == [
+    assert list(map(str, uncovered([about("nodes", "get")], wanted).first)) == [
         '{APIGroups:[""], Resources:["nodes"], Verbs:["list"]}',
         '{APIGroups:[""], Resources:["pods"], ResourceNames:["x"], Verbs:["get"]}',
         '{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}',
         '{NonResourceURLs:["/a"], Verbs:["get"]}',
         '{NonResourceURLs:["/a"], Verbs:["post"]}',
     ]
+
+
+def product_of(count: int) -> Rule:
+    texts = tuple(map(str, range(count)))
+    return Rule(texts, texts, texts, texts)
+
+
+def test_a_rule_of_very_many_missing_rights_is_told_by_the_first_of_them() -> None:
+    missing = uncovered([about("nodes")], [product_of(300)])  # 8,100,000,000 rights
+
+    assert sum(len(rule.verbs or ()) for rule in missing.first) == MOST_COUNTED
+    assert missing.more
+
+
+def test_rules_with_more_rights_than_can_be_compared_are_refused() -> None:
+    wanted = product_of(40)
+
+    with pytest.raises(StatusError) as refused:
+        uncovered([wanted], [wanted])
+
+    assert refused.value.code == 413
+    assert f"{MOST_COMPARED:,} steps" in str(refused.value)
+
+
+def test_paths_that_are_compared_with_very_many_are_counted() -> None:
+    paths = Rule(("get",), urls=tuple(f"/{number}" for number in range(1_000)))
+
+    with pytest.raises(StatusError, match="more than"):
+        uncovered([paths], [paths])
