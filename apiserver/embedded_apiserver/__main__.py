@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from socket import gethostname
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import click
@@ -27,6 +27,9 @@ from embedded_apiserver.server import APIServer
 from embedded_apiserver.shell.identity import Identity, identity_from_child
 from embedded_apiserver.shell.quick_import import without_authorities
 from embedded_apiserver.upkeep.identity_lease import IdentityLease
+
+if TYPE_CHECKING:
+    from embedded_apiserver.storage.witness import Witness
 
 
 def _names(context: click.Context, option: click.Parameter, text: str) -> tuple[str, ...]:
@@ -137,21 +140,37 @@ class ServerSettings:
     webhook_service: Sequence[str] = ()
     cluster_objects: bool = False
 
-    def server(self, host: Host, identity: Identity) -> APIServer:
-        """Return the server.
+    def witness(self) -> Witness | None:
+        """Return the witness of the data directory, locked; None without a directory.
+
+        Raises:
+            UsageError: The directory cannot be used, or is in use by another server.
+        """
+        if self.data_dir is None:
+            return None
+        from embedded_apiserver.storage.witness import locked
+
+        return locked(self.data_dir)
+
+    def server(self, host: Host, identity: Identity, witness: Witness | None) -> APIServer:
+        """Return the server; `witness` is that of the data directory, which the server closes at its end.
 
         Raises:
             UsageError: A setting is wrong or cannot be met.
         """
         from embedded_apiserver.shell import webhook_calls
 
+        journal = None
+        if self.data_dir is not None:
+            from embedded_apiserver.storage.journal import SQLiteJournal  # a server in memory has no SQLite
+
+            journal = SQLiteJournal(self.data_dir, accept_loss=self.accept_loss, witness=witness)
         return APIServer(
             host,
             token=identity.token,
             signing_key=identity.signing_key,
             authority=identity.certificates.authority.decode(),
-            data_dir=self.data_dir,
-            accept_loss=self.accept_loss,
+            journal=journal,
             emulated=self.emulated_version,
             enable_admission_plugins=self.enable_admission_plugins,
             disable_admission_plugins=self.disable_admission_plugins,
@@ -189,14 +208,18 @@ def serve(
     configure(level=logging.WARNING)
     host, chosen = SystemHost(), ServerSettings(**settings)
     perturbed = Perturbing.of(perturb, perturb_restart)
-    with without_authorities():
-        identity_of = identity_from_child(chosen.data_dir, host.now())
-        from embedded_apiserver.shell import process
-
-        identity = identity_of()
-    options = process.ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
-    server = chosen.server(host, identity)
     with ExitStack() as stack:
+        # Before the identity: of servers that start at once on a new directory, only the one that goes on may make it.
+        witness = chosen.witness()
+        if witness is not None:
+            stack.callback(witness.close)
+        with without_authorities():
+            identity_of = identity_from_child(chosen.data_dir, host.now())
+            from embedded_apiserver.shell import process
+
+            identity = identity_of()
+        options = process.ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
+        server = chosen.server(host, identity, witness)
         stack.callback(server.close)
         audited = None if audit_log_path is None else AuditedHandler(host, server, audit_log_path)
         handler: Handler = server if audited is None else stack.enter_context(audited)

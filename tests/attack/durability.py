@@ -14,11 +14,18 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import yaml
 from attacks import Skipped, check
 from target import CONFIG_MAPS, Target, config_map, kill, serving, start_and_fail
 
+from apimachinery.errors import ControllerRuntimeError
+from apimachinery.system import SystemHost
+from controller_runtime.testing.server_process import APIServerProcess
+
 KILLS = int(os.environ.get("ATTACK_KILLS", "20"))
 WRITERS = 4
+ROUNDS = 5
+"""Times that servers are started at once on a new directory; which of them goes on is left to chance."""
 DATABASE, LOG, WITNESS = "objects.sqlite", "objects.sqlite-wal", "acknowledged"
 
 
@@ -189,6 +196,44 @@ def two_servers(place: Path) -> str:
     return "3 were refused in one line, the first went on"
 
 
+def servers_on_a_new_directory(place: Path) -> str:
+    """Starting servers at once on a new data directory, so that it keeps the identity of one that ended."""
+    for turn in range(ROUNDS):
+        data = place / f"data-{turn}"
+        servers = [APIServerProcess(SystemHost("attack"), "--data-dir", str(data), start_timeout=120.0) for _ in "1234"]
+        with ThreadPoolExecutor(len(servers)) as pool:
+            errors = list(pool.map(error_at_start, servers))
+        try:
+            running = [server for server, error in zip(servers, errors, strict=True) if not error]
+            check(len(running) == 1, f"{len(running)} servers serve one directory: {errors}")
+            check(all("in use by another server" in error for error in errors if error), f"{errors}")
+            served = user_and_authority(running[0].kubeconfig)
+        finally:
+            for server in servers:
+                server.stop(30.0)
+        with serving("--data-dir", str(data)) as (target, _):
+            check(target.create("a") == 201, "a write failed")
+            kept = user_and_authority(target.kubeconfig)
+        check(kept == served, "the identity that is kept is another than was served")
+    return f"{ROUNDS} times, of 4 servers 1 went on, and its identity was kept"
+
+
+def error_at_start(server: APIServerProcess) -> str:
+    """Start a server; return the error if it ended, or nothing."""
+    try:
+        server.start()
+    except ControllerRuntimeError as error:
+        return str(error)
+    return ""
+
+
+def user_and_authority(kubeconfig: Path) -> tuple[str, str]:
+    """Return the token and the authority of a kubeconfig."""
+    config = yaml.safe_load(kubeconfig.read_bytes())
+    authority = config["clusters"][0]["cluster"]["certificate-authority-data"]
+    return config["users"][0]["user"]["token"], authority
+
+
 @contextlib.contextmanager
 def small_disk(place: Path) -> Iterator[Path]:
     """A file system of 2 MiB in memory."""
@@ -223,4 +268,12 @@ def full_disk(place: Path) -> str:
     return f"{len(done)} writes acknowledged and kept, {len(statuses) - len(done)} refused and not done"
 
 
-ATTACKS = (past_the_audit, files_of_others, damaged_files, two_servers, full_disk, killed_under_writers)
+ATTACKS = (
+    past_the_audit,
+    files_of_others,
+    damaged_files,
+    two_servers,
+    servers_on_a_new_directory,
+    full_disk,
+    killed_under_writers,
+)

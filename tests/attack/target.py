@@ -31,6 +31,7 @@ class Target:
     """A server over TLS as its kubeconfig describes it. Threads: any; each exchange has a connection of its own."""
 
     def __init__(self, kubeconfig: Path) -> None:
+        self.kubeconfig = kubeconfig
         config = yaml.safe_load(kubeconfig.read_bytes())
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         self.address = (str(urlsplit(cluster["server"]).hostname), int(urlsplit(cluster["server"]).port or 0))

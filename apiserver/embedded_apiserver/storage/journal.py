@@ -17,15 +17,10 @@ from apimachinery.errors import UsageError
 from apimachinery.log import get_logger
 from embedded_apiserver.status import internal
 from embedded_apiserver.storage import database, inspection
-from embedded_apiserver.storage.private import (
-    check_is_usable,
-    make_private_directory,
-    remedy_for,
-    warn_if_shared,
-)
+from embedded_apiserver.storage.private import check_is_usable, remedy_for, warn_if_shared
 from embedded_apiserver.storage.stored import Stored
 from embedded_apiserver.storage.witness import NAME as WITNESS
-from embedded_apiserver.storage.witness import DamagedWitness, Mark, Witness
+from embedded_apiserver.storage.witness import DamagedWitness, Mark, Witness, locked
 
 log = get_logger(__name__)
 
@@ -51,6 +46,7 @@ class SQLiteJournal:
             other users may read it, a warning names the remedy.
         accept_loss: If the files are damaged, move them into a folder `damaged-N` and continue with the objects that
             can be read. If False, damage is an error and no file is changed.
+        witness: The witness of the directory, if the caller has locked it already; `close` closes it.
 
     Raises:
         UsageError: The directory cannot be written, is in use by another server, is damaged, or has a file of another
@@ -59,20 +55,13 @@ class SQLiteJournal:
     Threads: guarded by the storage's lock.
     """
 
-    def __init__(self, directory: Path, *, accept_loss: bool = False) -> None:
+    def __init__(self, directory: Path, *, accept_loss: bool = False, witness: Witness | None = None) -> None:
         self._directory = directory
         self._database: sqlite3.Connection | None = None
         self._rows: list[tuple[str, Stored]] = []
+        self._witness = locked(directory) if witness is None else witness
         try:
-            make_private_directory(directory)
             warn_if_shared((directory, *sorted(directory.iterdir())))
-            check_is_usable(directory / WITNESS)
-            self._witness = Witness(directory)
-        except BlockingIOError as error:
-            raise UsageError(f"data directory {directory} is in use by another server: stop that one first") from error
-        except OSError as error:
-            raise self._unusable(error) from error
-        try:
             self._open(accept_loss)
         except (OSError, sqlite3.Error, UsageError) as error:
             self.close()

@@ -7,7 +7,8 @@ killed, the database has at least as many writes as the witness says; a database
 writes. Neither file is synced at each write: after a power failure the witness may be as old as the database, and
 then the loss goes unnoticed.
 
-The lock on the witness keeps a second server away from the directory.
+The lock on the witness keeps a second server away from the directory. `locked` takes it before anything else of the
+directory is read or made, the server's identity included.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
-from embedded_apiserver.storage.private import open_private
+from apimachinery.errors import UsageError
+from embedded_apiserver.storage.private import check_is_usable, make_private_directory, open_private, remedy_for
 
 NAME = "acknowledged"
 
@@ -118,6 +120,22 @@ class Witness:
     def _put(self, content: bytes, place: int) -> None:
         if os.pwrite(self._descriptor, content, place) != len(content):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def locked(directory: Path) -> Witness:
+    """Return the witness of a data directory, locked; the directory and the file are made if they are missing.
+
+    Raises:
+        UsageError: The directory cannot be used, or is in use by another server.
+    """
+    try:
+        make_private_directory(directory)
+        check_is_usable(directory / NAME)
+        return Witness(directory)
+    except BlockingIOError as error:
+        raise UsageError(f"data directory {directory} is in use by another server: stop that one first") from error
+    except OSError as error:
+        raise UsageError(f"data directory {directory}: cannot be used: {error}: {remedy_for(error)}") from error
 
 
 def _line(mark: Mark) -> bytes:

@@ -17,6 +17,7 @@ from kubernetes.config import load_kube_config
 from urllib3.exceptions import HTTPError
 
 from embedded_apiserver.__main__ import main
+from embedded_apiserver.storage.witness import locked
 
 COMMAND = [sys.executable, "-m", "embedded_apiserver"]
 
@@ -104,6 +105,16 @@ def test_a_killed_server_with_a_data_directory_comes_back_for_the_clients_it_had
 
     assert second.kubeconfig.read_text() == known
     assert second.end()[0] == 0
+
+
+def test_a_server_that_finds_the_directory_in_use_makes_no_identity(tmp_path: Path) -> None:
+    # The state of two servers that start at once on a new directory: one has the lock, and no identity yet.
+    with contextlib.closing(locked(tmp_path / "data")):
+        code, errors = run("--data-dir", str(tmp_path / "data"))
+
+    assert code == 2
+    assert "is in use by another server" in errors
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["acknowledged"]
 
 
 def test_a_server_without_a_parent_to_watch_is_refused() -> None:
