@@ -124,7 +124,8 @@ class _Own(NamedTuple):
     def of(cls, rule: Rule) -> Self:
         """Return a rule with sets."""
         parts = (rule.verbs, rule.api_groups, rule.resources, rule.resource_names)
-        return cls(*(frozenset(part or ()) for part in parts), rule.urls or ())
+        verbs, groups, resources, names = (frozenset(part or ()) for part in parts)
+        return cls(verbs, groups, resources, names, rule.urls or ())
 
     def has_resource(self, group: str, resource: str) -> bool:
         """Return whether the rule is about a resource of a group, whatever the verb and the name."""
