@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
-from apimachinery.errors import AlreadyExists, ConnectionLost, NotFound, StreamIdle
+from apimachinery.errors import AlreadyExists, APIError, ConnectionLost, NotFound, StreamIdle
 from apimachinery.http import HTTPRequest
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.collection import Collection
@@ -149,6 +149,36 @@ def test_a_late_request_lands_though_its_caller_is_dead(make: Make, sim: Simulat
     sim.advance(8.0)
 
     assert bench.exists()
+
+
+def test_a_request_lands_after_its_caller_was_told_that_a_proxy_gave_up(make: Make, sim: Simulation) -> None:
+    bench = make(SystemFault(FaultKind.FAIL, "r0", 0, 1.3))
+    with pytest.raises(APIError) as refused:
+        bench.client.create(NODES, NODE)
+    assert refused.value.code in (500, 502, 503, 504)
+    assert not bench.exists()
+
+    sim.advance(2.0)
+
+    assert bench.exists()
+
+
+def test_in_a_brown_out_watches_are_silent_and_calls_go_wrong_in_every_way(make: Make, sim: Simulation) -> None:
+    bench, failed = make(), set[str]()
+    with bench.watch() as stream:
+        bench.network.links.brown_out("r0", 200.0)
+        for _ in range(20):
+            try:
+                bench.client.get(NODES, ObjectKey("none"), dict)
+            except (APIError, ConnectionLost) as error:
+                failed.add(type(error).__name__)
+        bench.inside.create(NODES, NODE)
+        with pytest.raises(StreamIdle):
+            stream.read(bench.host.monotonic() + 1.0)
+
+    assert {"ConnectionLost", "NotFound", "ServerError"} <= failed
+    sim.advance(200.0)
+    assert bench.client.get(NODES, ObjectKey("node"), dict)
 
 
 def test_while_a_link_is_cut_nothing_passes(make: Make, sim: Simulation) -> None:

@@ -78,6 +78,22 @@ def test_a_jump_moves_one_wall_clock_and_no_deadline(sim: Simulation) -> None:
     assert ticks == [1.0, 2.0]
 
 
+def test_the_monotonic_clock_of_a_suspended_machine_stands_still_and_its_wall_clock_goes_on(sim: Simulation) -> None:
+    host, ticks = sim.host("r0"), []
+    origin = host.monotonic()
+    host.spawn("ticker", every(host, 1.0, lambda: ticks.append(sim.time)))
+
+    sim.advance(1.5)
+    sim.suspend(host, 5.0)
+    sim.advance(1.0)
+    sim.suspend(host, 6.0)
+    sim.advance(8.0)
+
+    assert host.monotonic() - origin == pytest.approx(3.5)
+    assert host.now() == EPOCH + timedelta(seconds=10.5)
+    assert ticks == pytest.approx([1.0, 9.0, 10.0])
+
+
 @pytest.mark.parametrize(("drift", "ticks"), [(1_000, 1_001), (0, 1_000), (-1_000, 999)])
 def test_a_drifting_clock_runs_fast_or_slow(sim: Simulation, drift: int, ticks: int) -> None:
     host, seen = sim.host("r0", drift=drift), []

@@ -14,24 +14,21 @@ from collections.abc import Iterable
 from apimachinery.objects import ObjectKey
 from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
-from controller_runtime.manager.manager import Manager
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.ring import Ring
 from controller_runtime.testing.fault_runs.environment import TURN, Course, ServerProcess
 from controller_runtime.testing.fault_runs.outcome import Outcome, observe
 from controller_runtime.testing.fault_runs.replica import Replica
 from controller_runtime.testing.fault_runs.restorable import RestorableDisk
-from controller_runtime.testing.fault_runs.ring_effects import identity_of
 from controller_runtime.testing.fault_runs.ring_faults import (
     CUTS,
     FAULTS_UNTIL,
     MEMBERS,
     PROFILES,
     SERVER,
-    THROTTLED,
-    throttled,
-    with_disasters,
+    timed_faults,
 )
+from controller_runtime.testing.fault_runs.ring_hand import Hand
 from controller_runtime.testing.fault_runs.ring_invariants import CALL, RingInvariants, Standing
 from controller_runtime.testing.fault_runs.ring_liveness import Bounds
 from controller_runtime.testing.fault_runs.ring_program import (
@@ -40,11 +37,13 @@ from controller_runtime.testing.fault_runs.ring_program import (
     LISTED,
     SLOWEST,
     Caches,
+    Program,
     program,
 )
 from controller_runtime.testing.fault_runs.ring_user import WISHES, Wisher
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from controller_runtime.testing.simulation.network import Network, Way
+from controller_runtime.testing.simulation.links import Way
+from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
 from controller_runtime.testing.simulation.system_faults import (
     CALLS,
@@ -88,8 +87,7 @@ def run(seed: int, *, profile: str = "broad", script: Iterable[SystemFault] | No
 
     def live(sim: Simulation, fired: list[SystemFault]) -> None:
         if script is None:
-            chance = sim.chance("disasters")
-            faults.timed = throttled(chance) if profile == THROTTLED else with_disasters(chance, faults.timed)
+            faults.timed = timed_faults(profile, sim.chance("disasters"), faults.timed)
         RingSystem(sim, faults, fired).run()
 
     return observe(seed, live)
@@ -138,7 +136,8 @@ class RingSystem:
             return APIServer(host, journal=self._disk, feature_gates=gates)
 
         self._server = ServerProcess(sim, self._network, server, serve)
-        self._rings: dict[str, tuple[Ring, Caches]] = {}
+        self._programs: dict[str, tuple[Program, Ring, Caches]] = {}
+        self._hand = Hand(self._network, sim.host("hand"))
         hosts = [sim.host(name, drift=_drift(chance, drift)) for name in MEMBERS]
         self._replicas = [Replica(sim, host, self._program) for host in hosts]
         within = bounds(divided=self._divided, drift=drift, latency=latency)
@@ -164,10 +163,10 @@ class RingSystem:
         if (violated := self.invariants.unsettled()) is not None:
             raise violated
 
-    def _program(self, host: SimulatedHost) -> Manager:
+    def _program(self, host: SimulatedHost) -> Program:
         effects = self.invariants.effects
         manager, ring, caches = program(self._network, host, self._by, effects, divided=self._divided)
-        self._rings[host.name] = ring, caches
+        self._programs[host.name] = manager, ring, caches
         self.invariants.standings = self._stand()
         return manager
 
@@ -180,8 +179,8 @@ class RingSystem:
             host = replica.host
             runs = not host.crashed and not host.paused
             reaches = serves and not any(self._network.is_cut(host, way) for way in Way)
-            ring, caches = self._rings.get(host.name, (None, {}))
-            found.append(Standing(host, ring, caches, runs and reaches, identity_of(host)))
+            _, ring, caches = self._programs.get(host.name, (None, None, {}))
+            found.append(Standing(host, ring, caches, runs and reaches))
         return found
 
     def _look(self) -> None:
@@ -192,6 +191,10 @@ class RingSystem:
                 self.invariants.disturbed(max(CALL, fault.seconds, self._given_up))
             elif fault.kind in CUTS:
                 self.invariants.disturbed(fault.seconds + self._given_up)
+            elif fault.kind is FaultKind.BROWN_OUT:
+                self.invariants.disturbed(fault.seconds + max(CALL, self._given_up))
+            elif fault.kind is FaultKind.UNWELL:
+                self.invariants.disturbed(fault.seconds + CALL)
             if fault.kind is not FaultKind.JUMP:
                 self._effects_until = max(self._effects_until, self._sim.time + fault.seconds)
         self.invariants.look()
@@ -215,8 +218,14 @@ class RingSystem:
                     self._network.cut(name, fault.seconds, ways)
             case FaultKind.PAUSE:
                 self._sim.pause(host, fault.seconds)
+            case FaultKind.SUSPEND:
+                self._sim.suspend(host, fault.seconds)
             case FaultKind.JUMP:
                 self._sim.jump(host, fault.seconds)
+            case FaultKind.BROWN_OUT:
+                self._network.links.brown_out(fault.host, fault.seconds)
+            case FaultKind.UNWELL | FaultKind.DELETE_LEASE:
+                self._trouble(fault, host.name)
             case FaultKind.STOP if replica is not None:
                 replica.stop(fault.seconds)
             case FaultKind.CRASH if replica is not None:
@@ -228,6 +237,17 @@ class RingSystem:
             case _:
                 self._server.die(fault.seconds)
         self.invariants.standings = self._stand()
+
+    def _trouble(self, fault: SystemFault, replica: str) -> None:
+        """Let a replica be unwell, or a person change its lease; nothing happens while no program runs."""
+        if replica not in self._programs:
+            return
+        manager, ring, _ = self._programs[replica]
+        if fault.kind is FaultKind.UNWELL:
+            manager.unwell_until = self._sim.time + fault.seconds
+        else:
+            self.invariants.touched(replica)
+            self._hand.delete_lease(ring.member.identity)
 
 
 def _drift(chance: random.Random, most: int) -> int:

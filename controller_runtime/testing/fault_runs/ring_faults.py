@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The faults of a simulated ring: profiles to draw them from, and two orders of them that chance would hardly bring."""
+"""The faults of a simulated ring: profiles to draw them from, and orders of them that chance would hardly bring."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 
 import attrs
 
 from controller_runtime.testing.fault_runs.ring_program import CONFIG
-from controller_runtime.testing.simulation.system_faults import FaultKind, Profile, Script, SystemFault
+from controller_runtime.testing.simulation.system_faults import CALLS, FaultKind, Profile, Script, SystemFault
 
 MEMBERS = ("r0", "r1", "r2")
 SERVER = "server"
 FAULTS_UNTIL = 60.0
 """Virtual seconds during which faults begin: ten durations of a lease."""
 CUTS = (FaultKind.CUT, FaultKind.CUT_IN, FaultKind.CUT_OUT)
-THROTTLED = "throttled"
-"""The profile whose timed faults `throttled` draws."""
+THROTTLED, BURSTS = "throttled", "bursts"
+"""The profiles whose timed faults `throttled` and `bursts` draw."""
 
 _CUTS = {FaultKind.CUT: 2, FaultKind.CUT_IN: 2, FaultKind.CUT_OUT: 1}
 PROFILES = {
@@ -28,8 +29,56 @@ PROFILES = {
     "restarts": Profile({FaultKind.STOP: 3, FaultKind.CRASH: 1}, most=20, rates=(0.0, 0.02, 0.1)),
     "backups": Profile({FaultKind.RESTORE: 2, **_CUTS, FaultKind.PAUSE: 1}, most=8, rates=(0.0, 0.1), longest=12.0),
     THROTTLED: Profile({FaultKind.PAUSE: 1}, most=0, rates=(0.0, 0.02)),
+    BURSTS: Profile({FaultKind.CUT: 1}, most=0, rates=(0.0, 0.02, 0.1), calls=CALLS),
 }
 """The kinds of faults for a ring, by name."""
+
+
+_IN_BURSTS: Mapping[FaultKind, tuple[float, float]] = {
+    FaultKind.UNWELL: (0.5, 2.5),
+    FaultKind.BROWN_OUT: (1.0, 6.0),
+    FaultKind.CUT: (0.5, 6.0),
+    FaultKind.CUT_IN: (0.5, 6.0),
+    FaultKind.CUT_OUT: (0.5, 6.0),
+    FaultKind.PAUSE: (0.3, 8.0),
+    FaultKind.JUMP: (-7200.0, 7200.0),
+    FaultKind.STOP: (0.1, 2.0),
+    FaultKind.CRASH: (0.1, 6.0),
+    FaultKind.DELETE_LEASE: (0.1, 0.1),
+}
+"""The faults of bursts, each with the least and the most of its seconds."""
+
+
+def timed_faults(profile: str, chance: random.Random, drawn: Script) -> Script:
+    """Return the timed faults of a profile: those that were drawn one by one, or those of its own order."""
+    match profile:
+        case "throttled":
+            return throttled(chance)
+        case "bursts":
+            return bursts(chance)
+        case _:
+            return with_disasters(chance, drawn)
+
+
+def bursts(chance: random.Random) -> Script:
+    """Return faults that come in bursts, so that each meets the effects of others.
+
+    A burst has a few kinds of faults, each of which happens once or more within some seconds. Mostly each kind has a
+    host of its own, so that one member is hit again and again by one kind while another is hit by another kind.
+    """
+    found: list[SystemFault] = []
+    when = chance.uniform(8.0, 14.0)
+    while when < FAULTS_UNTIL - 6.0:
+        kinds = chance.sample([*_IN_BURSTS], chance.randint(2, 4))
+        hosts = {kind: chance.choice(MEMBERS) for kind in kinds}
+        length = chance.uniform(1.0, 7.0)
+        for _ in range(chance.randint(3, 9)):
+            kind = chance.choice(kinds)
+            host = hosts[kind] if chance.random() < 0.75 else chance.choice(MEMBERS)
+            seconds = chance.uniform(*_IN_BURSTS[kind])
+            found.append(SystemFault(kind, host, round(when + chance.uniform(0.0, length), 1), round(seconds, 1)))
+        when += length + chance.uniform(2.0, 12.0)
+    return _in_order(found)
 
 
 def with_disasters(chance: random.Random, faults: Script) -> Script:

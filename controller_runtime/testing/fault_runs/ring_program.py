@@ -22,6 +22,7 @@ from controller_runtime.queue.rate_limiters import ItemExponential
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.config import RingConfig, RingOptions
 from controller_runtime.ring.ring import Ring
+from controller_runtime.ring.token import RingToken
 from controller_runtime.testing.fault_runs.ring_user import WISHES
 from controller_runtime.testing.fault_runs.work import DONE, WANTED
 from controller_runtime.testing.simulation import SimulatedHost
@@ -51,11 +52,13 @@ Caches = Mapping[str, Objects]
 class Witness(Protocol):
     """Is told what reconciles see; called on their threads, and must not wait."""
 
-    def saw(self, host: SimulatedHost, key: ObjectKey, found: Mapping[str, Any] | None) -> None:
-        """Take what a reconcile sees when it begins."""
+    def saw(self, host: SimulatedHost, key: ObjectKey, found: Mapping[str, Any] | None, token: RingToken) -> None:
+        """Take what a reconcile sees when it begins, and its fencing token."""
 
-    def saw_again(self, host: SimulatedHost, key: ObjectKey, found: Mapping[str, Any] | None) -> None:
-        """Take what a reconcile sees later of an object that it saw when it began."""
+    def saw_again(
+        self, host: SimulatedHost, key: ObjectKey, found: Mapping[str, Any] | None, tokens: tuple[RingToken, RingToken]
+    ) -> None:
+        """Take what a reconcile sees later of an object that it saw when it began, and its token then and now."""
 
 
 @attrs.frozen
@@ -67,6 +70,7 @@ class Fulfil(Reconciler):
         objects: Reads them from the cache.
         client: Writes the number.
         witness: Is told what the work sees.
+        ring: Gives the fencing tokens.
         host: Its randomness draws how long the work takes.
         asleep: Waits for that long.
     """
@@ -75,26 +79,43 @@ class Fulfil(Reconciler):
     objects: Objects
     client: Client
     witness: Witness
+    ring: Ring
     host: SimulatedHost
     asleep: Stop
 
     def reconcile(self, request: Request) -> Result:
         """Do the work of one object, if there is any."""
-        found = self.objects.get(request)
-        self.witness.saw(self.host, request, found)
+        token, found = self.ring.token(), self.objects.get(request)
+        self.witness.saw(self.host, request, found, token)
         if found is None or annotations_of(found).get(WANTED) == annotations_of(found).get(DONE):
             return Result()
         self.asleep.wait(self.host.random.choice((0.0, 0.0, 0.5, SLOWEST - 0.5)))
-        self.witness.saw_again(self.host, request, self.objects.get(request))
+        self.witness.saw_again(self.host, request, self.objects.get(request), (token, self.ring.token()))
         done = {DONE: annotations_of(found).get(WANTED)}
         patch = {"metadata": {"resourceVersion": meta(found).resource_version, "annotations": done}}
         self.client.patch(self.kind, request, patch)
         return Result()
 
 
+class Program(Manager):
+    """A manager that may be told that its replica does not do its work.
+
+    Attributes:
+        unwell_until: Virtual seconds until which it says so.
+    """
+
+    unwell_until = 0.0
+
+    def _problem_of_work(self) -> str:
+        simulation = self.host.simulation if isinstance(self.host, SimulatedHost) else None
+        if simulation is not None and simulation.time < self.unwell_until:
+            return "it is unwell"
+        return super()._problem_of_work()
+
+
 def program(
     network: Network, host: SimulatedHost, by: RingBy, witness: Witness, *, divided: bool
-) -> tuple[Manager, Ring, Caches]:
+) -> tuple[Program, Ring, Caches]:
     """Return the manager of a replica, its ring, and its caches.
 
     Args:
@@ -104,14 +125,14 @@ def program(
         witness: Is told what reconciles see.
         divided: Whether the caches have the objects of the replica's slots alone.
     """
-    manager = Manager(host, NetworkTransport(network, host), patience=_PATIENCE, grace=SLOWEST + 2.0)
+    manager = Program(host, NetworkTransport(network, host), patience=_PATIENCE, grace=SLOWEST + 2.0)
     ring = manager.ring(CONFIG.name, by, **_options(host))
     caches: dict[str, Objects] = {}
     for kind in WISHES[by]:
         if divided:
             ring.divide(kind)
         objects = caches[kind.plural] = manager.lister(kind, dict[str, Any])
-        fulfil = ring.shared(Fulfil(kind, objects, manager.client, witness, host, Stop(host, "asleep")), kind)
+        fulfil = ring.shared(Fulfil(kind, objects, manager.client, witness, ring, host, Stop(host, "asleep")), kind)
         name, limiter = f"work on {kind.plural}", ItemExponential(cap=4.0)
         controller = Controller(name, fulfil, workers=2, limiter=limiter, reconcile_timeout=SLOWEST)
         manager.add(controller.watch(kind).receive(ring.requests(objects)))

@@ -56,6 +56,9 @@ class SimulatedHost:
         # because floats of more seconds have no nanoseconds.
         self._origin = chance.randrange(1_000, 2_000) * SECOND + chance.randrange(SECOND)
         self._reached = 0.0
+        # The nanoseconds for which the monotonic clock stood still, without those of the suspension that began last.
+        self._stood_still = 0
+        self._asleep_from = self._asleep_until = 0
 
     @property
     def crashed(self) -> bool:
@@ -75,8 +78,18 @@ class SimulatedHost:
     def monotonic(self) -> float:
         """Return the virtual seconds since this host's own origin."""
         self._be_alive()
-        elapsed = self.scheduler.timeline.now * (_MILLION + self.drift) // _MILLION
+        elapsed = self._awake(self.scheduler.timeline.now) * (_MILLION + self.drift) // _MILLION
         return max((self._origin + elapsed) / SECOND, self._reached)
+
+    def fall_asleep(self, until: int) -> None:
+        """Let the monotonic clock stand still until an instant (nanoseconds); see `Simulation.suspend`."""
+        now = self.scheduler.timeline.now
+        self._stood_still = now - self._awake(now)
+        self._asleep_from, self._asleep_until = now, max(until, self._asleep_until)
+
+    def _awake(self, instant: int) -> int:
+        """Return for how many nanoseconds the machine has not been suspended, at an instant that is not before now."""
+        return instant - self._stood_still - max(0, min(instant, self._asleep_until) - self._asleep_from)
 
     def uuid(self) -> str:
         """Return a version 4 UUID that follows from the seed."""
@@ -129,7 +142,8 @@ class SimulatedHost:
         if deadline is None or deadline == math.inf:
             return None
         elapsed = nanoseconds(deadline) - self._origin
-        return -(-elapsed * _MILLION // (_MILLION + self.drift))  # rounded up, so that it is not before the deadline
+        awake = -(-elapsed * _MILLION // (_MILLION + self.drift))  # rounded up, so that it is not before the deadline
+        return awake + self._stood_still + max(0, self._asleep_until - self._asleep_from)
 
     def _be_alive(self) -> None:
         if not self.scheduler.observing:
@@ -255,9 +269,8 @@ class SimulatedThread:
             raise RuntimeError("cannot join current thread")
         if self.task.state is State.ENDED or self._host.has_reached(deadline):
             scheduler.step(task, f"join {self.name}")
-        else:
+        while self.task.state is not State.ENDED and not self._host.has_reached(deadline):  # or it was suspended
             scheduler.park(task, f"join {self.name}", self.task.joiners, self._host.instant_of(deadline))
-            self._host.has_reached(deadline)
         return self.task.state is State.ENDED
 
     def stack(self) -> str:

@@ -7,12 +7,12 @@ holds the simulation's baton runs code of this module, so there is no lock.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterable
 from functools import partial
 
 from apimachinery.http import Handler, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.testing.simulation.host import SimulatedHost
+from controller_runtime.testing.simulation.links import Links, Way, gave_up
 from controller_runtime.testing.simulation.network_server import End, Mailbox, Server
 from controller_runtime.testing.simulation.simulation import Simulation
 from controller_runtime.testing.simulation.system_faults import FaultKind, SystemFault, SystemFaults
@@ -24,13 +24,6 @@ _SOONEST = 0.001
 
 Arrival = HTTPResponse | list[bytes] | End
 """An item that comes back on a connection: first the headers or the whole answer, then lines, then the end."""
-
-
-class Way(enum.Enum):
-    """A direction of a host's link."""
-
-    OUT = "to the server"
-    IN = "from the server"
 
 
 class Connection:
@@ -67,7 +60,11 @@ class Connection:
         if kind is FaultKind.REFUSE:
             self.mailbox.put(End(cut=True))
         elif kind is not FaultKind.LOSE_REQUEST:
-            self._pass(self._arrive, seconds if kind is FaultKind.SLOW_REQUEST else 0.0)
+            self._pass(self._arrive, seconds if kind in (FaultKind.SLOW_REQUEST, FaultKind.FAIL) else 0.0)
+        if kind is FaultKind.FAIL and self._fault is not None:
+            answered_at = self._network.arrival(0.0)
+            for item in (gave_up(self._fault), End(cut=False)):
+                self._network.at(answered_at, partial(self._deliver, item))
 
     def is_closed(self) -> bool:
         """Return whether the caller has closed this connection."""
@@ -122,7 +119,10 @@ class Connection:
         kind, seconds = (self._fault.kind, self._fault.seconds) if self._fault else (None, 0.0)
         if isinstance(item, End):
             self._network.open.pop(self, None)
-        if kind is FaultKind.LOSE_REPLY or self._is_silent or self._network.is_cut(self._host, Way.IN):
+        if kind is FaultKind.FAIL:  # its caller was answered in the server's place
+            return
+        is_hushed = self._watch is not None and self._network.links.is_brown(self._host)
+        if kind is FaultKind.LOSE_REPLY or is_hushed or self._is_silent or self._network.is_cut(self._host, Way.IN):
             self._is_silent = True
             return
         arrival = max(self._network.arrival(seconds if kind is FaultKind.SLOW_REPLY else 0.0), self._arrived_until)
@@ -194,6 +194,7 @@ class Network:
     Attributes:
         server: Answers requests; while it is None or its host has crashed, connections are refused.
         open: Connections that the server has not ended.
+        links: The links of the hosts.
         on_begin: Called with each request at the instant at which it is sent.
         on_answer: Called with each answer at the instant at which it arrives.
     """
@@ -219,7 +220,7 @@ class Network:
         self._latency = latency
         self._until = until
         self._calls: dict[str, int] = {}
-        self._cut_until: dict[tuple[str, Way], int] = {}
+        self.links = Links(self._timeline, sim.seed)
 
     @property
     def now(self) -> int:
@@ -246,12 +247,11 @@ class Network:
             seconds: How long.
             ways: The directions in which nothing passes.
         """
-        for way in ways:
-            self._cut_until[name, way] = max(self._cut_until.get((name, way), 0), self.now + nanoseconds(seconds))
+        self.links.cut(name, seconds, ways)
 
     def is_cut(self, host: SimulatedHost, way: Way) -> bool:
         """Return whether the link of `host` is cut in one direction at present."""
-        return self._cut_until.get((host.name.partition("#")[0], way), 0) > self.now
+        return self.links.is_cut(host, way)
 
     def begin(self, host: SimulatedHost, request: HTTPRequest) -> Connection:
         """Send a request, with the fault of this call if it has one, and return its connection."""
@@ -263,6 +263,8 @@ class Network:
         fault = self._faults.of_call(host.name, number) if self._sim.time < self._until else None
         if fault is not None:
             self.note(fault)
+        else:
+            fault = self.links.fault_in_brown_out(host, number)  # follows from the brown-out, so no script needs it
         connection = Connection(self, host, request, fault)
         connection.send()
         return connection

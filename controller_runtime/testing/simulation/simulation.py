@@ -129,6 +129,13 @@ class Simulation:
         self._scheduler.note(f"pause {host.name}")
         self._scheduler.freeze(host.machine, self._scheduler.timeline.now + nanoseconds(seconds))
 
+    def suspend(self, host: SimulatedHost, seconds: float) -> None:
+        """Suspend the machine of `host`: as `pause`, and its monotonic clock stands still, as Linux has it."""
+        self._scheduler.note(f"suspend {host.name}")
+        until = self._scheduler.timeline.now + nanoseconds(seconds)
+        host.fall_asleep(until)
+        self._scheduler.freeze(host.machine, until)
+
     def stall(self, thread: SimulatedThread, seconds: float) -> None:
         """Keep one thread from running for `seconds`, while the other threads of its host run."""
         self._scheduler.note(f"stall {thread.task.name}")

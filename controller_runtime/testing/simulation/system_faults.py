@@ -17,7 +17,7 @@ import attrs
 
 
 class FaultKind(enum.StrEnum):
-    """The kinds of faults: the first five happen to one call, the others to a host at a given time."""
+    """The kinds of faults: the first six happen to one call, the others to a host at a given time."""
 
     REFUSE = "refuse"
     """The connection is refused at once."""
@@ -29,6 +29,8 @@ class FaultKind(enum.StrEnum):
     """The request arrives later, even if its caller has given up or crashed by then."""
     SLOW_REPLY = "slow-reply"
     """The answer arrives later."""
+    FAIL = "fail"
+    """The caller is answered by a 5xx at once, as by a proxy that gives up; the request arrives later all the same."""
 
     CUT = "cut"
     """Nothing passes between host and server. A watch whose events are lost so stays silent also afterwards."""
@@ -36,8 +38,12 @@ class FaultKind(enum.StrEnum):
     """Nothing passes from the host to the server: what it sends is lost, and what the server sends arrives."""
     CUT_IN = "cut-in"
     """Nothing passes from the server to the host: the server acts, and the host hears nothing."""
+    BROWN_OUT = "brown-out"
+    """The host's watches are silent, and of its calls a third is late, a sixth fails, and a sixth loses its answer."""
     PAUSE = "pause"
     """No thread of the host runs, while its clocks go on."""
+    SUSPEND = "suspend"
+    """No thread of the host runs, and its monotonic clock stands still, while its wall clock goes on."""
     JUMP = "jump"
     """The wall clock jumps."""
     CRASH = "crash"
@@ -49,8 +55,22 @@ class FaultKind(enum.StrEnum):
     REWIND = "rewind"
     """The same, but its versions go back too."""
 
+    UNWELL = "unwell"
+    """The replica says that it does not do its work, for a number of seconds."""
+    DELETE_LEASE = "delete-lease"
+    """A person deletes the lease of the replica."""
 
-CALLS = (FaultKind.REFUSE, FaultKind.LOSE_REQUEST, FaultKind.LOSE_REPLY, FaultKind.SLOW_REQUEST, FaultKind.SLOW_REPLY)
+
+USUAL_CALLS = (
+    FaultKind.REFUSE,
+    FaultKind.LOSE_REQUEST,
+    FaultKind.LOSE_REPLY,
+    FaultKind.SLOW_REQUEST,
+    FaultKind.SLOW_REPLY,
+)
+"""The faults of calls in most profiles."""
+CALLS = (*USUAL_CALLS, FaultKind.FAIL)
+"""All faults of calls."""
 
 
 @attrs.frozen
@@ -126,12 +146,14 @@ class Profile:
         most: The largest number of timed faults in one run.
         rates: Shares (0..1) of the calls that have a fault; one of them is drawn for each run.
         longest: Seconds of the longest cut or pause.
+        calls: The kinds of faults that calls may have.
     """
 
     weights: Mapping[FaultKind, int]
     most: int = 12
     rates: tuple[float, ...] = (0.0, 0.02, 0.1, 0.3)
     longest: float = 30.0
+    calls: tuple[FaultKind, ...] = USUAL_CALLS
 
 
 PROFILES: Mapping[str, Profile] = {
@@ -159,7 +181,7 @@ class DrawnFaults:
         chance = random.Random(f"{seed}/faults")
         self._seed = seed
         self._rate = chance.choice(profile.rates)
-        self._kinds = [kind for kind in CALLS if chance.random() < 0.6] or [FaultKind.LOSE_REPLY]
+        self._kinds = [kind for kind in profile.calls if chance.random() < 0.6] or [FaultKind.LOSE_REPLY]
         present = [kind for kind in profile.weights if chance.random() < 0.6] or list(profile.weights)
         bag = [kind for kind in present for _ in range(profile.weights[kind])]
         count = chance.randrange(profile.most + 1)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The links of simulated hosts: where nothing passes for a while, and where a brown-out spoils what passes."""
+
+from __future__ import annotations
+
+import enum
+import json
+import random
+from collections.abc import Iterable
+
+from apimachinery.http import HTTPResponse
+from controller_runtime.testing.simulation.host import SimulatedHost
+from controller_runtime.testing.simulation.system_faults import FaultKind, SystemFault
+from controller_runtime.testing.simulation.timeline import Timeline, nanoseconds
+
+GATEWAY_ERRORS = (500, 502, 503, 504)
+"""The statuses by which a server or a proxy may say that it gave up waiting; the request may be carried out yet."""
+_IN_BROWN_OUT = (None, None, FaultKind.LOSE_REPLY, FaultKind.SLOW_REQUEST, FaultKind.SLOW_REQUEST, FaultKind.FAIL)
+"""The faults of calls in a brown-out, one of these for each; None for none."""
+_LATEST = 4.0
+"""Seconds by which a request is late in a brown-out, at most."""
+
+
+class Way(enum.Enum):
+    """A direction of a host's link."""
+
+    OUT = "to the server"
+    IN = "from the server"
+
+
+class Links:
+    """The state of each host's link to the server, by the host's name without a count of its restarts.
+
+    Args:
+        timeline: The time.
+        seed: Determines the faults of calls in brown-outs.
+    """
+
+    def __init__(self, timeline: Timeline, seed: int) -> None:
+        self._timeline, self._seed = timeline, seed
+        self._cut_until: dict[tuple[str, Way], int] = {}
+        self._brown_until: dict[str, int] = {}
+
+    def cut(self, name: str, seconds: float, ways: Iterable[Way]) -> None:
+        """Let nothing pass in some directions for `seconds`."""
+        for way in ways:
+            until = self._timeline.now + nanoseconds(seconds)
+            self._cut_until[name, way] = max(self._cut_until.get((name, way), 0), until)
+
+    def is_cut(self, host: SimulatedHost, way: Way) -> bool:
+        """Return whether nothing passes in a direction at present."""
+        return self._cut_until.get((_name_of(host), way), 0) > self._timeline.now
+
+    def brown_out(self, name: str, seconds: float) -> None:
+        """Let watches be silent and two calls in three go wrong for `seconds`; see `FaultKind.BROWN_OUT`."""
+        until = self._timeline.now + nanoseconds(seconds)
+        self._brown_until[name] = max(self._brown_until.get(name, 0), until)
+
+    def is_brown(self, host: SimulatedHost) -> bool:
+        """Return whether a brown-out is going on."""
+        return self._brown_until.get(_name_of(host), 0) > self._timeline.now
+
+    def fault_in_brown_out(self, host: SimulatedHost, call: int) -> SystemFault | None:
+        """Return the fault of a host's call of this number, if there is a brown-out, and it has one."""
+        if not self.is_brown(host):
+            return None
+        chance = random.Random(f"{self._seed}/brown-out/{host.name}/{call}")
+        kind = chance.choice(_IN_BROWN_OUT)
+        return None if kind is None else SystemFault(kind, host.name, call, round(chance.uniform(0.1, _LATEST), 1))
+
+
+def gave_up(fault: SystemFault) -> HTTPResponse:
+    """Return the answer of a server or a proxy that gave up waiting for the outcome of a request."""
+    code = GATEWAY_ERRORS[int(fault.seconds * 10) % len(GATEWAY_ERRORS)]
+    status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": "gave up waiting"}
+    return HTTPResponse(code, {"content-type": "application/json"}, json.dumps(status).encode())
+
+
+def _name_of(host: SimulatedHost) -> str:
+    return host.name.partition("#")[0]
