@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from apimachinery.http import HTTPRequest, HTTPResponse
 from embedded_apiserver.answers import text
 from embedded_apiserver.causes import forbidden, invalid
-from embedded_apiserver.kinds.infrastructure import ENDPOINT_SLICE
+from embedded_apiserver.groups.core.kinds import NODE, SERVICE
+from embedded_apiserver.groups.networking.kinds import ENDPOINT_SLICE
+from embedded_apiserver.groups.parts import PARTS
+from embedded_apiserver.groups.pods.kinds import POD
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.parts import PARTS
-from embedded_apiserver.kinds.registry import NODE, POD, SERVICE
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.options import Query, number_of, query_of
 from embedded_apiserver.routes import Route

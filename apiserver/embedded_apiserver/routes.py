@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from embedded_apiserver.groups.parts import PARTS
 from embedded_apiserver.kinds.kind import Kind, Kinds
-from embedded_apiserver.kinds.parts import PARTS
 from embedded_apiserver.status import not_found
 from embedded_apiserver.storage.stored import key_of
 

@@ -27,9 +27,10 @@ from embedded_apiserver.definitions import Definitions
 from embedded_apiserver.discovery.description import SelfDescription
 from embedded_apiserver.discovery.discovery import is_served, version_document
 from embedded_apiserver.gates import FeatureGates
-from embedded_apiserver.kinds.infrastructure import IP_ADDRESS
+from embedded_apiserver.groups.all import KINDS
+from embedded_apiserver.groups.core.kinds import NAMESPACE
+from embedded_apiserver.groups.networking.kinds import IP_ADDRESS
 from embedded_apiserver.kinds.kind import Kinds
-from embedded_apiserver.kinds.registry import KINDS, NAMESPACE
 from embedded_apiserver.kinds.release import NEWEST, Release
 from embedded_apiserver.reads.metrics import metrics_answer
 from embedded_apiserver.reads.pretty import readable_answer

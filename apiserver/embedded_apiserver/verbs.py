@@ -17,10 +17,10 @@ from embedded_apiserver.connections import answer as answer_handed_on
 from embedded_apiserver.connections import is_handed_on
 from embedded_apiserver.gates import FeatureGates
 from embedded_apiserver.go_texts import check_timeout
-from embedded_apiserver.kinds.infrastructure import COMPONENT_STATUS
+from embedded_apiserver.groups.core.kinds import COMPONENT_STATUS
+from embedded_apiserver.groups.parts import PARTS, SCALE, TOKEN_REQUEST
+from embedded_apiserver.groups.pods.kinds import BINDING, POD
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.parts import PARTS, SCALE, TOKEN_REQUEST
-from embedded_apiserver.kinds.registry import BINDING, POD
 from embedded_apiserver.kinds.release import NEWEST, Release
 from embedded_apiserver.list_options import ListOptions, is_watch
 from embedded_apiserver.options import DeleteOptions, Query, check_segment, query_of
@@ -31,7 +31,7 @@ from embedded_apiserver.reads.negotiation import Now, form_for, is_unknown_type,
 from embedded_apiserver.reads.selection import Selection
 from embedded_apiserver.reads.watch import check_watch, open_watch
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.scale import scale_to_show
+from embedded_apiserver.scale import scale_to_show
 from embedded_apiserver.status import StatusError, bad_request, method_not_allowed, not_found, not_supported
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.users import User

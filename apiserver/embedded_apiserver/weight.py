@@ -10,16 +10,10 @@ schema; and the rules of a role are compared right by right with those of its wr
 from __future__ import annotations
 
 from apimachinery.http import HTTPRequest
-from embedded_apiserver.kinds.infrastructure import COMPONENT_STATUS
-from embedded_apiserver.kinds.registry import (
-    CLUSTER_ROLE,
-    CLUSTER_ROLE_BINDING,
-    DEFINITION,
-    MUTATING_HOOKS,
-    ROLE,
-    ROLE_BINDING,
-    VALIDATING_HOOKS,
-)
+from embedded_apiserver.groups.core.kinds import COMPONENT_STATUS
+from embedded_apiserver.groups.definitions.kinds import DEFINITION
+from embedded_apiserver.groups.rbac.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
+from embedded_apiserver.groups.registration.kinds import MUTATING_HOOKS, VALIDATING_HOOKS
 from embedded_apiserver.list_options import is_watch
 from embedded_apiserver.options import query_of
 from embedded_apiserver.routes import Route

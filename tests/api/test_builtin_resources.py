@@ -12,7 +12,7 @@ import pytest
 
 from controller_runtime.api import builtin_resources, resources
 from controller_runtime.api.resources import Resource
-from embedded_apiserver.kinds.registry import KINDS
+from embedded_apiserver.groups.all import KINDS
 
 CONSTANTS: dict[str, Resource[Any]] = {
     name: value

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from embedded_apiserver import status
-from embedded_apiserver.kinds.registry import LEASE, NODE
+from embedded_apiserver.groups.coordination.kinds import LEASE
+from embedded_apiserver.groups.core.kinds import NODE
 from embedded_apiserver.status import Cause, StatusError
 
 

@@ -11,7 +11,7 @@ import pytest
 from kit.recorded import RECORDINGS
 
 from embedded_apiserver.discovery.discovery import aggregated_document, discovery_document
-from embedded_apiserver.kinds.registry import KINDS
+from embedded_apiserver.groups.all import KINDS
 
 RECORDED = json.loads((RECORDINGS[0].parent / "discovery-1.36.2.json").read_text(encoding="utf-8"))
 

@@ -20,7 +20,8 @@ from kit.sample_objects import collection_of, custom_kind, name_of, sample_of
 
 from apimachinery.http import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.testing.simulation import Simulation
-from embedded_apiserver.kinds.registry import KINDS, Kind
+from embedded_apiserver.groups.all import KINDS
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.protobuf.envelope import MEDIA_TYPE
 from embedded_apiserver.protobuf.reader import decode_object
 from embedded_apiserver.reads.watch import ObjectWatch

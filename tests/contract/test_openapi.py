@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from embedded_apiserver.discovery.openapi import OpenAPI
-from embedded_apiserver.kinds.registry import KINDS
+from embedded_apiserver.groups.all import KINDS
 
 FILE = Path(__file__).parents[1] / "data" / "recordings" / "openapi-paths-1.36.2.json.gz"
 RECORDED: dict[str, dict[str, dict[str, str]]] = json.loads(gzip.decompress(FILE.read_bytes()))

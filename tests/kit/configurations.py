@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from embedded_apiserver.kinds.registry import POD
+from embedded_apiserver.groups.pods.kinds import POD
 from embedded_apiserver.writes.fieldset import Fields
 from embedded_apiserver.writes.fieldtree import fields_of
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from apimachinery.http import HTTPRequest
-from embedded_apiserver.kinds.registry import KINDS, Kind
+from embedded_apiserver.groups.all import KINDS
+from embedded_apiserver.kinds.kind import Kind
 from kit.malformed_bodies import (
     BROKEN_JSON,
     BROKEN_YAML,

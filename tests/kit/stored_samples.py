@@ -10,7 +10,34 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from apimachinery.schema import Schema
-from embedded_apiserver.kinds import registry as kinds
+from embedded_apiserver.groups.coordination.kinds import LEASE
+from embedded_apiserver.groups.core.kinds import (
+    CONFIG_MAP,
+    ENDPOINTS,
+    LIMIT_RANGE,
+    NAMESPACE,
+    NODE,
+    QUOTA,
+    SECRET,
+    SERVICE,
+    SERVICE_ACCOUNT,
+)
+from embedded_apiserver.groups.events.kinds import EVENT, NEW_EVENT
+from embedded_apiserver.groups.networking.kinds import INGRESS
+from embedded_apiserver.groups.pods.kinds import CLAIM, POD, POD_TEMPLATE
+from embedded_apiserver.groups.policy.kinds import DISRUPTION_BUDGET
+from embedded_apiserver.groups.rbac.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
+from embedded_apiserver.groups.storage.kinds import VOLUME
+from embedded_apiserver.groups.workloads.kinds import (
+    CONTROLLER_REVISION,
+    CRON_JOB,
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
+)
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.rules.values import reader_for
 
@@ -35,8 +62,8 @@ CONTAINER = {
     "securityContext": {"capabilities": {"add": ["A"]}},
     "volumeMounts": [{"name": "v", "mountPath": "/v"}],
 }
-CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1024Mi"}}}
-POD = {
+CLAIM_SPEC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1024Mi"}}}
+POD_SPEC = {
     "containers": [CONTAINER],
     "initContainers": [{"name": "i", "image": "i:1", "resources": {"requests": {"cpu": 1}}}],
     "serviceAccountName": "sa",
@@ -55,7 +82,7 @@ POD = {
         {"name": "e", "downwardAPI": {"items": [{"path": "p", "fieldRef": {"fieldPath": "metadata.name"}}]}},
         {"name": "f", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}, {"configMap": {"name": "c"}}]}},
         {"name": "g", "persistentVolumeClaim": {"claimName": "c"}},
-        {"name": "h", "ephemeral": {"volumeClaimTemplate": {"spec": CLAIM}}},
+        {"name": "h", "ephemeral": {"volumeClaimTemplate": {"spec": CLAIM_SPEC}}},
         {"name": "i", "iscsi": {"targetPortal": "1.2.3.4", "iqn": "iqn.2001-04.com.example:a", "lun": 0}},
         {"name": "j", "azureDisk": {"diskName": "d", "diskURI": "https://blob/d"}},
         {"name": "k", "csi": {"driver": "d.example.com"}},
@@ -71,65 +98,65 @@ CHOSEN = {"selector": {"matchLabels": LABELS}, "template": TEMPLATE}
 PORTS = {"ports": [{"port": 80, "protocol": "TCP"}], "selector": LABELS}
 BACKEND = {"service": {"name": "s", "port": {"number": 80}}}
 INVOLVED = {"kind": "Pod", "namespace": "default", "name": "p"}
-ROLE = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
+ROLE_REF = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
 RULE = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
-VOLUME = {"capacity": {"storage": "1024Mi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/p"}}
+VOLUME_SPEC = {"capacity": {"storage": "1024Mi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/p"}}
 CAPACITY = {"capacity": {"cpu": 0.5, "memory": "1024Ki"}, "conditions": [{"type": "Ready", "status": "True"}]}
 TAINTED = {"taints": [{"key": "a", "effect": "NoSchedule"}], "podCIDR": "10.1.0.0/24"}
 LIMIT = {"type": "Container", "max": {"cpu": "2"}, "default": {"memory": "1024Mi"}, "min": {"cpu": "0.1"}}
 SAMPLES: tuple[tuple[Kind, Object], ...] = (
-    (kinds.POD, {"spec": POD}),
-    (kinds.POD, {"spec": {"containers": [{**CONTAINER, "volumeMounts": []}], "hostNetwork": True}}),
-    (kinds.POD, {"spec": {"containers": [{"name": "c", "image": "i"}], "schedulingGates": [{"name": "a.b/c"}]}}),
-    (kinds.POD_TEMPLATE, {"template": TEMPLATE}),
-    (kinds.REPLICATION_CONTROLLER, {"spec": {"template": TEMPLATE}}),
-    (kinds.DEPLOYMENT, {"spec": CHOSEN}),
-    (kinds.DEPLOYMENT, {"spec": {**CHOSEN, "strategy": {"rollingUpdate": {"maxSurge": 2}}}}),
-    (kinds.DEPLOYMENT, {"spec": {**CHOSEN, "strategy": {"type": "Recreate"}}}),
-    (kinds.REPLICA_SET, {"spec": CHOSEN}),
-    (kinds.DAEMON_SET, {"spec": {**CHOSEN, "updateStrategy": {"type": "OnDelete"}}}),
-    (kinds.DAEMON_SET, {"metadata": {"annotations": {"a": "b"}}, "spec": CHOSEN}),
-    (kinds.STATEFUL_SET, {"spec": {**CHOSEN, "volumeClaimTemplates": [{"metadata": {"name": "v2"}, "spec": CLAIM}]}}),
-    (kinds.STATEFUL_SET, {"spec": {**CHOSEN, "updateStrategy": {"type": "RollingUpdate"}}}),
-    (kinds.JOB, {"spec": {"template": {"spec": ONCE}}}),
-    (kinds.JOB, {"spec": {"template": {"metadata": {"labels": LABELS}, "spec": ONCE}, "completions": 2}}),
-    (kinds.JOB, {"spec": {"template": {"spec": ONCE}, "completions": 2, "completionMode": "Indexed",
+    (POD, {"spec": POD_SPEC}),
+    (POD, {"spec": {"containers": [{**CONTAINER, "volumeMounts": []}], "hostNetwork": True}}),
+    (POD, {"spec": {"containers": [{"name": "c", "image": "i"}], "schedulingGates": [{"name": "a.b/c"}]}}),
+    (POD_TEMPLATE, {"template": TEMPLATE}),
+    (REPLICATION_CONTROLLER, {"spec": {"template": TEMPLATE}}),
+    (DEPLOYMENT, {"spec": CHOSEN}),
+    (DEPLOYMENT, {"spec": {**CHOSEN, "strategy": {"rollingUpdate": {"maxSurge": 2}}}}),
+    (DEPLOYMENT, {"spec": {**CHOSEN, "strategy": {"type": "Recreate"}}}),
+    (REPLICA_SET, {"spec": CHOSEN}),
+    (DAEMON_SET, {"spec": {**CHOSEN, "updateStrategy": {"type": "OnDelete"}}}),
+    (DAEMON_SET, {"metadata": {"annotations": {"a": "b"}}, "spec": CHOSEN}),
+    (STATEFUL_SET, {"spec": {**CHOSEN, "volumeClaimTemplates": [{"metadata": {"name": "v2"}, "spec": CLAIM_SPEC}]}}),
+    (STATEFUL_SET, {"spec": {**CHOSEN, "updateStrategy": {"type": "RollingUpdate"}}}),
+    (JOB, {"spec": {"template": {"spec": ONCE}}}),
+    (JOB, {"spec": {"template": {"metadata": {"labels": LABELS}, "spec": ONCE}, "completions": 2}}),
+    (JOB, {"spec": {"template": {"spec": ONCE}, "completions": 2, "completionMode": "Indexed",
                           "backoffLimitPerIndex": 1, "podFailurePolicy": {"rules": [
                               {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}}}),
-    (kinds.CRON_JOB, {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": {"spec": ONCE}}}}}),
-    (kinds.SERVICE, {"spec": PORTS}),
-    (kinds.SERVICE, {"spec": {**PORTS, "type": "NodePort"}}),
-    (kinds.SERVICE, {"spec": {**PORTS, "type": "LoadBalancer", "sessionAffinity": "ClientIP"}}),
-    (kinds.SERVICE, {"spec": {**PORTS, "type": "LoadBalancer", "externalTrafficPolicy": "Local"}}),
-    (kinds.SERVICE, {"spec": {**PORTS, "clusterIP": "None"}}),
-    (kinds.SERVICE, {"spec": {"ports": [{"port": 80}], "clusterIP": "None"}}),
-    (kinds.SERVICE, {"spec": {"type": "ExternalName", "externalName": "a.b"}}),
-    (kinds.SERVICE, {"spec": {**PORTS, "externalIPs": ["1.2.3.4"]}}),
-    (kinds.ENDPOINTS, {"subsets": [{"addresses": [{"ip": "1.2.3.4"}], "ports": [{"port": 80}]}]}),
-    (kinds.CONFIG_MAP, {"data": {"a": "b"}, "binaryData": {"b": "YQ=="}}),
-    (kinds.SECRET, {"data": {"a": "YQ==\n"}, "stringData": {"b": "c"}}),
-    (kinds.SERVICE_ACCOUNT, {"secrets": [{"name": "s"}], "imagePullSecrets": [{"name": "s"}]}),
-    (kinds.LIMIT_RANGE, {"spec": {"limits": [LIMIT, {"type": "Pod", "max": {"cpu": "2"}}]}}),
-    (kinds.QUOTA, {"spec": {"hard": {"pods": "10", "requests.cpu": 1.5}, "scopes": ["NotTerminating"]}}),
-    (kinds.CLAIM, {"spec": CLAIM}),
-    (kinds.CLAIM, {"spec": {**CLAIM, "dataSource": {"kind": "PersistentVolumeClaim", "name": "c"}}}),
-    (kinds.VOLUME, {"spec": VOLUME}),
-    (kinds.NODE, {"spec": TAINTED, "status": CAPACITY}),
-    (kinds.NAMESPACE, {}),
-    (kinds.EVENT, {"involvedObject": INVOLVED, "reason": "R", "message": "m", "type": "Normal"}),
-    (kinds.NEW_EVENT, {"regarding": INVOLVED, "reason": "R", "action": "A", "type": "Normal", "note": "n",
+    (CRON_JOB, {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": {"spec": ONCE}}}}}),
+    (SERVICE, {"spec": PORTS}),
+    (SERVICE, {"spec": {**PORTS, "type": "NodePort"}}),
+    (SERVICE, {"spec": {**PORTS, "type": "LoadBalancer", "sessionAffinity": "ClientIP"}}),
+    (SERVICE, {"spec": {**PORTS, "type": "LoadBalancer", "externalTrafficPolicy": "Local"}}),
+    (SERVICE, {"spec": {**PORTS, "clusterIP": "None"}}),
+    (SERVICE, {"spec": {"ports": [{"port": 80}], "clusterIP": "None"}}),
+    (SERVICE, {"spec": {"type": "ExternalName", "externalName": "a.b"}}),
+    (SERVICE, {"spec": {**PORTS, "externalIPs": ["1.2.3.4"]}}),
+    (ENDPOINTS, {"subsets": [{"addresses": [{"ip": "1.2.3.4"}], "ports": [{"port": 80}]}]}),
+    (CONFIG_MAP, {"data": {"a": "b"}, "binaryData": {"b": "YQ=="}}),
+    (SECRET, {"data": {"a": "YQ==\n"}, "stringData": {"b": "c"}}),
+    (SERVICE_ACCOUNT, {"secrets": [{"name": "s"}], "imagePullSecrets": [{"name": "s"}]}),
+    (LIMIT_RANGE, {"spec": {"limits": [LIMIT, {"type": "Pod", "max": {"cpu": "2"}}]}}),
+    (QUOTA, {"spec": {"hard": {"pods": "10", "requests.cpu": 1.5}, "scopes": ["NotTerminating"]}}),
+    (CLAIM, {"spec": CLAIM_SPEC}),
+    (CLAIM, {"spec": {**CLAIM_SPEC, "dataSource": {"kind": "PersistentVolumeClaim", "name": "c"}}}),
+    (VOLUME, {"spec": VOLUME_SPEC}),
+    (NODE, {"spec": TAINTED, "status": CAPACITY}),
+    (NAMESPACE, {}),
+    (EVENT, {"involvedObject": INVOLVED, "reason": "R", "message": "m", "type": "Normal"}),
+    (NEW_EVENT, {"regarding": INVOLVED, "reason": "R", "action": "A", "type": "Normal", "note": "n",
                        "reportingController": "a.b/c", "reportingInstance": "i",
                        "eventTime": "2026-01-01T00:00:00.000000Z"}),
-    (kinds.LEASE, {"spec": {"holderIdentity": "h", "renewTime": "2026-01-01T00:00:00.000000Z"}}),
-    (kinds.CONTROLLER_REVISION, {"revision": 1, "data": {"a": 1}}),
-    (kinds.INGRESS, {"spec": {"defaultBackend": BACKEND, "rules": [
+    (LEASE, {"spec": {"holderIdentity": "h", "renewTime": "2026-01-01T00:00:00.000000Z"}}),
+    (CONTROLLER_REVISION, {"revision": 1, "data": {"a": 1}}),
+    (INGRESS, {"spec": {"defaultBackend": BACKEND, "rules": [
         {"http": {"paths": [{"pathType": "Prefix", "path": "/", "backend": BACKEND}]}}]}}),
-    (kinds.DISRUPTION_BUDGET, {"spec": {"minAvailable": 1, "selector": {"matchLabels": LABELS}}}),
-    (kinds.ROLE, {"rules": [RULE]}),
-    (kinds.CLUSTER_ROLE, {"rules": [RULE]}),
-    (kinds.CLUSTER_ROLE, {}),
-    (kinds.ROLE_BINDING, {"roleRef": ROLE, "subjects": [{"kind": "User", "name": "u"}]}),
-    (kinds.CLUSTER_ROLE_BINDING, {"roleRef": ROLE, "subjects": [
+    (DISRUPTION_BUDGET, {"spec": {"minAvailable": 1, "selector": {"matchLabels": LABELS}}}),
+    (ROLE, {"rules": [RULE]}),
+    (CLUSTER_ROLE, {"rules": [RULE]}),
+    (CLUSTER_ROLE, {}),
+    (ROLE_BINDING, {"roleRef": ROLE_REF, "subjects": [{"kind": "User", "name": "u"}]}),
+    (CLUSTER_ROLE_BINDING, {"roleRef": ROLE_REF, "subjects": [
         {"kind": "ServiceAccount", "name": "s", "namespace": "n"}]}),
 )  # fmt: skip
 # Answers of a real server that are not worth having: it stores a limit of 0 only where it is not read, and an event's

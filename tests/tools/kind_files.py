@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import embedded_apiserver as apiserver
+from embedded_apiserver.groups.all import KINDS
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.registry import KINDS
 
 _SERVER = Path(apiserver.__file__).parent
 _WORST = 6

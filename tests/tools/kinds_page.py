@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from embedded_apiserver.groups.all import KINDS
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.registry import KINDS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "kinds.md"
 HEAD = """\

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from apimachinery.schema import Schema
+from embedded_apiserver.groups.all import KINDS
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.registry import KINDS
 from embedded_apiserver.rules.values import reader_for
 from tests.kit.shown_by_webhook import ABSENT, Asker
 

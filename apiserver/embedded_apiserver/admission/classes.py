@@ -8,9 +8,10 @@ from typing import Any
 
 from apimachinery.quantities import parse_quantity
 from embedded_apiserver.admission.step import Attributes, Operation, Step
-from embedded_apiserver.kinds.infrastructure import INGRESS_CLASS, STORAGE_CLASS
+from embedded_apiserver.groups.networking.kinds import INGRESS, INGRESS_CLASS
+from embedded_apiserver.groups.pods.kinds import CLAIM
+from embedded_apiserver.groups.storage.kinds import STORAGE_CLASS
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.registry import CLAIM, INGRESS
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.storage.storage import Storage
 

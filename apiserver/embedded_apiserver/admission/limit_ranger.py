@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from apimachinery.quantities import parse_quantity
 from embedded_apiserver.admission.pod_resources import containers_of, of_pod
 from embedded_apiserver.admission.step import Attributes, Operation, Step
-from embedded_apiserver.kinds.registry import CLAIM, LIMIT_RANGE, POD
+from embedded_apiserver.groups.core.kinds import LIMIT_RANGE
+from embedded_apiserver.groups.pods.kinds import CLAIM, POD
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.pod_amounts import Amounts, amounts
 from embedded_apiserver.rules.quantity_text import quantity_text

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from embedded_apiserver.admission.step import Attributes, Operation, Step
-from embedded_apiserver.kinds.registry import NAMESPACE
+from embedded_apiserver.groups.core.kinds import NAMESPACE
 from embedded_apiserver.objects import Object
 from embedded_apiserver.status import namespace_terminating, not_found
 

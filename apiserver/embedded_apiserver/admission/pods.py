@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from embedded_apiserver.admission.step import Attributes, Operation, Step
-from embedded_apiserver.kinds.infrastructure import PRIORITY_CLASS
-from embedded_apiserver.kinds.registry import POD
+from embedded_apiserver.groups.pods.kinds import POD
+from embedded_apiserver.groups.scheduling.kinds import PRIORITY_CLASS
 from embedded_apiserver.objects import Object, filled, part
 
 _CLASSES = "priorityclasses.scheduling.k8s.io"

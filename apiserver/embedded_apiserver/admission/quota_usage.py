@@ -8,16 +8,10 @@ from decimal import Decimal
 
 from apimachinery.quantities import parse_quantity
 from embedded_apiserver.admission.pod_resources import containers_of, of_pod
+from embedded_apiserver.groups.core.kinds import CONFIG_MAP, QUOTA, SECRET, SERVICE
+from embedded_apiserver.groups.pods.kinds import CLAIM, POD
+from embedded_apiserver.groups.workloads.kinds import REPLICATION_CONTROLLER
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.registry import (
-    CLAIM,
-    CONFIG_MAP,
-    POD,
-    QUOTA,
-    REPLICATION_CONTROLLER,
-    SECRET,
-    SERVICE,
-)
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.pod_amounts import Amounts, amounts
 

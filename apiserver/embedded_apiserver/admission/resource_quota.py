@@ -12,8 +12,10 @@ from decimal import Decimal
 
 from embedded_apiserver.admission.quota_usage import count_name, hard_of, is_selected, missing_in, usage_of
 from embedded_apiserver.admission.step import Attributes, Operation, Step
+from embedded_apiserver.groups.all import KINDS
+from embedded_apiserver.groups.core.kinds import QUOTA
+from embedded_apiserver.groups.pods.kinds import POD
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.registry import KINDS, POD, QUOTA
 from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.pod_amounts import Amounts
 from embedded_apiserver.rules.quantity_text import quantity_text

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from embedded_apiserver.admission.step import Attributes, Operation, Step
-from embedded_apiserver.kinds.registry import POD, SERVICE_ACCOUNT
+from embedded_apiserver.groups.core.kinds import SERVICE_ACCOUNT
+from embedded_apiserver.groups.pods.kinds import POD
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.storage.stored import key_of
 

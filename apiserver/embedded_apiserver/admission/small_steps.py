@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from embedded_apiserver.admission.step import Attributes, Operation, Step
-from embedded_apiserver.kinds.infrastructure import ATTRIBUTES_CLASS
-from embedded_apiserver.kinds.registry import CLAIM, NODE, POD, VOLUME
+from embedded_apiserver.groups.core.kinds import NODE
+from embedded_apiserver.groups.pods.kinds import CLAIM, POD
+from embedded_apiserver.groups.storage.kinds import ATTRIBUTES_CLASS, VOLUME
 from embedded_apiserver.objects import Object, part
 
 _RUNTIME_CLASSES = "runtimeclasses.node.k8s.io"

@@ -11,8 +11,8 @@ import attrs
 import msgspec
 
 from apimachinery.host import Host
+from embedded_apiserver.groups.all import KINDS
 from embedded_apiserver.kinds.kind import Kind, Kinds
-from embedded_apiserver.kinds.registry import KINDS
 from embedded_apiserver.kinds.release import NEWEST, Release
 from embedded_apiserver.objects import Object
 from embedded_apiserver.options import DeleteOptions, WriteOptions

@@ -17,7 +17,9 @@ from embedded_apiserver.authentication.tokens import (
     Reference,
     Tokens,
 )
-from embedded_apiserver.kinds.registry import NODE, POD, SECRET, SERVICE_ACCOUNT, Kind
+from embedded_apiserver.groups.core.kinds import NODE, SECRET, SERVICE_ACCOUNT
+from embedded_apiserver.groups.pods.kinds import POD
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import key_of
 from embedded_apiserver.users import AUTHENTICATED, User, account_groups, account_name

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from apimachinery.http import HTTPRequest
 from apimachinery.names import path_segment_problems
 from apimachinery.selectors import FieldSelector
-from embedded_apiserver.kinds.registry import NAMESPACE
+from embedded_apiserver.groups.core.kinds import NAMESPACE
 from embedded_apiserver.list_options import is_watch
 from embedded_apiserver.options import Query, query_of
 from embedded_apiserver.routes import Route

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from embedded_apiserver.authorization.attributes import Attributes
 from embedded_apiserver.authorization.policy import Rule, allows, quoted
 from embedded_apiserver.authorization.roles import Roles
-from embedded_apiserver.kinds.registry import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
+from embedded_apiserver.groups.rbac.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 from embedded_apiserver.status import StatusError, qualified
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.users import User

@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any
 
 from embedded_apiserver.authorization.roles import aggregated_rules
-from embedded_apiserver.kinds.registry import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
+from embedded_apiserver.groups.rbac.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 from embedded_apiserver.storage.recorded import Drafts, drafts_of, provide_drafts, read_recorded
 from embedded_apiserver.storage.storage import Storage
 

@@ -12,7 +12,8 @@ from embedded_apiserver.authorization.attributes import Attributes
 from embedded_apiserver.authorization.authorizer import Authorizer, combined, forbidden
 from embedded_apiserver.authorization.policy import EVERYTHING, Rule, quoted, quoted_list, uncovered
 from embedded_apiserver.authorization.roles import Unresolved
-from embedded_apiserver.kinds.registry import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING, Kind
+from embedded_apiserver.groups.rbac.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.status import bad_request, not_found, untyped
 from embedded_apiserver.users import User
 

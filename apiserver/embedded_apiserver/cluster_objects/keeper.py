@@ -25,8 +25,8 @@ from embedded_apiserver.cluster_objects.wanted import (
     corrected,
     wanted_in,
 )
+from embedded_apiserver.groups.core.kinds import CONFIG_MAP, ENDPOINTS, NAMESPACE, SERVICE, SERVICE_ACCOUNT
 from embedded_apiserver.kinds.kind import Kind, Kinds
-from embedded_apiserver.kinds.registry import CONFIG_MAP, ENDPOINTS, NAMESPACE, SERVICE, SERVICE_ACCOUNT
 from embedded_apiserver.routes import Route
 from embedded_apiserver.status import StatusError
 from embedded_apiserver.storage.history import Compacted

@@ -15,8 +15,8 @@ import msgspec
 from apimachinery.decoding import decoder_of
 from apimachinery.host import Host
 from apimachinery.log import get_logger
-from embedded_apiserver.kinds.infrastructure import API_SERVICE
-from embedded_apiserver.kinds.registry import DEFINITION
+from embedded_apiserver.groups.definitions.kinds import DEFINITION
+from embedded_apiserver.groups.registration.kinds import API_SERVICE
 from embedded_apiserver.options import DeleteOptions
 from embedded_apiserver.routes import Route
 from embedded_apiserver.status import StatusError

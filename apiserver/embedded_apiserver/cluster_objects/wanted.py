@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from embedded_apiserver.kinds.registry import CONFIG_MAP, ENDPOINTS, SERVICE, SERVICE_ACCOUNT
+from embedded_apiserver.groups.core.kinds import CONFIG_MAP, ENDPOINTS, SERVICE, SERVICE_ACCOUNT
 from embedded_apiserver.rules.service_addresses import NETWORK
 
 ACCOUNT, AUTHORITY, SERVED = "default", "kube-root-ca.crt", "kubernetes"

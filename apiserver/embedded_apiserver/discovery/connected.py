@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from embedded_apiserver.groups.parts import PARTS
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.parts import PARTS
 from embedded_apiserver.protobuf.envelope import MEDIA_TYPE as PROTOBUF
 
 _STREAMS = ("get", "post")

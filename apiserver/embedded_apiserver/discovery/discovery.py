@@ -12,9 +12,9 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from embedded_apiserver.groups.all import KINDS
+from embedded_apiserver.groups.parts import PARTS
 from embedded_apiserver.kinds.kind import Kind, Kinds
-from embedded_apiserver.kinds.parts import PARTS
-from embedded_apiserver.kinds.registry import KINDS
 from embedded_apiserver.kinds.release import NEWEST, Release
 
 AGGREGATED: Mapping[str, str] = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from embedded_apiserver.discovery.connected import connected_paths, with_log
+from embedded_apiserver.groups.parts import PARTS
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.parts import PARTS
 from embedded_apiserver.list_options import SHARDS
 from embedded_apiserver.protobuf.envelope import MEDIA_TYPE as PROTOBUF
 from embedded_apiserver.protobuf.envelope import STREAM_TYPE

@@ -68,3 +68,15 @@ def selector_at(path: str) -> Cell:
 
 NAME = at("metadata.name", "")
 AGE = age_of("metadata.creationTimestamp")
+NAMED: Cells = {"Name": NAME, "Age": AGE}
+
+
+def default_of(annotation: str) -> Cell:
+    """Return a cell with the name, and whether the object is the default of its kind, as its annotation says."""
+
+    def name(obj: Object) -> str:
+        text: str = obj["metadata"]["name"]
+        is_default = (obj["metadata"].get("annotations") or {}).get(annotation) == "true"
+        return f"{text} (default)" if is_default else text
+
+    return of(name)

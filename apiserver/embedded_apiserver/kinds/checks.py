@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules by which the objects of one kind are checked."""
+"""The rules by which the objects of one kind are checked, when they are created, changed, and when their status is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from embedded_apiserver.objects import Object
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.status import Cause
 
 New = Callable[[Object], Iterable[Cause]]
-"""Takes a new object."""
+"""Takes a new object, or a part of it."""
 Change = Callable[[Object, Object], Iterable[Cause]]
-"""Takes the stored object and the updated one."""
+"""Takes the stored object and the updated one, or a part of both."""
 
 
-def nothing(old: Object, new: Object) -> Iterable[Cause]:
+def nothing(*objects: Object) -> Iterable[Cause]:
     """Return no fault."""
     return ()
 
@@ -24,21 +24,51 @@ def nothing(old: Object, new: Object) -> Iterable[Cause]:
 class Checks(NamedTuple):
     """The rules of one kind; each returns faults, those of the metadata of all kinds aside.
 
+    A rule that can find very many faults is a generator: the caller stops it after as many as it reports.
+
     Attributes:
         new: Takes a new object.
-        change: Takes the stored object and the updated one.
+        change: Takes the stored object and the updated one; None if the rules of a new object are all.
         status: As `change`, for an update of the status.
-        finalize: As `change`, for an update of the finalizers of a namespace.
         parts: As `change`, for updates of other subresources, by their names.
+        before_metadata: True if these rules come before those of the metadata of a new object, which are checked only
+            if there is no fault.
     """
 
-    new: New
-    change: Change
+    new: New = nothing
+    change: Change | None = None
     status: Change = nothing
-    finalize: Change = nothing
     parts: Mapping[str, Change] = MappingProxyType({})
+    before_metadata: bool = False
 
     def causes_of_change(self, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
         """Return the faults of an update."""
-        rule = {"status": self.status, "finalize": self.finalize, **self.parts}.get(subresource, self.change)
-        return rule(old, new)
+        rule = self.status if subresource == "status" else self.parts.get(subresource, self.change)
+        return self.new(new) if rule is None else rule(old, new)
+
+
+UNCHECKED = Checks()
+"""The checks of a kind of which a real server checks the metadata alone."""
+
+
+def of_spec(rule: New, *changes: Change, status: Change = nothing) -> Checks:
+    """Return the checks of a kind whose rules are all about its spec; an equal spec was checked when it was stored.
+
+    Args:
+        rule: Takes a spec.
+        changes: Take the old and the new spec.
+        status: The rule of a status.
+    """
+
+    def new(obj: Object) -> Iterable[Cause]:
+        return rule(part(obj, "spec"))
+
+    def change(old: Object, obj: Object) -> Iterator[Cause]:
+        before, after = part(old, "spec"), part(obj, "spec")
+        if before is after or before == after:
+            return
+        yield from rule(after)
+        for one in changes:
+            yield from one(before, after)
+
+    return Checks(new, change, status)

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import attrs
 
 from apimachinery.schema import Schema, schema_for
+from embedded_apiserver.kinds.cells import Cells
+from embedded_apiserver.kinds.checks import UNCHECKED, Checks
 from embedded_apiserver.kinds.definition import WORKLOAD, Definition, ScalePaths
+from embedded_apiserver.kinds.policy import PLAIN, Policy
 from embedded_apiserver.kinds.release import Release
+from embedded_apiserver.objects import Object
 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
@@ -33,7 +37,7 @@ class Conversion(Protocol):
     kw_only=True, eq=False
 )  # there is one instance for each kind, so comparing and hashing by identity is right, and fast
 class Kind:
-    """One kind of object in one API version, and the rules of the API for it.
+    """One kind of object in one API version, and all that the server knows of it.
 
     Attributes:
         group: The API group; empty for the core group.
@@ -53,6 +57,16 @@ class Kind:
             selector compares if an object lacks the field.
         field_paths: For each of `fields` whose name is not its path in the stored object: that path.
         names_known_fields: True if the response that refuses a field selector lists the fields that it may name.
+        unknown_field: The response that refuses another field, if a real server has one of its own for the kind.
+        policy: The parts that a write sets, keeps and counts.
+        checks: The rules by which objects are checked, metadata aside; those of a custom kind are in its definition.
+        metadata: The rules that a real server applies to changed metadata besides the general ones, in their order: `w`
+            those of all metadata, `u` those of an update, `m` and `g` the same, but for finalizers without a domain,
+            which they allow.
+        status_metadata: The same for a write of a subresource.
+        cells: The cells of its tables, by the names of the columns; None if a real server has no code for them.
+        row_conditions: From an object to the conditions of its row; None if rows have none.
+        row_order: From an object to its place among the rows; None for the order of the list.
         stored_as: The kind as which its objects are stored, if that is another group or API version of this kind.
         introduced: The minor release of Kubernetes that first served it; 0 for a release older than all that the server
             can answer as.
@@ -89,6 +103,14 @@ class Kind:
     fields: Mapping[str, str] = {}
     field_paths: Mapping[str, str] = {}
     names_known_fields: bool = True
+    unknown_field: str = ""
+    policy: Policy = PLAIN
+    checks: Checks = UNCHECKED
+    metadata: str = "u"
+    status_metadata: str = "u"
+    cells: Cells | None = None
+    row_conditions: Callable[[Object], Sequence[Object]] | None = None
+    row_order: Callable[[Object], tuple[int, str]] | None = None
     stored_as: Kind | None = None
     introduced: int = 0
     deprecation: str = ""

@@ -5,6 +5,5 @@
 - `listing`, `watch`: the state or the changes that a request reads. They call `selection`.
 - `negotiation`: from the `Accept` header to a form. It knows all forms: `forms` (JSON, and the protocols that all
   forms follow), `views` (metadata only, or another group's field names), `tables` and `yaml_form`.
-- `columns_workloads`: the table columns of each kind, from `columns_nodes`, `columns_pods`, `columns_storage` and, for
-  custom kinds, `columns_custom`, which uses `jsonpath`. `columns` and `ages` are what these share.
+- `columns`: the table columns of each kind, whose cells stand in its value, and of custom kinds, which need `jsonpath`.
 """

@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of tables, whose definitions are recorded data, and functions that make cells for many kinds."""
+"""Columns of tables: those of built-in kinds, whose definitions are recorded data, and of custom ones."""
 
 from __future__ import annotations
 
 import functools
 import gzip
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from importlib import resources
 from typing import Any
 
 import attrs
 import msgspec
 
-from embedded_apiserver.kinds.cells import Cell
+from embedded_apiserver.kinds.ages import age
+from embedded_apiserver.kinds.cells import NAME, Cell, Cells, at
+from embedded_apiserver.kinds.definition import Definition, Raw
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object
+from embedded_apiserver.reads.jsonpath import JSONPath
 
 _DATA = "data/columns-1.36.json.gz"
 
@@ -71,3 +76,83 @@ def definitions_of(api_version: str, kind: str) -> Sequence[Mapping[str, Any]]:
 def recorded(api_version: str, kind: str, name: str) -> Mapping[str, Any]:
     """Return the recorded definition of one column, for kinds that share it."""
     return next(one for one in definitions_of(api_version, kind) if one["name"] == name)
+
+
+_LEASE = "coordination.k8s.io/v1", "Lease"  # has the columns that a custom kind has, too
+
+
+def custom_columns(definition: Definition) -> tuple[Column, ...]:
+    """Return the name and the columns of a definition; the name and the age if the definition has no columns."""
+    columns = definition.columns or (_age_column(),)
+    return (Column(recorded(*_LEASE, "Name"), NAME), *map(_column, columns))
+
+
+def _age_column() -> Raw:
+    described = recorded(*_LEASE, "Age")["description"]
+    return {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp", "description": described}
+
+
+def _column(column: Raw) -> Column:
+    path = column["jsonPath"]
+    described = column.get("description") or f"Custom resource definition column (in JSONPath format): {path}"
+    definition = {
+        "name": column["name"],
+        "type": column["type"],
+        "format": column.get("format", ""),
+        "description": described,
+        "priority": column.get("priority", 0),
+    }
+    return Column(definition, _cell(path, column["type"]))
+
+
+def _cell(path: str, type_: str) -> Cell:
+    try:
+        compiled = JSONPath(path)
+    except ValueError:  # a real server accepts such a definition, too, and leaves the cells empty
+        return lambda obj, now: None
+    return lambda obj, now: _shown(compiled.first(obj), type_, now)
+
+
+def _shown(value: Any, type_: str, now: datetime) -> str | int | float | bool | None:
+    """Return the cell of a value in a column of a type; None, that is, an empty cell, if the value has another type."""
+    match type_, value:
+        case _, None:
+            return None
+        case "string", str():
+            return value
+        case "string", _:
+            return msgspec.json.encode(value, order="sorted").decode()
+        case "date", str():
+            return _age(value, now)
+        case "boolean", bool():
+            return value
+        case "integer", int() | float() if not isinstance(value, bool):
+            return int(value)
+        case "number", int() | float() if not isinstance(value, bool):
+            return value
+    return None
+
+
+def _age(time: str, now: datetime) -> str:
+    try:
+        return age(time, now)
+    except (ValueError, TypeError):  # not a time, or a time without a zone
+        return "<invalid>"
+
+
+_GENERIC: Cells = {"Name": NAME, "Created At": at("metadata.creationTimestamp", "")}
+_LIKE_ROLES = "rbac.authorization.k8s.io/v1", "Role"
+
+
+@functools.lru_cache(512)  # more kinds than are served at one time; each new version of a definition makes a new kind
+def table_of(kind: Kind) -> Layout:
+    """Return how tables of a kind look."""
+    if kind.definition is not None:
+        return Layout(custom_columns(kind.definition))
+    cells = kind.stored.cells
+    if cells is None:  # the kinds that no table is made for
+        columns = tuple(Column(one, _GENERIC[one["name"]]) for one in definitions_of(*_LIKE_ROLES))
+        return Layout(columns, has_empty_rows=False)
+    definitions = definitions_of(kind.api_version, kind.kind)
+    columns = tuple(Column(one, cells[one["name"]]) for one in definitions)
+    return Layout(columns, kind.row_conditions, order=kind.row_order)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from apimachinery.http import HTTPRequest
-from embedded_apiserver.kinds.infrastructure import COMPONENT_STATUS
+from embedded_apiserver.groups.core.kinds import COMPONENT_STATUS
 from embedded_apiserver.list_options import ListOptions
 from embedded_apiserver.reads.listing import Page
 from embedded_apiserver.reads.selection import Selection

@@ -19,7 +19,7 @@ import msgspec
 
 from apimachinery.decoding import decoder_of
 from embedded_apiserver.go_texts import no_json
-from embedded_apiserver.kinds.registry import EVENT
+from embedded_apiserver.groups.events.kinds import EVENT
 from embedded_apiserver.list_options import ListOptions, version_number
 from embedded_apiserver.reads.selection import Selection
 from embedded_apiserver.status import StatusError, bad_request, expired, too_large_version

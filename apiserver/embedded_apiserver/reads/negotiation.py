@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -10,13 +11,13 @@ from datetime import datetime
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.protobuf.envelope import MEDIA_TYPE as PROTOBUF
 from embedded_apiserver.protobuf.envelope import STREAM_TYPE
-from embedded_apiserver.reads.columns_workloads import table_of
+from embedded_apiserver.reads.columns import table_of
 from embedded_apiserver.reads.forms import Form, LineForm
 from embedded_apiserver.reads.protobuf_form import protobuf_form, protobuf_metadata
 from embedded_apiserver.reads.tables import Include, TableForm
 from embedded_apiserver.reads.views import OneOrMany, hidden_annotation, lean_view, metadata_view, whole_view
 from embedded_apiserver.reads.yaml_form import YAMLForm
-from embedded_apiserver.rules.ruleset import rules_of
+from embedded_apiserver.rules.definitions import forms
 from embedded_apiserver.status import StatusError, bad_request, not_acceptable
 
 JSON = "application/json"
@@ -191,7 +192,7 @@ def _lines(kind: Kind, media_type: str, parameters: Mapping[str, str], include: 
         return OneOrMany(form, kind, is_list=wanted == _PARTIAL[1])
     if wanted != "Table" or is_protobuf:  # a table's cells can have any type, which protobuf cannot express
         return None
-    opened = None if kind.conversion is None else rules_of(kind).opened
+    opened = None if kind.conversion is None else functools.partial(forms.opened, kind)
     return TableForm(table_of(kind), _included(include), version, whole_view(kind), now, hidden, opened)
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apimachinery.selectors import FieldSelector
-from embedded_apiserver.kinds.registry import Kind
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.list_options import ListOptions, parsed_selectors
+from embedded_apiserver.reads.selector_fields import check_fields, fields_for_selector
 from embedded_apiserver.reads.shards import ShardSelector
-from embedded_apiserver.rules.selector_fields import check_fields, fields_for_selector
 from embedded_apiserver.status import untyped
 from embedded_apiserver.storage.stored import Stored
 

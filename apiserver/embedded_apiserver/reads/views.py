@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
+from embedded_apiserver.groups.workloads.kinds import DAEMON_SET, DEPLOYMENT
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.registry import DAEMON_SET, DEPLOYMENT
 from embedded_apiserver.reads.forms import EventType, JSONForm, LineForm, json_form
-from embedded_apiserver.rules.ruleset import rules_of
+from embedded_apiserver.rules.definitions import forms
 from embedded_apiserver.status import StatusError, untyped
 from embedded_apiserver.storage.stored import Change, Stored
 
@@ -206,8 +206,7 @@ def whole_view(kind: Kind) -> JSONForm | View:
     show = shown_as(kind)
     if show is None:
         return form
-    rules = rules_of(kind)
-    return View(form, show, prepare=rules.prepare if kind.conversion is not None else None)
+    return View(form, show, prepare=_prepare(kind))
 
 
 @functools.lru_cache
@@ -217,13 +216,15 @@ def lean_view(kind: Kind) -> View:
     show = shown_as(kind)
     if show is None:
         return View(form, without_managed_fields)
-    prepare = rules_of(kind).prepare if kind.conversion is not None else None
-    return View(form, lambda raw: without_managed_fields(show(raw)), prepare=prepare)
+    return View(form, lambda raw: without_managed_fields(show(raw)), prepare=_prepare(kind))
+
+
+def _prepare(kind: Kind) -> Prepare | None:
+    return None if kind.conversion is None else functools.partial(forms.prepare, kind)
 
 
 def shown_as(kind: Kind) -> Show | None:
     """Return the conversion of stored objects to those of a kind; None if they are stored as that kind."""
     if kind.stored_as is None and kind.storage is None and not kind.has_changed and kind.conversion is None:
         return None
-    rules = rules_of(kind)
-    return lambda raw: _encode(rules.shown_form(rules.opened(_decode(raw))))
+    return lambda raw: _encode(forms.shown(kind, _decode(raw)))

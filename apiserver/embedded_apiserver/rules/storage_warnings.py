@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.pod_warnings import FRACTIONS, OLD_LABELS, OLD_VOLUMES
-from embedded_apiserver.rules.rules import Rules
 
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 _OLD_ANNOTATIONS: Mapping[str, str] = {
@@ -69,20 +68,6 @@ def of_runtime_class(obj: Object) -> Iterator[str]:
     for name in (obj.get("scheduling") or {}).get("nodeSelector") or ():
         if text := OLD_LABELS.get(name):
             yield f"scheduling.nodeSelector: {text}"
-
-
-class WarnedRules(Rules):
-    """Rules of a kind without behaviour whose writes are warned of.
-
-    Args:
-        of: Yields the warnings of an object.
-    """
-
-    def __init__(self, of: Callable[[Object], Iterator[str]]) -> None:
-        self._of = of
-
-    def warnings(self, obj: Object, old: Object | None) -> list[str]:
-        return list(self._of(obj))
 
 
 def _of_annotations(obj: Object, *names: str) -> Iterator[str]:

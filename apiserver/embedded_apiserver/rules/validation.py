@@ -11,11 +11,8 @@ from typing import Any
 
 from apimachinery import names
 from embedded_apiserver.causes import forbidden, invalid, required, too_long
-from embedded_apiserver.kinds import access
-from embedded_apiserver.kinds import infrastructure as beside
-from embedded_apiserver.kinds import registry as kinds
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.metadata import DELETION_METADATA
-from embedded_apiserver.kinds.registry import Kind
 from embedded_apiserver.status import Cause
 
 _NAME_RULES = {
@@ -36,8 +33,8 @@ def metadata_causes(kind: Kind, metadata: Mapping[str, Any]) -> Iterator[Cause]:
         yield invalid("metadata.generation", generation, "must be greater than or equal to 0")
     yield from _common_causes(metadata, {})
     yield from _finalizer_causes(metadata.get("finalizers", ()))
-    # Custom objects get a warning instead, see `CustomRules.warnings`; the kinds that allow any finalizer get neither.
-    if kind.definition is None and _RULES_OF_KIND.get(kind, "u") not in _ANY_FINALIZER:
+    # Custom objects get a warning instead, see `custom_kinds`; the kinds that allow any finalizer get neither.
+    if kind.definition is None and not _allows_any_finalizer(kind):
         yield from _unqualified_causes(metadata.get("finalizers", ()))
 
 
@@ -112,52 +109,13 @@ def updated_metadata_causes(
     malformed = list(_finalizer_causes(finalizers)) if is_new else []
     unqualified = list(_unqualified_causes(finalizers)) if is_new else []
     yield from (*common, *malformed, *fixed, *common)
-    for rule in _order_of_rules(kind, subresource):
+    for rule in kind.status_metadata if subresource else kind.metadata:
         yield from (*(fixed if rule in "ug" else ()), *common)
         yield from (*(malformed if rule in "wm" else ()), *(unqualified if rule in "uw" else ()))
 
 
-# The rules that a kind calls besides the general ones: `w` those of all metadata, `u` those of an update, `m` and `g`
-# the same, but for finalizers without a domain, which they allow.
-_RULES_OF_KINDS: Mapping[str, Sequence[Kind]] = {
-    "uw": (
-        *(kinds.POD, kinds.CONTROLLER_REVISION, kinds.ENDPOINTS, kinds.INGRESS, kinds.CONFIG_MAP, kinds.SECRET),
-        *(kinds.SERVICE_ACCOUNT, kinds.CLAIM),
-        *(beside.INGRESS_CLASS, beside.ATTRIBUTES_CLASS),
-    ),
-    "wu": (
-        *(kinds.JOB, kinds.ROLE, kinds.CLUSTER_ROLE, kinds.ROLE_BINDING, kinds.CLUSTER_ROLE_BINDING),
-        *(kinds.NAMESPACE, kinds.NODE, beside.SIGNING_REQUEST, beside.STORAGE_CLASS, beside.CSI_CAPACITY),
-        *(beside.RESOURCE_CLAIM, beside.RESOURCE_CLAIM_TEMPLATE, beside.DEVICE_CLASS),
-    ),
-    "ww": (kinds.VOLUME,),
-    "w": (
-        *(kinds.LIMIT_RANGE, beside.CSI_NODE, beside.ATTACHMENT, beside.ENDPOINT_SLICE),
-        *(beside.FLOW_SCHEMA, beside.PRIORITY_LEVEL),
-    ),
-    "gm": (beside.API_SERVICE,),
-    "mg": (beside.RUNTIME_CLASS,),
-    "m": (
-        *(access.MUTATING_HOOKS, access.VALIDATING_HOOKS, access.MUTATING_POLICY, access.VALIDATING_POLICY),
-        *(access.MUTATING_POLICY_BINDING, access.VALIDATING_POLICY_BINDING),
-    ),
-    "g": (kinds.LEASE, kinds.LEASE_CANDIDATE, kinds.DEFINITION),
-    "": (kinds.DISRUPTION_BUDGET, kinds.EVENT),
-}
-_ANY_FINALIZER = ("g", "gm", "mg", "m", "")
-_RULES_OF_KIND = {kind: rules for rules, of in _RULES_OF_KINDS.items() for kind in of}
-
-
-# The kinds whose status is checked by the rules of the whole object.
-_CHECKED_ALIKE = (kinds.DISRUPTION_BUDGET, kinds.DEFINITION, beside.SIGNING_REQUEST, beside.ATTACHMENT)
-
-
-def _order_of_rules(kind: Kind, subresource: str) -> str:
-    if kind.definition is not None:
-        return "g"
-    if subresource and kind not in _CHECKED_ALIKE:
-        return "" if kind in (kinds.CRON_JOB, beside.FLOW_SCHEMA, beside.PRIORITY_LEVEL) else "u"
-    return _RULES_OF_KIND.get(kind, "u")
+def _allows_any_finalizer(kind: Kind) -> bool:
+    return set(kind.metadata) <= {"g", "m"}
 
 
 def _fixed_causes(before: Mapping[str, Any], metadata: Mapping[str, Any], sent: Mapping[str, Any]) -> Iterator[Cause]:

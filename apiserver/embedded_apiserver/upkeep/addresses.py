@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from apimachinery.host import Host
 from apimachinery.objects import microtime
-from embedded_apiserver.kinds.infrastructure import IP_ADDRESS
-from embedded_apiserver.kinds.registry import NEW_EVENT, SERVICE
+from embedded_apiserver.groups.core.kinds import SERVICE
+from embedded_apiserver.groups.events.kinds import NEW_EVENT
+from embedded_apiserver.groups.networking.kinds import IP_ADDRESS
 from embedded_apiserver.rules.address_records import family, held, is_labelled, is_managed, parent, record_of
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import Stored

@@ -9,7 +9,8 @@ import msgspec
 
 from apimachinery.http import Handler, HTTPRequest, HTTPResponse
 from apimachinery.log import get_logger
-from embedded_apiserver.kinds.registry import NAMESPACE, Kind
+from embedded_apiserver.groups.core.kinds import NAMESPACE
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.upkeep.ownership import Item, Meta
 
 log = get_logger(__name__)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from apimachinery.host import Clock
-from embedded_apiserver.kinds.registry import NAMESPACE
+from embedded_apiserver.groups.core.kinds import NAMESPACE
 from embedded_apiserver.server import APIServer
 from embedded_apiserver.storage.stored import Stored
 from embedded_apiserver.upkeep.internal_client import InternalClient

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from embedded_apiserver.groups.registration.kinds import VALIDATING_POLICY
 from embedded_apiserver.kinds.kind import Kinds
-from embedded_apiserver.kinds.registry import VALIDATING_POLICY
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import Stored
 from embedded_apiserver.upkeep.internal_client import InternalClient

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from embedded_apiserver.admission.small_steps import FINALIZERS
-from embedded_apiserver.kinds.registry import POD, VOLUME
+from embedded_apiserver.groups.pods.kinds import POD
+from embedded_apiserver.groups.storage.kinds import VOLUME
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import Stored
 from embedded_apiserver.upkeep.internal_client import InternalClient

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from apimachinery.host import Host
 from apimachinery.stop import Stop
-from embedded_apiserver.kinds.registry import Kind
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.server import APIServer
 from embedded_apiserver.storage.history import Compacted
 from embedded_apiserver.storage.storage import Cursor

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from apimachinery.host import Host
-from embedded_apiserver.kinds.infrastructure import IP_ADDRESS
-from embedded_apiserver.kinds.registry import SERVICE
+from embedded_apiserver.groups.core.kinds import SERVICE
+from embedded_apiserver.groups.networking.kinds import IP_ADDRESS
 from embedded_apiserver.rules.address_records import held, parent, record_of
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import Stored

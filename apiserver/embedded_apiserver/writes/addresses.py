@@ -8,10 +8,9 @@ import itertools
 from collections.abc import Iterator
 
 from apimachinery.host import Host
-from embedded_apiserver.kinds.registry import SERVICE
+from embedded_apiserver.groups.core.kinds import SERVICE
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.address_records import held
-from embedded_apiserver.rules.generated_names import generated_name, name_suffix
 from embedded_apiserver.rules.service_addresses import (
     NETWORK,
     PORTS,
@@ -25,6 +24,7 @@ from embedded_apiserver.status import StatusError, invalid
 from embedded_apiserver.storage.storage import Snapshot, Storage
 from embedded_apiserver.storage.stored import Stored, key_of
 from embedded_apiserver.writes.address_records import AddressRecords
+from embedded_apiserver.writes.generated_names import generated_name, name_suffix
 
 _FIRST = 1  # the address at this place is the one of the API server's own service
 _UNDER_WAY = float("inf")

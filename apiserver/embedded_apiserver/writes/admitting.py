@@ -13,13 +13,14 @@ from apimachinery.host import Host
 from embedded_apiserver.admission.chain import WEBHOOKS, Awake, Chain
 from embedded_apiserver.admission.resource_quota import ResourceQuota
 from embedded_apiserver.admission.step import Asked, Attributes, Operation, Rounds, Step, Surroundings
-from embedded_apiserver.kinds.infrastructure import SIGNING_REQUEST
+from embedded_apiserver.groups.all import KINDS
+from embedded_apiserver.groups.certificates.kinds import SIGNING_REQUEST
+from embedded_apiserver.groups.core.kinds import SERVICE
 from embedded_apiserver.kinds.kind import Kind, Kinds
-from embedded_apiserver.kinds.registry import KINDS, SERVICE
 from embedded_apiserver.kinds.release import NEWEST, Release
 from embedded_apiserver.objects import Object
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.ruleset import rules_of
+from embedded_apiserver.rules.definitions import forms
 from embedded_apiserver.status import StatusError
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.webhooks.caller import Caller
@@ -133,8 +134,7 @@ class Admitting:
         """
         kind = route.kind
         if steps := self._chain.steps(kind, Operation.DELETE, ""):
-            rules = rules_of(kind)
-            shown = rules.shown_form(rules.opened(old))
+            shown = forms.shown(kind, old)
             attributes = Attributes(Operation.DELETE, kind, route.namespace, asked, {}, shown, rounds=Rounds())
             for step in steps.changing:
                 step.admit(attributes)

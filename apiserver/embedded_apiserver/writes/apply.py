@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from embedded_apiserver import status
 from embedded_apiserver.bounds import MOST_TOLD, abbreviated, told
+from embedded_apiserver.groups.parts import SCALE
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.metadata import CLIENT_METADATA
-from embedded_apiserver.kinds.parts import SCALE
 from embedded_apiserver.rules.decoding_faults import conversion_fault
 from embedded_apiserver.rules.shape import Misshapen
 from embedded_apiserver.writes import documents, last_applied, typed

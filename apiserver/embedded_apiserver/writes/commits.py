@@ -8,18 +8,19 @@ from contextlib import AbstractContextManager, nullcontext
 
 from apimachinery.equality import same_json
 from apimachinery.host import Host
-from embedded_apiserver.kinds.registry import DEFINITION, Kind
+from embedded_apiserver.groups.definitions.kinds import DEFINITION
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.generated_names import name_suffix
-from embedded_apiserver.rules.ruleset import rules_of
-from embedded_apiserver.rules.strategy import is_finished, named_version, prepare_create
+from embedded_apiserver.rules.definitions import forms
 from embedded_apiserver.status import StatusError, untyped
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import Draft, Stored, key_of
 from embedded_apiserver.writes.entries import Entry, with_entries
+from embedded_apiserver.writes.generated_names import name_suffix
 from embedded_apiserver.writes.managed import Writer, created
 from embedded_apiserver.writes.storable import storable
+from embedded_apiserver.writes.strategy import is_finished, named_version, prepare_create
 from embedded_apiserver.writes.warned import warned_of
 
 Check = Callable[[Object], AbstractContextManager[None]]
@@ -68,11 +69,11 @@ class Commits:
         try:
             made = prepare_create(kind, obj, namespace=namespace, now=now, uid=host.uuid(), suffix=name_suffix(host))
         except StatusError as error:
-            error.warnings = [*rules_of(kind).first_warnings(obj), *error.warnings]
+            error.warnings = [*kind.policy.first_warnings(obj), *error.warnings]
             raise
         if entries is None:
             entries = created(kind, obj if sent is None else sent, writer, now)
-        stored = rules_of(kind).closed(with_entries(made, entries), prune=is_applied)
+        stored = forms.closed(kind, with_entries(made, entries), prune=is_applied)
         draft = storable(stored, is_definition=kind is DEFINITION)
         name: str = made["metadata"]["name"]
         if is_untidy:
@@ -87,7 +88,7 @@ class Commits:
             has_version = version or obj["metadata"].get("resourceVersion") == "0"
             return None if taken else draft.at(version) if has_version else draft.unversioned()
         if version:
-            with warned_of(rules_of(kind).warnings(obj, None)):
+            with warned_of([*kind.policy.warnings(obj, None)]):
                 raise untyped("resourceVersion should not be set on objects to be created")
         change = self._storage.commit(kind.resource, key, None, draft)
         return change.new.raw if change and change.new else None
@@ -108,7 +109,7 @@ class Commits:
         See `add` for `is_applied` and `is_untidy`.
         """
         kind = route.kind
-        new = rules_of(kind).closed(new, prune=is_applied)
+        new = forms.closed(kind, new, prune=is_applied)
         if kind.storage is not None or kind.has_changed:  # then `old` is not what is stored
             old = current.decode()
         if same_json(new, old) and current.is_untidy == is_untidy:

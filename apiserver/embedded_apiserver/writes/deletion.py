@@ -16,28 +16,23 @@ from apimachinery.host import Clock, Host
 from apimachinery.objects import timestamp
 from embedded_apiserver.admission.namespace_lifecycle import PERMANENT
 from embedded_apiserver.admission.step import Asked
-from embedded_apiserver.kinds.registry import (
-    DEFINITION,
-    EVENT,
-    JOB,
-    NAMESPACE,
-    NEW_EVENT,
-    POD,
-    REPLICATION_CONTROLLER,
-    Kind,
-)
+from embedded_apiserver.groups.core.kinds import NAMESPACE
+from embedded_apiserver.groups.definitions.kinds import DEFINITION
+from embedded_apiserver.groups.events.kinds import EVENT, NEW_EVENT
+from embedded_apiserver.groups.pods.kinds import POD
+from embedded_apiserver.groups.workloads.kinds import JOB, REPLICATION_CONTROLLER
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.list_options import ListOptions
 from embedded_apiserver.objects import part
 from embedded_apiserver.options import DeleteOptions, Preconditions
 from embedded_apiserver.reads.listing import Page, page_of
 from embedded_apiserver.reads.selection import Selection
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.ruleset import rules_of
-from embedded_apiserver.rules.strategy import deletion_grace, is_finished
 from embedded_apiserver.status import StatusError, forbidden, not_found, precondition_failed
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import Draft, Stored
 from embedded_apiserver.writes.admitting import Admitting
+from embedded_apiserver.writes.strategy import deletion_grace, is_finished
 
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 # Seconds. A longer grace period could end after the year 9999, which timestamps cannot express.
@@ -173,7 +168,7 @@ def mark(kind: Kind, old: Object, options: DeleteOptions, now: datetime) -> Obje
         metadata["deletionTimestamp"] = timestamp(ends - timedelta(seconds=(left or 0) - grace))
         metadata["deletionGracePeriodSeconds"] = grace
     marked = {**old, "metadata": metadata}
-    return rules_of(kind).on_delete(marked, now)
+    return kind.policy.deleted(marked, now)
 
 
 def _end_of(obj: Object) -> tuple[object, object]:

@@ -13,11 +13,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from apimachinery.objects import timestamp
-from embedded_apiserver.kinds.infrastructure import AUTOSCALER, OLD_AUTOSCALER
+from embedded_apiserver.groups.autoscaling.kinds import AUTOSCALER, OLD_AUTOSCALER
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.options import MANAGER_LENGTH
-from embedded_apiserver.rules.ruleset import rules_of
-from embedded_apiserver.rules.scale import replicas_of
+from embedded_apiserver.scale import replicas_of
 from embedded_apiserver.writes.body import empty
 from embedded_apiserver.writes.entries import (
     APPLY,
@@ -148,8 +147,7 @@ def completed(kind: Kind, obj: Object) -> Object:
     """Return an object with the fields that follow from others, such as annotations of an old autoscaler."""
     if kind is not OLD_AUTOSCALER:
         return obj
-    rules = rules_of(kind)
-    return rules.shown_form({**obj, **rules.stored_form(obj)})
+    return kind.policy.shown_form({**obj, **kind.policy.stored_form(obj)})
 
 
 def updated(
@@ -193,11 +191,11 @@ def _lost_elsewhere(
     """Return what the owners of fields of an autoscaler in its other API version lose, by that version."""
     if kind.stored is not AUTOSCALER:
         return {}
-    lost, rules = dict[str, set[Path]](), rules_of(kind)
-    old = rules.stored_form(rules.shown_form(old))  # as `new` it has been in the version of the write
+    lost = dict[str, set[Path]]()
+    old = kind.policy.stored_form(kind.policy.shown_form(old))  # as `new` it has been in the version of the write
     for other in (AUTOSCALER, OLD_AUTOSCALER):
         if other is not kind and any(entry["apiVersion"] == other.api_version for entry in base):
-            show = rules_of(other).shown_form
+            show = other.policy.shown_form
             changes = changes_of(other, show(old), show(new), writer)
             lost[other.api_version] = changes.taken | changes.removed
     return lost

@@ -10,16 +10,17 @@ from __future__ import annotations
 from apimachinery.host import Host
 from embedded_apiserver.admission.step import Asked, by_the_server
 from embedded_apiserver.authorization.guard import Guard
-from embedded_apiserver.kinds.access import VALIDATING_POLICY
-from embedded_apiserver.kinds.parts import SCALE
-from embedded_apiserver.kinds.registry import EVENT, SERVICE, Kind
+from embedded_apiserver.groups.core.kinds import SERVICE
+from embedded_apiserver.groups.events.kinds import EVENT
+from embedded_apiserver.groups.parts import SCALE
+from embedded_apiserver.groups.registration.kinds import VALIDATING_POLICY
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.list_options import version_number
 from embedded_apiserver.objects import Object
 from embedded_apiserver.options import WriteOptions
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.ruleset import rules_of
-from embedded_apiserver.rules.scale import check_custom_scale, scale_applied, scale_of, scaled
-from embedded_apiserver.rules.strategy import check_name, prepare_update, sent_version, undeleted, unversioned
+from embedded_apiserver.rules.definitions import forms
+from embedded_apiserver.scale import check_custom_scale, scale_applied, scale_of, scaled
 from embedded_apiserver.status import (
     CREATE_OPTIONS,
     PATCH_OPTIONS,
@@ -43,6 +44,7 @@ from embedded_apiserver.writes.entries import APPLY
 from embedded_apiserver.writes.managed import Writer, settled, updated
 from embedded_apiserver.writes.patch import APPLY_PATCH, STRATEGIC_MERGE_PATCH, apply_patch, form_of
 from embedded_apiserver.writes.preconditions import check_uid
+from embedded_apiserver.writes.strategy import check_name, prepare_update, sent_version, undeleted, unversioned
 from embedded_apiserver.writes.warned import of_write, warned_of
 
 _GENERATED_NAMES_TRIED = 8
@@ -89,7 +91,7 @@ class Objects:
             raw = self.add(
                 route.kind, route.namespace, obj, writer, Asked(content.user, options, warnings, options.dry_run)
             )
-        return Written(201, raw, [*warnings, *rules_of(route.kind).warnings(obj, None)])
+        return Written(201, raw, [*warnings, *route.kind.policy.warnings(obj, None)])
 
     def update(self, route: Route, content: Content) -> Written:
         """Handle a PUT of an object or of its subresource."""
@@ -104,7 +106,7 @@ class Objects:
                     raw = self._create_by_update(route, obj, writer, asked)
                     status = 201
                 else:
-                    old = rules_of(kind).opened(current.decode())
+                    old = forms.opened(kind, current.decode())
                     if uid := obj["metadata"].get("uid"):
                         check_uid(route, uid, old["metadata"]["uid"], dry_run=options.dry_run)
                     raw = self._replaced(route, current, old, obj, writer, asked)
@@ -125,9 +127,8 @@ class Objects:
         writer = content.writer(options, route)
         while True:
             current = self._find(route)
-            rules = rules_of(kind)
-            old = rules.opened(current.decode())
-            shown = scale_of(kind, old) if route.sent is SCALE else rules.shown_form(old)
+            old = forms.opened(kind, current.decode())
+            shown = scale_of(kind, old) if route.sent is SCALE else kind.policy.shown_form(old)
             patched = apply_patch(route.sent, content.media_type, shown, content.body)
             check_weight(patched, len(current.raw) + len(content.body))
             strategic = content.body if is_strategic else b""
@@ -159,7 +160,7 @@ class Objects:
                     raw = self._create_by_apply(route, config, writer, asked)
                     status = 201
                 else:
-                    old = rules_of(kind).opened(current.decode())
+                    old = forms.opened(kind, current.decode())
                     seen, raw = self._applied(route, current, old, config, writer, asked, len(content.body))
                     status = 200
                 if raw is not None:
@@ -171,7 +172,7 @@ class Objects:
         """Store what an apply of `sent` bytes makes of an object; return it, and None if another write came first."""
         kind, now, options = route.kind, self._host.now(), asked.options
         assert isinstance(options, WriteOptions), "an apply is no deletion"
-        shown = rules_of(kind).shown_form(old)
+        shown = kind.policy.shown_form(old)
         size = len(current.raw) + sent
         applied, entries = apply.apply(kind, shown, config, writer, force=options.force, now=now, size=size)
         if route.sent is SCALE and kind.definition is not None:
@@ -204,7 +205,7 @@ class Objects:
             made = prepare_update(kind, old, given or admitted, subresource=part, now=now, told=told)
             asked.warnings.extend(text for text in told if text not in asked.warnings)
             with check(made) if check is not None else UNCHECKED:
-                new = updated(kind, old, made, obj, writer, now, rules_of(kind).shown_form)
+                new = updated(kind, old, made, obj, writer, now, kind.policy.shown_form)
                 return self._commits.replace(route, current, old, new, asked.dry_run)
 
     def add(
@@ -236,7 +237,7 @@ class Objects:
             if wanted:
                 break
         is_ending = bool(wanted) and self._commits.is_terminating(kind, namespace, name)
-        with warned_of(rules_of(kind).warnings(obj, None)):  # as a real server, which checks the object first
+        with warned_of([*kind.policy.warnings(obj, None)]):  # as a real server, which checks the object first
             raise already_exists(kind, name, terminating=is_ending, retry_after=1 if stem else None)
 
     def _create_by_apply(self, route: Route, config: Object, writer: Writer, asked: Asked) -> bytes | None:

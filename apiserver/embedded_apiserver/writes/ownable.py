@@ -3,18 +3,15 @@
 
 from __future__ import annotations
 
-from embedded_apiserver.kinds.infrastructure import (
-    API_SERVICE,
-    ATTACHMENT,
-    FLOW_SCHEMA,
-    PRIORITY_LEVEL,
-    RESOURCE_CLAIM,
-    SERVICE_CIDR,
-    SIGNING_REQUEST,
-)
+from embedded_apiserver.groups.certificates.kinds import SIGNING_REQUEST
+from embedded_apiserver.groups.devices.kinds import RESOURCE_CLAIM
+from embedded_apiserver.groups.flowcontrol.kinds import FLOW_SCHEMA, PRIORITY_LEVEL
+from embedded_apiserver.groups.networking.kinds import SERVICE_CIDR
+from embedded_apiserver.groups.registration.kinds import API_SERVICE
+from embedded_apiserver.groups.storage.kinds import ATTACHMENT
+from embedded_apiserver.groups.workloads.kinds import DEPLOYMENT
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.metadata import CLIENT_METADATA, DELETION_METADATA
-from embedded_apiserver.kinds.registry import DEPLOYMENT
 from embedded_apiserver.writes.fieldset import Path
 from embedded_apiserver.writes.fieldtree import Changes
 

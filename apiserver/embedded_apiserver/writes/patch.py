@@ -13,7 +13,7 @@ import msgspec
 
 from apimachinery.errors import UNREADABLE
 from embedded_apiserver import status
-from embedded_apiserver.kinds.registry import Kind
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.writes import jsonpatch, mergepatch, strategic
 from embedded_apiserver.writes.documents import check_values
 

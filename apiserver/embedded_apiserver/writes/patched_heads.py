@@ -9,13 +9,13 @@ from typing import Any
 from embedded_apiserver.admission.policies.expressions import Failed
 from embedded_apiserver.audit_annotations import as_json
 from embedded_apiserver.bounds import abbreviated
+from embedded_apiserver.groups.all import KINDS
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.registry import KINDS
 from embedded_apiserver.objects import Object
 from embedded_apiserver.quoting import quoted
 from embedded_apiserver.rules import values
-from embedded_apiserver.rules.strategy import of_own_type
 from embedded_apiserver.status import internal
+from embedded_apiserver.writes.strategy import of_own_type
 
 _SCHEME = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
 _GO_TYPES = {bool: "bool", int: "number", float: "number", list: "array", dict: "object"}

@@ -12,14 +12,14 @@ from apimachinery.host import Host
 from apimachinery.objects import timestamp
 from embedded_apiserver.admission.step import Asked
 from embedded_apiserver.causes import not_supported, required
+from embedded_apiserver.groups.parts import EVICTION
+from embedded_apiserver.groups.pods.kinds import BINDING, POD
+from embedded_apiserver.groups.policy.kinds import DISRUPTION_BUDGET
 from embedded_apiserver.kinds.metadata import METADATA_ORDER
-from embedded_apiserver.kinds.parts import EVICTION
-from embedded_apiserver.kinds.registry import BINDING, DISRUPTION_BUDGET, POD
 from embedded_apiserver.label_match import selects
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.options import DeleteOptions, Preconditions, WriteOptions
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.strategy import check_namespace
 from embedded_apiserver.status import (
     CREATE_OPTIONS,
     Options,
@@ -36,6 +36,7 @@ from embedded_apiserver.writes.admitting import Admitting
 from embedded_apiserver.writes.body import decode
 from embedded_apiserver.writes.content import Content
 from embedded_apiserver.writes.deletion import Deletion, check_preconditions
+from embedded_apiserver.writes.strategy import check_namespace
 from embedded_apiserver.writes.warned import warned_of
 
 _BINDING = Options("Binding", "", "pods/binding")  # the resource that a real server names in conflicts of a binding

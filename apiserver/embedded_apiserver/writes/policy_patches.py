@@ -12,8 +12,8 @@ import msgspec
 from apimachinery.schema import Schema
 from embedded_apiserver.admission.policies.expressions import Failed
 from embedded_apiserver.bounds import MOST_VALUES, abbreviated, told, values_in
+from embedded_apiserver.groups.parts import SCALE
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.parts import SCALE
 from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.shape import Misshapen
 from embedded_apiserver.status import internal

@@ -14,8 +14,8 @@ from apimachinery.equality import same_json
 from apimachinery.host import Host
 from embedded_apiserver.admission.quota_usage import hard_of
 from embedded_apiserver.admission.resource_quota import kinds_of, used_of
+from embedded_apiserver.groups.core.kinds import QUOTA
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.registry import QUOTA
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.quantity_text import quantity_text
 from embedded_apiserver.storage.storage import Storage

@@ -16,7 +16,14 @@ from embedded_apiserver.authorization.attributes import Attributes
 from embedded_apiserver.authorization.authorizer import combined
 from embedded_apiserver.authorization.policy import Rule
 from embedded_apiserver.causes import invalid
-from embedded_apiserver.kinds import registry as kinds
+from embedded_apiserver.groups.reviews.kinds import (
+    ACCESS_REVIEW,
+    LOCAL_ACCESS_REVIEW,
+    SELF_ACCESS_REVIEW,
+    SELF_REVIEW,
+    SELF_RULES_REVIEW,
+    TOKEN_REVIEW,
+)
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.options import WriteOptions
@@ -45,12 +52,12 @@ class Reviews:
         self._host = host
         self._access = access
         self._answers: Mapping[Kind, Callable[[User, Route, Object], Object]] = {
-            kinds.SELF_REVIEW: self._self,
-            kinds.TOKEN_REVIEW: self._token,
-            kinds.SELF_ACCESS_REVIEW: self._own_access,
-            kinds.SELF_RULES_REVIEW: self._own_rules,
-            kinds.ACCESS_REVIEW: self._access_of_user,
-            kinds.LOCAL_ACCESS_REVIEW: self._local_access,
+            SELF_REVIEW: self._self,
+            TOKEN_REVIEW: self._token,
+            SELF_ACCESS_REVIEW: self._own_access,
+            SELF_RULES_REVIEW: self._own_rules,
+            ACCESS_REVIEW: self._access_of_user,
+            LOCAL_ACCESS_REVIEW: self._local_access,
         }
 
     def create(self, route: Route, content: Content) -> Written:

@@ -13,8 +13,10 @@ from embedded_apiserver.admission.step import Asked
 from embedded_apiserver.authentication.accounts import Accounts
 from embedded_apiserver.authentication.tokens import ISSUER, Binding, Reference
 from embedded_apiserver.causes import invalid
-from embedded_apiserver.kinds.parts import TOKEN_REQUEST
-from embedded_apiserver.kinds.registry import NODE, POD, SECRET, Kind
+from embedded_apiserver.groups.core.kinds import NODE, SECRET
+from embedded_apiserver.groups.parts import TOKEN_REQUEST
+from embedded_apiserver.groups.pods.kinds import POD
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.options import WriteOptions
 from embedded_apiserver.routes import Route

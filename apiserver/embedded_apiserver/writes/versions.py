@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from embedded_apiserver.groups.core.kinds import SERVICE_ACCOUNT
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.registry import SERVICE_ACCOUNT
 from embedded_apiserver.writes.entries import Entry, Object
 from embedded_apiserver.writes.typed import faults
 

@@ -8,13 +8,12 @@ from typing import Any
 
 import msgspec
 
+from embedded_apiserver.groups.core.kinds import SERVICE
+from embedded_apiserver.groups.parts import SCALE
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.parts import SCALE
-from embedded_apiserver.kinds.registry import SERVICE
 from embedded_apiserver.objects import Object
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.ruleset import rules_of
-from embedded_apiserver.rules.scale import scaled
+from embedded_apiserver.scale import scaled
 from embedded_apiserver.status import StatusError
 
 _TWICE = (
@@ -64,4 +63,4 @@ def of_rules(kind: Kind, subresource: str, obj: Object, old: Object | None, stor
 
     Those of a service are about what it has once it is stored.
     """
-    return () if subresource == "status" else rules_of(kind).warnings(stored if kind is SERVICE else obj, old)
+    return () if subresource == "status" else [*kind.policy.warnings(stored if kind is SERVICE else obj, old)]

@@ -11,9 +11,12 @@ import pytest
 from embedded_apiserver.admission.step import Asked, Attributes, Operation, by_the_server
 from embedded_apiserver.admission.webhooks.encoded import encoded_request
 from embedded_apiserver.admission.webhooks.shown import request_of
+from embedded_apiserver.groups.core.kinds import NAMESPACE, NODE
+from embedded_apiserver.groups.events.kinds import EVENT, NEW_EVENT
+from embedded_apiserver.groups.parts import SCALE
+from embedded_apiserver.groups.pods.kinds import POD
+from embedded_apiserver.groups.workloads.kinds import DEPLOYMENT
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.parts import SCALE
-from embedded_apiserver.kinds.registry import DEPLOYMENT, EVENT, NAMESPACE, NEW_EVENT, NODE, POD
 from embedded_apiserver.options import DeleteOptions, WriteOptions
 from embedded_apiserver.users import User
 

@@ -7,7 +7,7 @@ import pytest
 
 from apimachinery.http import HTTPRequest
 from embedded_apiserver.authorization.attributes import Attributes, attributes_of
-from embedded_apiserver.kinds.registry import KINDS
+from embedded_apiserver.groups.all import KINDS
 from embedded_apiserver.routes import find_route
 from embedded_apiserver.users import User
 

@@ -18,8 +18,9 @@ from kit.defining import GROUP, define, structure, version
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.discovery.openapi import Document, OpenAPI
+from embedded_apiserver.groups.all import KINDS
 from embedded_apiserver.kinds.definition import Definition
-from embedded_apiserver.kinds.registry import KINDS, Kind, Kinds
+from embedded_apiserver.kinds.kind import Kind, Kinds
 from embedded_apiserver.kinds.release import Release
 
 OPENAPI = OpenAPI()

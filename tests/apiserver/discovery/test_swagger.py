@@ -13,7 +13,7 @@ from kit.asking import Asking, Object
 from kit.defining import DEFINITIONS, define, structure, version
 
 from embedded_apiserver.discovery.gnostic import encoded
-from embedded_apiserver.kinds.registry import KINDS
+from embedded_apiserver.groups.all import KINDS
 
 RECORDING = json.loads(
     (Path(__file__).parents[2] / "data" / "recordings" / "openapi-1.36.2.json").read_text(encoding="utf-8")

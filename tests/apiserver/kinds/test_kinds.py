@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from embedded_apiserver.kinds.registry import KINDS, LEASE, NODE, Kind
+from embedded_apiserver.groups.all import KINDS
+from embedded_apiserver.groups.coordination.kinds import LEASE
+from embedded_apiserver.groups.core.kinds import NODE
+from embedded_apiserver.kinds.kind import Kind
 
 
 def test_kinds_are_found_by_their_path() -> None:

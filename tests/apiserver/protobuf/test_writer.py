@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from kit.protobuf import field, messages_below, without_zeros
 
 from apimachinery.schema import Schema, schema_for
-from embedded_apiserver.kinds.parts import EVICTION, SCALE
-from embedded_apiserver.kinds.registry import BINDING, KINDS
+from embedded_apiserver.groups.all import KINDS
+from embedded_apiserver.groups.parts import EVICTION, SCALE
+from embedded_apiserver.groups.pods.kinds import BINDING
 from embedded_apiserver.protobuf.messages import META, schema_of
 from embedded_apiserver.protobuf.reader import decode
 from embedded_apiserver.protobuf.wire import varint

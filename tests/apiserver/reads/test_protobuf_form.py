@@ -17,8 +17,10 @@ from kit.protobuf import frames, opened, without_zeros
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.answers import document
-from embedded_apiserver.kinds.parts import SCALE
-from embedded_apiserver.kinds.registry import KINDS, NODE, Kind
+from embedded_apiserver.groups.all import KINDS
+from embedded_apiserver.groups.core.kinds import NODE
+from embedded_apiserver.groups.parts import SCALE
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.protobuf.envelope import MEDIA_TYPE, STREAM_TYPE, enveloped_document
 from embedded_apiserver.protobuf.messages import DISCOVERY, META, schema_of
 from embedded_apiserver.protobuf.reader import decode, decode_object

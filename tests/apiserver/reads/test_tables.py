@@ -13,10 +13,15 @@ from kit.asking import LEASES, NODES, Asking, Object, events, lease, node
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.testing.simulation import Simulation
-from embedded_apiserver.kinds import registry as kinds
-from embedded_apiserver.kinds.registry import KINDS, Kind
-from embedded_apiserver.reads.columns_pods import pod_status
-from embedded_apiserver.reads.columns_workloads import table_of
+from embedded_apiserver.groups.all import KINDS
+from embedded_apiserver.groups.core.kinds import NODE, QUOTA, SECRET, SERVICE
+from embedded_apiserver.groups.events.kinds import EVENT
+from embedded_apiserver.groups.pods.columns import pod_status
+from embedded_apiserver.groups.pods.kinds import CLAIM, POD
+from embedded_apiserver.groups.storage.kinds import VOLUME
+from embedded_apiserver.groups.workloads.kinds import JOB, REPLICATION_CONTROLLER
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.reads.columns import table_of
 
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
 REAL = json.loads(
@@ -145,12 +150,12 @@ def test_every_kind_has_a_table_even_of_nearly_empty_objects(kind: Kind) -> None
     ],
 )
 def test_the_row_of_a_node(parts: Object, cells: Object) -> None:
-    assert row(kinds.NODE, **parts).items() >= cells.items()
+    assert row(NODE, **parts).items() >= cells.items()
 
 
 def test_the_row_of_an_event_tells_of_its_series() -> None:
     told = row(
-        kinds.EVENT,
+        EVENT,
         involvedObject={"kind": "Node", "name": "n1"},
         firstTimestamp="2026-01-01T00:00:01Z",
         series={"count": 7, "lastObservedTime": "2026-01-01T00:00:58.000000Z"},
@@ -202,7 +207,7 @@ def test_the_row_of_a_pod_counts_containers_and_restarts() -> None:
     gate = {"conditionType": "g"}
 
     told = row(
-        kinds.POD,
+        POD,
         spec={"containers": [{}, {}], "nodeName": "n1", "readinessGates": [gate]},
         status={
             "phase": "Running",
@@ -219,9 +224,9 @@ def test_the_row_of_a_pod_counts_containers_and_restarts() -> None:
 def test_the_rows_of_other_kinds_say_what_people_look_for() -> None:
     ports = [{"port": 80, "protocol": "TCP"}, {"port": 53, "nodePort": 30053, "protocol": "UDP"}]
 
-    service = row(kinds.SERVICE, spec={"type": "LoadBalancer", "ports": ports, "selector": {"b": "2", "a": "1"}})
-    job = row(kinds.JOB, spec={"completions": 3}, status={"succeeded": 1, "startTime": "2026-01-01T00:00:30Z"})
-    secret = row(kinds.SECRET, type="Opaque", data={"a": "", "b": ""})
+    service = row(SERVICE, spec={"type": "LoadBalancer", "ports": ports, "selector": {"b": "2", "a": "1"}})
+    job = row(JOB, spec={"completions": 3}, status={"succeeded": 1, "startTime": "2026-01-01T00:00:30Z"})
+    secret = row(SECRET, type="Opaque", data={"a": "", "b": ""})
 
     assert service.items() >= {"Port(s)": "80/TCP,53:30053/UDP", "External-IP": "<pending>"}.items()
     assert service["Selector"] == "a=1,b=2"
@@ -270,12 +275,12 @@ def test_the_rows_of_other_kinds_say_what_people_look_for() -> None:
     ],
 )
 def test_the_row_of_a_claim(parts: Object, cells: Object) -> None:
-    assert row(kinds.CLAIM, **parts).items() >= cells.items()
+    assert row(CLAIM, **parts).items() >= cells.items()
 
 
 def test_the_row_of_a_volume_names_its_claim_and_its_class() -> None:
     told = row(
-        kinds.VOLUME,
+        VOLUME,
         metadata={"annotations": {"volume.beta.kubernetes.io/storage-class": "old"}},
         spec={"capacity": {"storage": "5Gi"}, "claimRef": {"namespace": "a", "name": "b"}, "storageClassName": "new"},
         status={"phase": "Bound"},
@@ -288,7 +293,7 @@ def test_the_row_of_a_volume_names_its_claim_and_its_class() -> None:
 def test_the_row_of_a_quota_tells_limits_apart() -> None:
     hard = {"services": "3", "pods": "2", "limits.cpu": "1", "requests.cpu": "1"}
 
-    told = row(kinds.QUOTA, status={"hard": hard, "used": {"pods": "1", "limits.cpu": "500m"}})
+    told = row(QUOTA, status={"hard": hard, "used": {"pods": "1", "limits.cpu": "500m"}})
 
     assert told["Request"] == "pods: 1/2, requests.cpu: 0/1, services: 0/3"
     assert told["Limit"] == "limits.cpu: 500m/1"
@@ -298,7 +303,7 @@ def test_the_row_of_a_replication_controller() -> None:
     template = {"spec": {"containers": [{"name": "c", "image": "i"}, {"name": "d", "image": "j"}]}}
 
     told = row(
-        kinds.REPLICATION_CONTROLLER,
+        REPLICATION_CONTROLLER,
         spec={"replicas": 2, "selector": {"b": "2", "a": "1"}, "template": template},
         status={"replicas": 1},
     )

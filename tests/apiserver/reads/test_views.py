@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from kit.asking import LEASES, Asking, lease
 
 from apimachinery.http import HTTPRequest, HTTPResponse
-from embedded_apiserver.kinds.registry import EVENT, NEW_EVENT
+from embedded_apiserver.groups.events.kinds import EVENT, NEW_EVENT
 from embedded_apiserver.reads.yaml_form import to_yaml
-from embedded_apiserver.rules.ruleset import rules_of
 from embedded_apiserver.writes.body import decode
 
 EVENTS = "/api/v1/namespaces/default/events"
@@ -99,11 +98,11 @@ texts = st.text("abc", min_size=1, max_size=3)
     st.fixed_dictionaries({}, optional={"message": texts, "reason": texts, "count": st.integers(1, 9), "type": texts})
 )
 def test_an_event_shown_in_new_words_and_stored_again_is_the_same(parts: dict[str, Any]) -> None:
-    rules = rules_of(NEW_EVENT)
+    policy = NEW_EVENT.policy
     stored, _ = decode(EVENT, b'{"metadata": {"name": "e"}}', "")
     stored |= parts
 
-    assert rules.stored_form(rules.shown_form(stored)) == stored
+    assert policy.stored_form(policy.shown_form(stored)) == stored
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
-from embedded_apiserver.kinds.registry import LEASE, NAMESPACE, NODE, POD, Kind
-from embedded_apiserver.rules.strategy import prepare_create
+from embedded_apiserver.groups.coordination.kinds import LEASE
+from embedded_apiserver.groups.core.kinds import NAMESPACE, NODE
+from embedded_apiserver.groups.pods.kinds import POD
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.status import StatusError
 from embedded_apiserver.writes.body import admit
+from embedded_apiserver.writes.strategy import prepare_create
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 

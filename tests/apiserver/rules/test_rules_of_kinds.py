@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from kit.asking import Asking, Object
 
 from apimachinery.names import config_key_problems, service_name_problems
+from embedded_apiserver.groups.coordination import leases
 from embedded_apiserver.label_match import selects
-from embedded_apiserver.rules.lease_candidate import LeaseCandidateRules
 
 CANDIDATES = "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates"
 CORE = "/api/v1/namespaces/default"
@@ -101,7 +101,7 @@ def test_releases_compare_by_their_numbers(releases: list[tuple[int, int, int]])
     binary, emulated = (".".join(map(str, release)) for release in releases)
     spec = {**candidate()["spec"], "binaryVersion": binary, "emulationVersion": emulated, "strategy": "x.io/y"}
 
-    causes = LeaseCandidateRules().causes({"spec": spec})
+    causes = leases.candidate({"spec": spec})
 
     assert (not causes) is (releases[0] >= releases[1])
 

@@ -9,19 +9,16 @@ from typing import Any
 
 import pytest
 
-from embedded_apiserver.kinds.registry import LEASE, NAMESPACE, NODE, POD, SERVICE, Kind
+from embedded_apiserver.groups.coordination.kinds import LEASE
+from embedded_apiserver.groups.core.kinds import NAMESPACE, NODE, SERVICE
+from embedded_apiserver.groups.pods.kinds import POD
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.reads.selector_fields import check_fields, fields_for_selector, supported_fields
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.selector_fields import check_fields, fields_for_selector, supported_fields
-from embedded_apiserver.rules.strategy import (
-    check_name,
-    deletion_grace,
-    is_finished,
-    prepare_create,
-    prepare_update,
-)
 from embedded_apiserver.status import StatusError
 from embedded_apiserver.writes.body import admit
 from embedded_apiserver.writes.preconditions import check_uid
+from embedded_apiserver.writes.strategy import check_name, deletion_grace, is_finished, prepare_create, prepare_update
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 POD_SPEC = {"containers": [{"name": "c", "image": "i"}], "nodeName": "n"}

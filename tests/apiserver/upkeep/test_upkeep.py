@@ -14,7 +14,7 @@ from kit.asking import LEASES, NODES, Asking, lease, node
 from apimachinery.http import HTTPRequest, HTTPResponse, Watch
 from apimachinery.stop import Stop, spawn
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
-from embedded_apiserver.kinds.registry import KINDS
+from embedded_apiserver.groups.all import KINDS
 from embedded_apiserver.server import APIServer
 from embedded_apiserver.storage.history import History
 from embedded_apiserver.upkeep.garbage import GarbageCollector

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import assume, given
 from kit.configurations import CONFIGURATIONS, said
 
-from embedded_apiserver.kinds.registry import LEASE, POD
+from embedded_apiserver.groups.coordination.kinds import LEASE
+from embedded_apiserver.groups.pods.kinds import POD
 from embedded_apiserver.status import StatusError
 from embedded_apiserver.writes import apply
 from embedded_apiserver.writes.entries import APPLY, entries_of, with_entries

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from embedded_apiserver.kinds.registry import LEASE, NODE, POD, Kind
+from embedded_apiserver.groups.coordination.kinds import LEASE
+from embedded_apiserver.groups.core.kinds import NODE
+from embedded_apiserver.groups.pods.kinds import POD
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.status import StatusError
 from embedded_apiserver.writes.body import admit, decode
 

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from kit.configurations import CONFIGURATIONS, said
 
-from embedded_apiserver.kinds.registry import NODE, POD, SERVICE_ACCOUNT, Kind
+from embedded_apiserver.groups.core.kinds import NODE, SERVICE_ACCOUNT
+from embedded_apiserver.groups.pods.kinds import POD
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.writes.fieldset import encode
 from embedded_apiserver.writes.fieldtree import (
     Changes,

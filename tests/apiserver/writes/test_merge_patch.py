@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded_apiserver.kinds.registry import LEASE
+from embedded_apiserver.groups.coordination.kinds import LEASE
 from embedded_apiserver.status import StatusError
 from embedded_apiserver.writes import mergepatch
 from embedded_apiserver.writes.patch import (

@@ -18,9 +18,12 @@ from kit.defining import GROUP, WIDGETS, define, widget
 from kit.protobuf import field, message, messages_below
 
 from apimachinery.http import HTTPRequest
+from embedded_apiserver.groups.all import KINDS
+from embedded_apiserver.groups.coordination.kinds import LEASE
+from embedded_apiserver.groups.core.kinds import NAMESPACE
+from embedded_apiserver.groups.parts import EVICTION, SCALE
+from embedded_apiserver.groups.pods.kinds import BINDING, POD
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.parts import EVICTION, SCALE
-from embedded_apiserver.kinds.registry import BINDING, KINDS, LEASE, NAMESPACE, POD
 from embedded_apiserver.protobuf.envelope import MEDIA_TYPE
 from embedded_apiserver.protobuf.messages import numbers as protobuf_numbers
 from embedded_apiserver.status import StatusError

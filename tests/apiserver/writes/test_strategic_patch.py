@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded_apiserver.kinds.registry import NODE, POD, Kind
+from embedded_apiserver.groups.core.kinds import NODE
+from embedded_apiserver.groups.pods.kinds import POD
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.status import StatusError
 from embedded_apiserver.writes.patch import STRATEGIC_MERGE_PATCH, apply_patch
 

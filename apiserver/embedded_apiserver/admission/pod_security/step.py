@@ -17,19 +17,18 @@ from embedded_apiserver.admission.pod_security.levels import (
 from embedded_apiserver.admission.pod_security.table import violations
 from embedded_apiserver.admission.step import Attributes, Step
 from embedded_apiserver.audit_annotations import annotate
-from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.registry import (
+from embedded_apiserver.groups.core.kinds import NAMESPACE
+from embedded_apiserver.groups.pods.kinds import POD, POD_TEMPLATE
+from embedded_apiserver.groups.workloads.kinds import (
     CRON_JOB,
     DAEMON_SET,
     DEPLOYMENT,
     JOB,
-    NAMESPACE,
-    POD,
-    POD_TEMPLATE,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
 )
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.status import Cause, internal, invalid
 

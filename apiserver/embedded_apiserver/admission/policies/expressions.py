@@ -15,8 +15,8 @@ from embedded_apiserver.cel.errors import EvaluationError
 from embedded_apiserver.cel.library.authorization import AUTHORIZER, RESOURCE, Answer, Check, Question
 from embedded_apiserver.cel.program import Budget, Program
 from embedded_apiserver.cel.values import Value
+from embedded_apiserver.groups.core.kinds import NAMESPACE
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.registry import NAMESPACE
 from embedded_apiserver.objects import Object
 from embedded_apiserver.quoting import quoted
 from embedded_apiserver.storage.storage import Storage

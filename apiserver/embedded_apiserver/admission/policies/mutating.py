@@ -22,7 +22,7 @@ from embedded_apiserver.admission.policies.policies import Mutation, Policies
 from embedded_apiserver.admission.reinvocation import Reinvocations
 from embedded_apiserver.admission.step import Attributes, Step, Surroundings
 from embedded_apiserver.admission.webhooks.shown import shown, taken
-from embedded_apiserver.kinds.registry import (
+from embedded_apiserver.groups.registration.kinds import (
     MUTATING_POLICY,
     MUTATING_POLICY_BINDING,
     VALIDATING_POLICY,

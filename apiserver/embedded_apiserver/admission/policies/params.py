@@ -9,7 +9,7 @@ from typing import Any
 from apimachinery.selectors import LabelSelector
 from embedded_apiserver.kinds.kind import Kind, Kinds
 from embedded_apiserver.objects import Object
-from embedded_apiserver.rules.ruleset import rules_of
+from embedded_apiserver.rules.definitions import forms
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import Stored
 
@@ -76,5 +76,4 @@ def _chosen(storage: Storage, kind: Kind, ref: Mapping[str, Any], namespace: str
 
 
 def _shown(kind: Kind, item: Stored) -> Object:
-    rules = rules_of(kind)
-    return {"apiVersion": kind.api_version, "kind": kind.kind, **rules.shown_form(rules.opened(item.decode()))}
+    return {"apiVersion": kind.api_version, "kind": kind.kind, **forms.shown(kind, item.decode())}

@@ -15,7 +15,7 @@ from embedded_apiserver.admission.policies.mutating import POLICIES
 from embedded_apiserver.admission.policies.policies import Binding, Policies, Policy
 from embedded_apiserver.admission.step import EVERY_OPERATION, Attributes, Step, Surroundings
 from embedded_apiserver.audit_annotations import annotate, as_json
-from embedded_apiserver.kinds.registry import VALIDATING_POLICY, VALIDATING_POLICY_BINDING
+from embedded_apiserver.groups.registration.kinds import VALIDATING_POLICY, VALIDATING_POLICY_BINDING
 from embedded_apiserver.status import StatusError
 from embedded_apiserver.storage.storage import Storage
 

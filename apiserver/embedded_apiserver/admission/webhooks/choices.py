@@ -9,8 +9,8 @@ from typing import NamedTuple
 from embedded_apiserver.admission.step import Attributes, Operation
 from embedded_apiserver.admission.webhooks.hooks import Hook, Hooks
 from embedded_apiserver.admission.webhooks.matching import called_as
+from embedded_apiserver.groups.core.kinds import NAMESPACE
 from embedded_apiserver.kinds.kind import Kind, Kinds
-from embedded_apiserver.kinds.registry import NAMESPACE
 from embedded_apiserver.storage.storage import Storage
 
 _MOST = 1024  # kinds of writes to keep choices for; each is a tuple or two

@@ -11,8 +11,8 @@ import msgspec
 from apimachinery.admission import NO_OBJECT, HandedRequest, ReviewedKind
 from embedded_apiserver.admission.step import Attributes, Operation, options_shown
 from embedded_apiserver.admission.webhooks.shown import kind_shown, resource_shown, shown
+from embedded_apiserver.groups.core.kinds import NAMESPACE
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.registry import NAMESPACE
 from embedded_apiserver.objects import Object
 from embedded_apiserver.options import WriteOptions
 from embedded_apiserver.users import User

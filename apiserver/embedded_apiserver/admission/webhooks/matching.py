@@ -8,8 +8,8 @@ from typing import Any
 
 from embedded_apiserver.admission.step import Attributes, Operation
 from embedded_apiserver.admission.webhooks.hooks import Hook
+from embedded_apiserver.groups.core.kinds import NAMESPACE
 from embedded_apiserver.kinds.kind import Kind, Kinds
-from embedded_apiserver.kinds.registry import NAMESPACE
 from embedded_apiserver.objects import Object
 from embedded_apiserver.status import not_found
 from embedded_apiserver.storage.storage import Storage

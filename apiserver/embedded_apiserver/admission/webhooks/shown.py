@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from embedded_apiserver.admission.step import Attributes, Operation
+from embedded_apiserver.groups.core.kinds import NAMESPACE
+from embedded_apiserver.groups.parts import SCALE
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.parts import SCALE
-from embedded_apiserver.kinds.registry import NAMESPACE
 from embedded_apiserver.objects import Object
-from embedded_apiserver.rules.ruleset import rules_of
-from embedded_apiserver.rules.scale import scale_of, scaled
+from embedded_apiserver.rules.definitions import forms
+from embedded_apiserver.scale import scale_of, scaled
 
 
 def request_of(attributes: Attributes, seen_as: Kind, uid: str) -> dict[str, Any]:
@@ -82,5 +82,4 @@ def converted(source: Kind, target: Kind, obj: Object) -> Object:
     """Return an object of one kind as one of another that shows the same objects."""
     if source is target:
         return obj
-    before, after = rules_of(source), rules_of(target)
-    return after.shown_form(after.opened(before.closed(before.stored_form(obj))))
+    return forms.shown(target, forms.closed(source, source.policy.stored_form(obj)))

@@ -21,8 +21,8 @@ from embedded_apiserver.admission.webhooks.choices import Choice, Choices
 from embedded_apiserver.admission.webhooks.hooks import Hook, Hooks
 from embedded_apiserver.admission.webhooks.shown import shown, taken
 from embedded_apiserver.audit_annotations import annotate, as_json
+from embedded_apiserver.groups.registration.kinds import MUTATING_HOOKS, VALIDATING_HOOKS
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.registry import MUTATING_HOOKS, VALIDATING_HOOKS
 from embedded_apiserver.objects import Object
 from embedded_apiserver.quoting import quoted
 from embedded_apiserver.status import StatusError, internal

@@ -87,3 +87,9 @@ def _has_zone(name: str) -> bool:
     except (KeyError, OSError, ValueError):
         return False
     return True
+
+
+def cron_job_change(old: Object, new: Object) -> Iterator[Cause]:
+    """Return the faults of the change of a cron job."""
+    if part(old, "spec") != part(new, "spec"):
+        yield from cron_job(part(new, "spec"), part(old, "spec"))

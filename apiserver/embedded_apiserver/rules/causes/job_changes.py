@@ -9,6 +9,7 @@ from typing import Any
 from embedded_apiserver.causes import invalid
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.rules.causes.basic import IMMUTABLE, take, unchanged
+from embedded_apiserver.rules.causes.jobs import job, selected_job_spec
 from embedded_apiserver.rules.go_structs import shown
 from embedded_apiserver.status import Cause
 
@@ -16,6 +17,10 @@ from embedded_apiserver.status import Cause
 def job_change(old: Object, new: Object) -> Iterator[Cause]:
     """Return the faults of the change of a job: most of its fields stay as they were."""
     before, after = part(old, "spec"), part(new, "spec")
+    if before == after:
+        return
+    yield from job(new)
+    yield from selected_job_spec(after)  # a real server checks the spec once more
     if after.get("completionMode") != "Indexed":
         yield from unchanged(before.get("completions"), after.get("completions"), "spec.completions")
     elif (count := after.get("completions")) not in (before.get("completions"), None, after.get("parallelism")):

@@ -171,3 +171,9 @@ def quota_change(before: Object, after: Object) -> list[Cause]:
     """Return the cause of changed scopes."""
     old, new = (spec.get("scopes") or [] for spec in (before, after))
     return [] if set(old) == set(new) else [invalid("spec.scopes", after.get("scopes"), IMMUTABLE)]
+
+
+def quota_status(old: Object, new: Object) -> Iterator[Cause]:
+    """Return the faults of the amounts in the status of a quota."""
+    for name in ("hard", "used"):
+        yield from quota_amounts(part(new, "status").get(name) or {}, f"status.{name}")

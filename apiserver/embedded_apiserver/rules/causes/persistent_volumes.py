@@ -197,8 +197,22 @@ _AFTER = (
 _SOURCES = ("iscsi", *(source.name for source in (*_BEFORE, *_AFTER)))
 
 
+def new_volume(obj: Object) -> Iterator[Cause]:
+    """Return the faults of a new persistent volume."""
+    yield from volume(obj)
+    yield from mount_options(obj)
+
+
 def volume_change(old: Object, new: Object) -> Iterator[Cause]:
     """Return the faults of the change of a persistent volume: its source and its mode never change."""
+    has_changed = part(old, "spec") != part(new, "spec")
+    found = list(volume(new)) if has_changed else []
+    yield from (*found, *mount_options(new), *found)  # as often as on a real server
+    if has_changed:
+        yield from _change(old, new)
+
+
+def _change(old: Object, new: Object) -> Iterator[Cause]:
     before, after = part(old, "spec"), part(new, "spec")
     was, now = ({name: spec[name] for name in _SOURCES if name in spec} for spec in (before, after))
     if was.get("csi") and now.get("csi") and was["csi"].get("controllerExpandSecretRef") is None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from embedded_apiserver.causes import forbidden, invalid
 from embedded_apiserver.objects import Object, part
@@ -83,3 +83,13 @@ def _tokens(spec: Object) -> Iterator[Cause]:
             if source.get("serviceAccountToken") is not None:
                 place = f"spec.volumes[{index}].projected.sources[{number}].serviceAccountToken"
                 yield forbidden(place, "must not be specified when serviceAccountName is not set")
+
+
+def new_template(obj: Object) -> Iterator[Cause]:
+    """Return the faults of a new pod template."""
+    return pod_template(part(obj, "template"), "template")
+
+
+def template_change(old: Object, new: Object) -> Iterable[Cause]:
+    """Return the faults of a changed pod template."""
+    return () if old.get("template") == new.get("template") else new_template(new)

@@ -19,7 +19,7 @@ from embedded_apiserver.rules.causes.basic import (
     subdomain,
 )
 from embedded_apiserver.rules.causes.probes import port_reference
-from embedded_apiserver.rules.causes.service_addresses import addresses, is_headless
+from embedded_apiserver.rules.causes.service_addresses import address_change, addresses, is_headless
 from embedded_apiserver.rules.go_structs import shown
 from embedded_apiserver.rules.validation import label_causes
 from embedded_apiserver.status import Cause
@@ -179,7 +179,7 @@ def _traffic(spec: Object, kind: str) -> Iterator[Cause]:
         yield from one_of(word, ("PreferClose", "PreferSameZone", "PreferSameNode"), "spec.trafficDistribution")
 
 
-def balancer_status(obj: Object, old: Object) -> Iterator[Cause]:
+def balancer_status(old: Object, obj: Object) -> Iterator[Cause]:
     """Return the faults of the addresses in the status of a service."""
     ingress = part(part(obj, "status"), "loadBalancer").get("ingress") or ()
     if ingress and part(obj, "spec").get("type") != "LoadBalancer":
@@ -204,7 +204,7 @@ def _known_addresses(old: Object) -> list[str]:
     return [one["ip"] for one in ingress if one.get("ip")]
 
 
-def ingress_status(obj: Object, old: Object) -> Iterator[Cause]:
+def ingress_status(old: Object, obj: Object) -> Iterator[Cause]:
     """Return the faults of the addresses in the status of an ingress."""
     known = _known_addresses(old)
     for index, one in enumerate(part(part(obj, "status"), "loadBalancer").get("ingress") or ()):
@@ -221,3 +221,10 @@ def balancer_host(name: str, field: str) -> Iterator[Cause]:
     yield from (invalid(field, name, text) for text in subdomain_problems(name))
     if address_of(name) is not None:
         yield invalid(field, name, "must be a DNS name, not an IP address")
+
+
+def service_change(old: Object, new: Object) -> Iterator[Cause]:
+    """Return the faults of the change of a service."""
+    if part(old, "spec") != part(new, "spec") or old["metadata"] != new["metadata"]:
+        yield from address_change(old, new)
+        yield from service(new, old)

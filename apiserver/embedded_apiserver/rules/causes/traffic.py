@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from apimachinery.names import path_segment_problems, subdomain_problems
 from embedded_apiserver.causes import invalid, not_supported, required
@@ -172,3 +172,8 @@ def _service(service: Object, place: str) -> Iterator[Cause]:
         yield from port_number(number, f"{place}.service.port.number")
     else:
         yield required(place, "port name or number is required")
+
+
+def endpoints_change(old: Object, new: Object) -> Iterable[Cause]:
+    """Return the faults of changed endpoints."""
+    return () if old.get("subsets") == new.get("subsets") else endpoints(new)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from embedded_apiserver.kinds.custom import is_true
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object
+from embedded_apiserver.rules.definitions.custom_kinds import is_true
 from embedded_apiserver.rules.definitions.definition import with_condition
 
 # Fields with names, each with its name space: two definitions of a group may not share a name in one name space.

@@ -1,34 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of custom objects: one class for all custom kinds, which follows the definition of the kind."""
+"""The checks of custom objects, which follow the definition of their kind."""
 
 from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from apimachinery.equality import same_json
-from apimachinery.names import label_problems, qualified_name_problems, service_name_problems
+from apimachinery.names import label_problems, service_name_problems
 from embedded_apiserver.causes import invalid, required
+from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.kinds.definition import Definition
-from embedded_apiserver.kinds.kind import Conversion, Kind
-from embedded_apiserver.objects import Object, with_status_of
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.objects import Object
 from embedded_apiserver.rules.definitions.list_causes import LIST_TYPE, list_causes
 from embedded_apiserver.rules.definitions.schema_causes import NEW, schema_causes
 from embedded_apiserver.rules.definitions.schema_structure import schemas_in
-from embedded_apiserver.rules.definitions.structural_shape import embedded_objects, reshaped
+from embedded_apiserver.rules.definitions.structural_shape import embedded_objects
 from embedded_apiserver.rules.definitions.validations.compiled import RuleNode, rules_of_definition
 from embedded_apiserver.rules.definitions.validations.judged import Judge
 from embedded_apiserver.rules.definitions.work import Path
 from embedded_apiserver.rules.go_values import plain, type_of
-from embedded_apiserver.rules.rules import Rules
 from embedded_apiserver.rules.validation import metadata_causes
-from embedded_apiserver.status import Cause, untyped
+from embedded_apiserver.status import Cause
 
-_MARK = "apiVersion"  # names the version of a stored object
 _EMBEDDED = "x-kubernetes-embedded-resource"
-_STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 _DEFINITIONS = 512  # the most to cache, so that definitions that come and go do not fill the memory
 _INT32_MAX = (1 << 31) - 1
 _MISSING: Any = object()
@@ -41,189 +38,104 @@ _UNCHECKED = (
 _ANY = Kind(group="", version="", kind="", plural="", name_rule="path")
 
 
-class CustomRules(Rules):
-    """The rules of one custom kind.
+def custom_checks(kind: Kind, definition: Definition, tolerate: Callable[[str], None]) -> Checks:
+    """Return the checks of one custom kind.
 
     Args:
         kind: The kind of the objects.
         definition: The definition of that kind, in the version that is served.
+        tolerate: Is called with each fault of a part that an update does not change: its client is warned of it.
     """
 
-    def __init__(self, kind: Kind, definition: Definition) -> None:
-        self._kind = kind
-        self._definition = definition
-        self.tolerated: list[str] = []
-
-    def opened(self, obj: Object) -> Object:
-        """Return a stored object in this version, without the fields that its schema does not have.
-
-        All versions of a kind share one stored object, which says its version if that is not the first that was ever
-        stored. An object that was stored under an older schema gets the defaults of the present one.
-
-        Raises:
-            StatusError: 500, a webhook that converts the object fails.
-        """
-        kind = self._kind
-        if kind.conversion is not None:
-            return self._converted([obj])[0]
-        if _MARK in obj:
-            obj = {name: value for name, value in obj.items() if name != _MARK}
-        if kind.has_changed:
-            obj = reshaped(kind.storage or self._definition, obj, fill=True)
-        return obj if kind.storage is None else reshaped(self._definition, obj)
-
-    def prepare(self, objects: Iterable[Object]) -> None:
-        """Convert stored objects together, so that `opened` finds them converted.
-
-        Raises:
-            StatusError: 500, a webhook that converts them fails.
-        """
-        if self._kind.conversion is not None:
-            self._converted(list(objects))
-
-    def _converted(self, objects: Sequence[Object]) -> list[Object]:
-        kind, conversion, found = self._kind, self._kind.conversion, list(objects)
-        assert conversion is not None, "only then objects are converted"
-        by_version: dict[str, list[int]] = {}
-        for place, obj in enumerate(objects):
-            version = obj.get(_MARK) or kind.unmarked
-            by_version.setdefault(version, []).append(place)
-            plain = {name: value for name, value in obj.items() if name != _MARK}
-            definition = kind.versions.get(version) if kind.has_changed else None
-            found[place] = plain if definition is None else reshaped(definition, plain, fill=True)
-        for version, places in by_version.items():
-            if version == kind.api_version:
-                continue
-            if version not in kind.versions:
-                raise untyped(f"request to convert CR from an invalid group/version: {version}")
-            made = conversion.converted([found[place] for place in places], version, kind.api_version)
-            for place, obj in zip(places, made, strict=True):
-                found[place] = reshaped(self._definition, obj, fill=True)
-        return found
-
-    def closed(self, obj: Object, *, prune: bool = False) -> Object:
-        """Return an object in the version in which it is stored, with the fields and the defaults of that version.
-
-        Raises:
-            StatusError: 500, a webhook that converts the object fails.
-        """
-        kind = self._kind
-        if kind.storage is not None:
-            if kind.conversion is not None:
-                plain = reshaped(self._definition, obj) if prune else obj
-                obj = conversion_result(kind.conversion, plain, kind)
-            obj = reshaped(kind.storage, obj, fill=True)
-        elif prune:
-            obj = reshaped(self._definition, obj)
-        return obj if kind.stored_version == kind.unmarked else {**obj, _MARK: kind.stored_version}
-
-    def on_create(self, obj: Object) -> Object:
-        """Return the object with generation 1, and without its status if the status is a subresource."""
-        made = with_status_of({}, obj) if self._kind.has_status else obj
-        return {**made, "metadata": {**made["metadata"], "generation": 1}}
-
-    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
-        """Return the updated object; its generation grows if anything but the metadata has changed.
-
-        A write to the status subresource changes the status alone. Labels do not change either, unlike those of
-        built-in kinds; a real server treats custom objects so, too.
-        """
-        if subresource == "status":
-            return with_status_of(new, old)
-        made = with_status_of(old, new) if kind.has_status else new
-        if same_json(_content(made), _content(old)):
-            return made
-        metadata = made["metadata"]
-        return {**made, "metadata": {**metadata, "generation": metadata.get("generation", 0) + 1}}
-
-    def causes_of_new(self, obj: Object) -> Iterator[Cause]:
-        whole = self._whole(obj)
+    def new(obj: Object) -> Iterator[Cause]:
+        whole = _whole(kind, obj)
         found = itertools.chain(
-            schema_causes(self._definition.structure, whole),
-            self._scale_causes(obj),
-            self._embedded_causes(obj),
-            self._list_causes(whole),
+            schema_causes(definition.structure, whole),
+            _scale_causes(kind, obj),
+            _embedded_causes(definition, obj),
+            _list_causes(definition, whole),
         )
-        return self._with_rules(found, lambda node: Judge().new(node, whole))
+        return _with_rules(definition, found, lambda node: Judge().new(node, whole))
 
-    def causes_of_change(self, old: Object, new: Object, subresource: str) -> Iterator[Cause]:
-        whole, before = self._whole(new), self._whole(old)
-        structure = self._definition.structure
-        if subresource == "status":
-            found = itertools.chain(self._status_causes(old, new), self._scale_causes(new, "status"))
-        else:
-            found = itertools.chain(
-                schema_causes(structure, whole, before), self._scale_causes(new), self._embedded_causes(new)
-            )
+    def updated(found: Iterable[Cause], old: Object, obj: Object) -> Iterator[Cause]:
+        whole, before = _whole(kind, obj), _whole(kind, old)
         # Faults that the lists of the stored object have, too, must not stop an update of another field.
-        found = itertools.chain(found, () if any(self._list_causes(before)) else self._list_causes(whole))
-        return self._with_rules(found, lambda node: Judge(self.tolerated.append).update(node, whole, before))
+        found = itertools.chain(found, () if any(_list_causes(definition, before)) else _list_causes(definition, whole))
+        return _with_rules(definition, found, lambda node: Judge(tolerate).update(node, whole, before))
 
-    def _status_causes(self, old: Object, new: Object) -> Iterator[Cause]:
-        schema = self._definition.structure.get("properties", {}).get("status")
-        if schema is None or "status" not in new:
-            return
-        # As on a real server, paths in the messages begin below the status, and paths in `field` begin above it.
-        for cause in schema_causes(schema, new["status"], old.get("status", NEW)):
-            yield cause._replace(field=f"status.{cause.field}".rstrip("."))
+    def change(old: Object, obj: Object) -> Iterator[Cause]:
+        found = schema_causes(definition.structure, _whole(kind, obj), _whole(kind, old))
+        return updated(itertools.chain(found, _scale_causes(kind, obj), _embedded_causes(definition, obj)), old, obj)
 
-    def warnings(self, obj: Object, old: Object | None) -> list[str]:
-        known = (old or {}).get("metadata", {}).get("finalizers", ())
-        added = sorted({*obj.get("metadata", {}).get("finalizers", ())} - {*known, *_STANDARD_FINALIZERS})
-        return [text for name in added for text in _about_finalizer(name)]
+    def status(old: Object, obj: Object) -> Iterator[Cause]:
+        found = _status_causes(definition, old, obj)
+        return updated(itertools.chain(found, _scale_causes(kind, obj, "status")), old, obj)
 
-    def _whole(self, obj: Object) -> dict[str, Any]:
-        """Return an object with its kind and apiVersion, which are not stored but may be in the schema."""
-        return {"apiVersion": self._kind.api_version, "kind": self._kind.kind, **obj}
-
-    def _embedded_causes(self, obj: Object) -> Iterator[Cause]:
-        structure = self._definition.structure
-        if not _uses(self._definition, _EMBEDDED):
-            return
-        for path, value in embedded_objects({**structure, _EMBEDDED: False}, {**obj}):
-            yield from _about_object(_ANY, value, path)
-
-    def _list_causes(self, whole: Object) -> Iterator[Cause]:
-        has_lists = _uses(self._definition, LIST_TYPE)
-        return list_causes(self._definition.structure, whole) if has_lists else iter(())
-
-    def _scale_causes(self, obj: Object, subresource: str = "") -> Iterator[Cause]:
-        if "scale" not in self._kind.subresources:
-            return
-        paths = self._kind.scale
-        for path in (paths.present,) if subresource else (paths.wanted, paths.present):
-            value, fault = _number_at(obj, path)
-            field = f".{'.'.join(path)}"
-            if fault:
-                yield invalid(field, 0, fault)
-            elif value < 0:
-                yield invalid(field, value, "should be a non-negative integer")
-            elif value > _INT32_MAX:
-                yield invalid(field, value, f"should be less than or equal to {_INT32_MAX}")
-        selector, fault = _reached(obj, paths.selector)
-        if not fault and type(selector) is not str and selector is not _MISSING:
-            fault = f".{'.'.join(paths.selector)} accessor error: {_is_of_type(selector)}, expected string"
-        if paths.selector and fault:
-            yield invalid(f".{'.'.join(paths.selector)}", "", fault)
-
-    def _with_rules(self, causes: Iterable[Cause], judge: Callable[[RuleNode], Iterator[Cause]]) -> Iterator[Cause]:
-        """Add the faults by the rules in CEL or, as a real server does, that a cause prevented their evaluation."""
-        is_blocked = False
-        for cause in causes:
-            is_blocked = is_blocked or cause.reason in _BLOCKING
-            yield cause
-        node = rules_of_definition(self._definition)
-        if node is None:
-            return
-        if is_blocked:
-            yield Cause("FieldValueInvalid", f"Invalid value: null: {_UNCHECKED}", "<nil>")
-        else:
-            yield from judge(node)
+    return Checks(new, change, status)
 
 
-def conversion_result(conversion: Conversion, obj: Object, kind: Kind) -> Object:
-    """Return an object of a kind in the version in which it is stored."""
-    return conversion.converted([obj], kind.api_version, kind.stored_version)[0]
+def _status_causes(definition: Definition, old: Object, new: Object) -> Iterator[Cause]:
+    schema = definition.structure.get("properties", {}).get("status")
+    if schema is None or "status" not in new:
+        return
+    # As on a real server, paths in the messages begin below the status, and paths in `field` begin above it.
+    for cause in schema_causes(schema, new["status"], old.get("status", NEW)):
+        yield cause._replace(field=f"status.{cause.field}".rstrip("."))
+
+
+def _whole(kind: Kind, obj: Object) -> dict[str, Any]:
+    """Return an object with its kind and apiVersion, which are not stored but may be in the schema."""
+    return {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
+
+
+def _embedded_causes(definition: Definition, obj: Object) -> Iterator[Cause]:
+    structure = definition.structure
+    if not _uses(definition, _EMBEDDED):
+        return
+    for path, value in embedded_objects({**structure, _EMBEDDED: False}, {**obj}):
+        yield from _about_object(_ANY, value, path)
+
+
+def _list_causes(definition: Definition, whole: Object) -> Iterator[Cause]:
+    has_lists = _uses(definition, LIST_TYPE)
+    return list_causes(definition.structure, whole) if has_lists else iter(())
+
+
+def _scale_causes(kind: Kind, obj: Object, subresource: str = "") -> Iterator[Cause]:
+    if "scale" not in kind.subresources:
+        return
+    paths = kind.scale
+    for path in (paths.present,) if subresource else (paths.wanted, paths.present):
+        value, fault = _number_at(obj, path)
+        field = f".{'.'.join(path)}"
+        if fault:
+            yield invalid(field, 0, fault)
+        elif value < 0:
+            yield invalid(field, value, "should be a non-negative integer")
+        elif value > _INT32_MAX:
+            yield invalid(field, value, f"should be less than or equal to {_INT32_MAX}")
+    selector, fault = _reached(obj, paths.selector)
+    if not fault and type(selector) is not str and selector is not _MISSING:
+        fault = f".{'.'.join(paths.selector)} accessor error: {_is_of_type(selector)}, expected string"
+    if paths.selector and fault:
+        yield invalid(f".{'.'.join(paths.selector)}", "", fault)
+
+
+def _with_rules(
+    definition: Definition, causes: Iterable[Cause], judge: Callable[[RuleNode], Iterator[Cause]]
+) -> Iterator[Cause]:
+    """Add the faults by the rules in CEL or, as a real server does, that a cause prevented their evaluation."""
+    is_blocked = False
+    for cause in causes:
+        is_blocked = is_blocked or cause.reason in _BLOCKING
+        yield cause
+    node = rules_of_definition(definition)
+    if node is None:
+        return
+    if is_blocked:
+        yield Cause("FieldValueInvalid", f"Invalid value: null: {_UNCHECKED}", "<nil>")
+    else:
+        yield from judge(node)
 
 
 def _reached(obj: Object, path: tuple[str, ...]) -> tuple[Any, str]:
@@ -283,17 +195,3 @@ def _about_object(kind: Kind, obj: Object, path: Path) -> Iterator[Cause]:
                 yield invalid(f"{path}.metadata.namespace", place, problem)
         for cause in metadata_causes(kind, {"name": "fakename", **metadata}):
             yield cause._replace(field=f"{path}.{cause.field}")
-
-
-def _content(obj: Object) -> dict[str, Any]:
-    return {name: value for name, value in obj.items() if name != "metadata"}
-
-
-def _about_finalizer(name: str) -> list[str]:
-    field = f'metadata.finalizers: "{name}"'
-    texts = [f"{field}: {text}" for text in qualified_name_problems(name)]
-    if "/" not in name:
-        path = " including a path (/)" if "." in name else ""
-        accident = "to avoid accidental conflicts with other finalizer writers"
-        texts.append(f"{field}: prefer a domain-qualified finalizer name{path} {accident}")
-    return texts

@@ -1,85 +1,88 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of custom resource definitions: defaults, generations, immutable fields, the finalizer and warnings."""
+"""The effects of a write on custom resource definitions, and their checks and warnings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from apimachinery.equality import same_json
 from apimachinery.objects import timestamp
 from embedded_apiserver.causes import invalid
-from embedded_apiserver.kinds.custom import CLEANUP, is_true
-from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.objects import Object, part, with_status_of
+from embedded_apiserver.objects import Object, part
+from embedded_apiserver.rules.definitions.custom_kinds import CLEANUP, is_true
 from embedded_apiserver.rules.definitions.formats import is_known
 from embedded_apiserver.rules.definitions.schema_structure import schemas_in
 from embedded_apiserver.rules.definitions.spec_causes import approval_causes, spec_causes, stored_causes
-from embedded_apiserver.rules.rules import Rules
 from embedded_apiserver.status import Cause
 
 _PENDING = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
 
 
-class DefinitionRules(Rules):
-    """A definition names a kind. Its status, written by the server, has the accepted names and the stored versions."""
+def new(obj: Object) -> Object:
+    """Return a new definition. Its status, written by the server, has the accepted names and the stored versions."""
+    status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": _storage(obj)}
+    return {**obj, "status": status}
 
-    def on_create(self, obj: Object) -> Object:
-        status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": _storage(obj)}
-        return {**obj, "metadata": {**obj["metadata"], "generation": 1}, "status": status}
 
-    def on_update(self, kind: Kind, old: Object, new: Object, subresource: str) -> Object:
-        if subresource == "status":
-            return {**old, "metadata": new["metadata"], "status": part(new, "status")}
-        made = with_status_of(old, new)
-        status, metadata = made["status"], made["metadata"]
-        stored = status.get("storedVersions", ())  # a client may clear them, and a real server lets it
-        added = [name for name in _storage(made) if name not in stored]
-        if added:
-            status = {**status, "storedVersions": [*stored, *added]}
-        if not same_json(made["spec"], old["spec"]):
-            metadata = {**metadata, "generation": metadata.get("generation", 0) + 1}
-        return {**made, "metadata": metadata, "status": status}
+def updated(old: Object, made: Object, subresource: str) -> Object:
+    """Return an updated definition, whose storage version is among the stored ones."""
+    if subresource == "status":
+        return made
+    status = made["status"]
+    stored = status.get("storedVersions", ())  # a client may clear them, and a real server lets it
+    added = [name for name in _storage(made) if name not in stored]
+    return {**made, "status": {**status, "storedVersions": [*stored, *added]}} if added else made
 
-    def on_delete(self, obj: Object, now: datetime) -> Object:
-        """Return the definition with a finalizer, which the server removes once all objects of the kind are gone."""
-        finalizers = obj["metadata"].get("finalizers", ())
-        if CLEANUP in finalizers:
-            return obj
-        held = {**obj, "metadata": {**obj["metadata"], "finalizers": [*finalizers, CLEANUP]}}
-        return with_condition(held, "Terminating", "True", "InstanceDeletionPending", _PENDING, now)
 
-    def causes(self, obj: Object) -> Iterator[Cause]:
-        yield from spec_causes(obj["spec"])
-        yield from stored_causes(obj)
-        yield from approval_causes(obj)
+def is_other(old: Object, new: Object) -> bool:
+    """Return whether the spec of a definition has changed."""
+    return not same_json(part(new, "spec"), part(old, "spec"))
 
-    def causes_of_new(self, obj: Object) -> Iterator[Cause]:
-        name, spec = obj["metadata"]["name"], obj["spec"]
-        wanted = f"{spec['names'].get('plural', '')}.{spec.get('group', '')}"
-        text = 'must be spec.names.plural+"."+spec.group'
-        if name != wanted:
-            yield invalid("metadata.name", name, text)
-        yield from self.causes(obj)
 
-    def causes_of_change(self, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
-        return () if subresource == "status" else super().causes_of_change(old, new, subresource)
+def terminating(obj: Object, now: datetime) -> Object:
+    """Return a deleted definition with a finalizer, which the server removes once all objects of the kind are gone."""
+    finalizers = obj["metadata"].get("finalizers", ())
+    if CLEANUP in finalizers:
+        return obj
+    held = {**obj, "metadata": {**obj["metadata"], "finalizers": [*finalizers, CLEANUP]}}
+    return with_condition(held, "Terminating", "True", "InstanceDeletionPending", _PENDING, now)
 
-    def update_causes(self, old: Object, new: Object, subresource: str) -> list[Cause]:
-        fixed = [("group",), ("names", "plural")]
-        if is_true(old, "Established"):
-            fixed = [("scope",), ("names", "kind"), *fixed]
-        pairs = [(".".join(path), _at(old["spec"], path), _at(new["spec"], path)) for path in fixed]
-        return [
-            invalid(f"spec.{path}", after, "field is immutable") for path, before, after in pairs if before != after
-        ]
 
-    def warnings(self, obj: Object, old: Object | None) -> list[str]:
-        if old is not None and same_json(part(obj, "spec"), part(old, "spec")):
-            return []
-        known = set() if old is None else set(_warnings(old))
-        return [warning for warning in _warnings(obj) if warning not in known]
+def new_causes(obj: Object) -> Iterator[Cause]:
+    """Return the faults of a new definition."""
+    name, spec = obj["metadata"]["name"], obj["spec"]
+    wanted = f"{spec['names'].get('plural', '')}.{spec.get('group', '')}"
+    text = 'must be spec.names.plural+"."+spec.group'
+    if name != wanted:
+        yield invalid("metadata.name", name, text)
+    yield from _causes(obj)
+
+
+def change_causes(old: Object, new: Object) -> Iterator[Cause]:
+    """Return the faults of the change of a definition."""
+    yield from _causes(new)
+    fixed = [("group",), ("names", "plural")]
+    if is_true(old, "Established"):
+        fixed = [("scope",), ("names", "kind"), *fixed]
+    for path in fixed:
+        if _at(old["spec"], path) != (after := _at(new["spec"], path)):
+            yield invalid(f"spec.{'.'.join(path)}", after, "field is immutable")
+
+
+def _causes(obj: Object) -> Iterator[Cause]:
+    yield from spec_causes(obj["spec"])
+    yield from stored_causes(obj)
+    yield from approval_causes(obj)
+
+
+def warnings(obj: Object, old: Object | None) -> list[str]:
+    """Return the warnings of what is new in a definition."""
+    if old is not None and not is_other(old, obj):
+        return []
+    known = set() if old is None else set(_warnings(old))
+    return [warning for warning in _warnings(obj) if warning not in known]
 
 
 def with_condition(obj: Object, type_: str, status: str, reason: str, message: str, now: datetime) -> dict[str, Any]:

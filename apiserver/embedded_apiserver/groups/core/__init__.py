@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The core group without pods: namespaces, nodes, services, configuration and quotas."""

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The effects of a write on namespaces, nodes, services and service accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from embedded_apiserver.kinds.policy import isolated
+from embedded_apiserver.objects import Object, part, with_status_of
+from embedded_apiserver.rules.service_addresses import without_leftovers
+
+FINALIZER = "kubernetes"
+"""The finalizer in the spec of a namespace, which stays until all objects of the namespace are gone."""
+_NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+def new_namespace(obj: Object) -> Object:
+    """Return a new namespace with its name as a label, and with the finalizer in its spec."""
+    finalizers = part(obj, "spec").get("finalizers", [])
+    if FINALIZER not in finalizers:
+        finalizers = [*finalizers, FINALIZER]
+    return _labelled({**obj, "spec": {"finalizers": finalizers}})
+
+
+def isolated_namespace(old: Object, new: Object, subresource: str) -> Object:
+    """Return a sent namespace, whose finalizers change through `finalize` alone."""
+    if subresource == "finalize":
+        return _labelled(with_status_of(old, new))
+    return _labelled({**isolated(old, new, subresource), "spec": part(old, "spec")})
+
+
+def terminating(obj: Object, now: datetime) -> Object:
+    """Return a namespace that is being deleted."""
+    return {**obj, "status": {**part(obj, "status"), "phase": "Terminating"}}
+
+
+def _labelled(obj: Object) -> Object:
+    metadata = obj["metadata"]
+    labels = {**metadata.get("labels", {}), _NAME_LABEL: metadata["name"]}
+    return {**obj, "metadata": {**metadata, "labels": labels}}
+
+
+def new_node(obj: Object) -> Object:
+    """Return a new node without a configuration of its kubelet."""
+    return _without_configuration({**obj, "status": _without_config(part(obj, "status"))})
+
+
+def updated_node(old: Object, made: Object, subresource: str) -> Object:
+    """Return an updated node, which has a configuration of its kubelet only if it had one before."""
+    if subresource == "status" and "config" in part(made, "status") and "config" not in part(old, "status"):
+        made = {**made, "status": _without_config(part(made, "status"))}
+    return made if "configSource" in part(old, "spec") else _without_configuration(made)
+
+
+def node_warnings(obj: Object, old: Object | None) -> Iterator[str]:
+    """Yield the warnings of fields that Kubernetes does not use any more."""
+    spec = part(obj, "spec")
+    if "configSource" in spec and "configSource" in part(old or {}, "spec"):
+        yield "spec.configSource: the feature is removed"
+    if spec.get("externalID"):
+        yield "spec.externalID: this field is deprecated, and is unused by Kubernetes"
+
+
+def _without_config(status: Object) -> Object:
+    return {name: value for name, value in status.items() if name != "config"}
+
+
+def _without_configuration(obj: Object) -> Object:
+    """Return a node without the source of its kubelet's configuration, which no server takes any more."""
+    spec = part(obj, "spec")
+    if "configSource" not in spec:
+        return obj
+    return {**obj, "spec": {name: value for name, value in spec.items() if name != "configSource"}}
+
+
+def new_service(obj: Object) -> Object:
+    """Return a new service. Nothing answers at the addresses that services have here."""
+    spec = part(obj, "spec")
+    if spec.get("type") == "ExternalName":
+        spec = {name: value for name, value in spec.items() if name != "internalTrafficPolicy"}
+    return {**obj, "spec": spec}
+
+
+def updated_service(old: Object, made: Object, subresource: str) -> Object:
+    """Return an updated service without what its new type does not have."""
+    if subresource == "status":
+        return made
+    made = {**made, "spec": without_leftovers(part(made, "spec"), part(old, "spec"))}
+    return made if made["spec"].get("type") == "LoadBalancer" else {**made, "status": {"loadBalancer": {}}}
+
+
+def service_warnings(obj: Object) -> list[str]:
+    """Return the warnings of fields that a service of this type ignores."""
+    spec = part(obj, "spec")
+    external = spec.get("type") == "ExternalName"
+    headless = spec.get("clusterIP") == "None" and spec.get("type", "ClusterIP") == "ClusterIP"
+    found = {
+        "spec.loadBalancerIP is ignored for headless services": headless and spec.get("loadBalancerIP"),
+        "spec.externalIPs is ignored for headless services": headless and spec.get("externalIPs"),
+        "spec.SessionAffinity is ignored for headless services": headless
+        and spec.get("sessionAffinity", "None") != "None",
+        "spec.externalIPs is deprecated and may no longer be implemented in some clusters": not headless
+        and not external
+        and spec.get("externalIPs"),
+        'spec.externalIPs is ignored when spec.type is "ExternalName"': external and spec.get("externalIPs"),
+        'spec.externalName is ignored when spec.type is not "ExternalName"': not external and spec.get("externalName"),
+        'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"': spec.get("trafficDistribution")
+        == "PreferClose",
+    }
+    return [text for text, is_true in found.items() if is_true]
+
+
+def new_account(obj: Object) -> Object:
+    """Return a service account with the names of its secrets alone."""
+    if not (secrets := obj.get("secrets")):
+        return obj
+    named = [{name: value for name, value in one.items() if name == "name"} for one in secrets]
+    return obj if named == secrets else {**obj, "secrets": named}
+
+
+def updated_account(old: Object, made: Object, subresource: str) -> Object:
+    """Return an updated service account; see `new_account`."""
+    return new_account(made)

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Custom resource definitions."""
+
+from __future__ import annotations
+
+from embedded_apiserver.kinds.checks import Checks
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.kinds.policy import Policy
+from embedded_apiserver.rules.definitions import definition
+
+DEFINITION = Kind(
+    group="apiextensions.k8s.io",
+    version="v1",
+    kind="CustomResourceDefinition",
+    plural="customresourcedefinitions",
+    namespaced=False,
+    short_names=("crd", "crds"),
+    categories=("api-extensions",),
+    subresources=("status",),
+    unconditional_update=False,
+    deletes_with_object=True,
+    policy=Policy(
+        generation=definition.is_other,
+        created=definition.new,
+        updated=definition.updated,
+        deleted=definition.terminating,
+        warnings=definition.warnings,
+    ),
+    metadata="g",
+    status_metadata="g",
+    checks=Checks(definition.new_causes, definition.change_causes),
+)
+KINDS = (DEFINITION,)

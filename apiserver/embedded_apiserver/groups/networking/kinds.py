@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ingresses, policies and ranges of addresses, and slices of endpoints."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from embedded_apiserver.groups.networking import columns, strategy
+from embedded_apiserver.kinds.checks import Checks, of_spec
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.kinds.policy import Policy, changed
+from embedded_apiserver.rules.causes import network_kinds, service_ranges, services, traffic
+
+_counting = Policy(generation=changed("spec"))
+_network = partial(Kind, group="networking.k8s.io", version="v1", namespaced=False)
+INGRESS = _network(
+    kind="Ingress",
+    plural="ingresses",
+    namespaced=True,
+    short_names=("ing",),
+    subresources=("status",),
+    policy=Policy(status={"loadBalancer": {}}, generation=changed("spec")),
+    metadata="uw",
+    checks=Checks(traffic.new_ingress, of_spec(traffic.ingress).change, services.ingress_status),
+    cells=columns.INGRESSES,
+)
+INGRESS_CLASS = _network(
+    kind="IngressClass",
+    plural="ingressclasses",
+    policy=_counting,
+    metadata="uw",
+    checks=Checks(service_ranges.ingress_class, service_ranges.ingress_class_change),
+    cells=columns.CLASSES,
+)
+IP_ADDRESS = _network(
+    kind="IPAddress",
+    plural="ipaddresses",
+    short_names=("ip",),
+    name_rule="path",
+    introduced=33,
+    checks=Checks(service_ranges.ip_address, service_ranges.ip_address_change),
+    cells=columns.ADDRESSES,
+)
+NETWORK_POLICY = _network(
+    kind="NetworkPolicy",
+    plural="networkpolicies",
+    namespaced=True,
+    short_names=("netpol",),
+    policy=_counting,
+    checks=Checks(network_kinds.network_policy, network_kinds.network_policy_change),
+    cells=columns.POLICIES,
+)
+SERVICE_CIDR = _network(
+    kind="ServiceCIDR",
+    plural="servicecidrs",
+    subresources=("status",),
+    introduced=33,
+    policy=Policy(status={}, freezes=True),
+    checks=Checks(service_ranges.service_cidr, service_ranges.service_cidr_change),
+    cells=columns.RANGES,
+)
+ENDPOINT_SLICE = Kind(
+    group="discovery.k8s.io",
+    version="v1",
+    kind="EndpointSlice",
+    plural="endpointslices",
+    policy=Policy(
+        generation=strategy.is_other_slice,
+        created=strategy.new_slice,
+        updated=strategy.updated_slice,
+        warnings=strategy.slice_warnings,
+    ),
+    metadata="w",
+    checks=Checks(network_kinds.endpoint_slice, network_kinds.endpoint_slice_change),
+    cells=columns.SLICES,
+)
+KINDS = (INGRESS, INGRESS_CLASS, IP_ADDRESS, NETWORK_POLICY, SERVICE_CIDR, ENDPOINT_SLICE)

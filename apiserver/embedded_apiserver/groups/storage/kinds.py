@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Volumes, and the classes and drivers that make them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from embedded_apiserver.groups.storage import columns, strategy
+from embedded_apiserver.kinds.checks import Checks
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.kinds.policy import Policy, changed, warned
+from embedded_apiserver.rules.causes import persistent_volumes, storage_kinds
+from embedded_apiserver.rules.storage_warnings import of_capacity, of_storage_class, of_volume
+
+VOLUME = Kind(
+    group="",
+    version="v1",
+    kind="PersistentVolume",
+    plural="persistentvolumes",
+    namespaced=False,
+    short_names=("pv",),
+    subresources=("status",),
+    deletes_with_object=True,
+    policy=Policy(
+        status={"phase": "Pending"},
+        created=strategy.new_volume,
+        dated=strategy.dated_volume,
+        warnings=warned(of_volume),
+    ),
+    metadata="ww",
+    checks=Checks(persistent_volumes.new_volume, persistent_volumes.volume_change),
+    cells=columns.VOLUMES,
+)
+
+_storage = partial(Kind, group="storage.k8s.io", version="v1", namespaced=False)
+CSI_DRIVER = _storage(
+    kind="CSIDriver",
+    plural="csidrivers",
+    unconditional_update=False,
+    deletes_with_object=True,
+    policy=Policy(generation=changed("spec"), first_generation=0, warnings=strategy.driver_warnings),
+    checks=Checks(storage_kinds.csi_driver, storage_kinds.csi_driver_change),
+    cells=columns.DRIVERS,
+)
+CSI_NODE = _storage(
+    kind="CSINode",
+    plural="csinodes",
+    unconditional_update=False,
+    deletes_with_object=True,
+    metadata="w",
+    checks=Checks(storage_kinds.csi_node, storage_kinds.csi_node_change),
+    cells=columns.DRIVERS_OF_NODES,
+)
+CSI_CAPACITY = _storage(
+    kind="CSIStorageCapacity",
+    plural="csistoragecapacities",
+    namespaced=True,
+    unconditional_update=False,
+    policy=Policy(warnings=warned(of_capacity)),
+    metadata="wu",
+    checks=Checks(storage_kinds.csi_capacity, storage_kinds.csi_capacity_change),
+)
+STORAGE_CLASS = _storage(
+    kind="StorageClass",
+    plural="storageclasses",
+    short_names=("sc",),
+    deletes_with_object=True,
+    policy=Policy(warnings=warned(of_storage_class)),
+    metadata="wu",
+    checks=Checks(storage_kinds.storage_class, storage_kinds.storage_class_change),
+    cells=columns.CLASSES,
+)
+ATTACHMENT = _storage(
+    kind="VolumeAttachment",
+    plural="volumeattachments",
+    subresources=("status",),
+    unconditional_update=False,
+    deletes_with_object=True,
+    policy=Policy(status={"attached": False}, freezes=True),
+    metadata="w",
+    status_metadata="w",
+    checks=Checks(storage_kinds.attachment, storage_kinds.attachment_change, storage_kinds.attachment_change),
+    cells=columns.ATTACHMENTS,
+)
+ATTRIBUTES_CLASS = _storage(
+    kind="VolumeAttributesClass",
+    plural="volumeattributesclasses",
+    short_names=("vac",),
+    deletes_with_object=True,
+    introduced=34,
+    metadata="uw",
+    checks=Checks(storage_kinds.attributes_class, storage_kinds.attributes_class_change),
+    cells=columns.ATTRIBUTES_CLASSES,
+)
+KINDS = (VOLUME, CSI_DRIVER, CSI_NODE, CSI_CAPACITY, STORAGE_CLASS, ATTACHMENT, ATTRIBUTES_CLASS)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The effects of a write on workloads, the kinds that create pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from embedded_apiserver.kinds.policy import Predicate, Warnings, changed
+from embedded_apiserver.objects import Object, part
+from embedded_apiserver.rules.pod_warnings import of_name, of_pod
+from embedded_apiserver.rules.type_defaults import TEMPLATE_GENERATION
+
+_SPEC = changed("spec")
+_HOST_NAMES = "Pod names and hostnames"
+_ALL_REVISIONS = (
+    "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
+)
+
+
+def template_warnings(*path: str, names_pods: bool = True, when: Predicate = _SPEC) -> Warnings:
+    """Return the warnings of the template of pods at a path of a workload, which is new or has changed.
+
+    Args:
+        *path: The path of the template.
+        names_pods: True if the names of pods, and so of hosts, begin with the name of the workload.
+        when: Whether an updated workload is warned of.
+    """
+
+    def warnings(obj: Object, old: Object | None) -> Iterator[str]:
+        if old is not None and not when(old, obj):
+            return
+        if old is None and names_pods:
+            yield from of_name(obj["metadata"], _HOST_NAMES)
+        yield from of_pod(_template(obj, path), ".".join(path))
+
+    return warnings
+
+
+def _template(obj: Object, path: Sequence[str]) -> Object:
+    for step in path:
+        obj = part(obj, step)
+    return obj
+
+
+def stateful_set_warnings(obj: Object, old: Object | None) -> Iterator[str]:
+    """Yield the warnings of the template of a stateful set, and of one that keeps all of its revisions."""
+    yield from template_warnings("spec", "template", names_pods=False)(obj, old)
+    if part(obj, "spec").get("revisionHistoryLimit", 0) < 0:
+        yield _ALL_REVISIONS
+
+
+def has_new_template(old: Object, new: Object) -> bool:
+    """Return whether the template of pods has changed."""
+    return part(old, "spec").get("template") != part(new, "spec").get("template")
+
+
+def is_other_deployment(old: Object, new: Object) -> bool:
+    """Return whether the spec or the annotations of a deployment have changed: it copies both to its replica sets."""
+    before, after = (one["metadata"].get("annotations") or {} for one in (old, new))
+    return part(old, "spec") != part(new, "spec") or before != after
+
+
+def updated_deployment(old: Object, made: Object, subresource: str) -> Object:
+    """Return an updated deployment, whose labels a write of the status leaves as they are."""
+    if subresource != "status":
+        return made
+    metadata = {name: value for name, value in made["metadata"].items() if name != "labels"}
+    labels = {"labels": old["metadata"]["labels"]} if "labels" in old["metadata"] else {}
+    return {**made, "metadata": {**metadata, **labels}}
+
+
+def new_job(obj: Object) -> Object:
+    """Return a job that selects pods by its own uid, so that no two jobs have the same pods.
+
+    A job with `manualSelector` is left as it is.
+    """
+    spec, metadata = part(obj, "spec"), obj["metadata"]
+    if spec.get("manualSelector"):
+        return obj
+    uid = metadata["uid"]
+    own = {f"{prefix}controller-uid": uid for prefix in ("batch.kubernetes.io/", "")}
+    own |= {f"{prefix}job-name": metadata["name"] for prefix in ("batch.kubernetes.io/", "")}
+    template = part(spec, "template")
+    about = part(template, "metadata")
+    given = about.get("labels")
+    labels = {**(given or {}), **own}
+    labelled = {**template, "metadata": {**about, "labels": labels}}
+    sent = part(spec, "selector")
+    wanted = {**part(sent, "matchLabels"), "batch.kubernetes.io/controller-uid": uid}
+    selector = {**sent, "matchLabels": wanted}
+    if metadata.get("labels") is given:  # none, or the template's by default: then they follow those
+        metadata = {**metadata, "labels": labels}
+    return {**obj, "metadata": metadata, "spec": {**spec, "selector": selector, "template": labelled}}
+
+
+def new_daemon_set(obj: Object) -> Object:
+    """Return a daemon set with the number of its template in an annotation, which clients do not write."""
+    return _numbered(obj, max(1, _number(obj)))
+
+
+def updated_daemon_set(old: Object, made: Object, subresource: str) -> Object:
+    """Return a daemon set with the number of its template, which rises with each change of it."""
+    return made if subresource == "status" else _numbered(made, _number(old) + has_new_template(old, made))
+
+
+def _number(daemon_set: Object) -> int:
+    text = part(daemon_set["metadata"], "annotations").get(TEMPLATE_GENERATION, "0")
+    return int(text) if text.isdecimal() and text.isascii() else 0
+
+
+def _numbered(daemon_set: Object, number: int) -> Object:
+    metadata = daemon_set["metadata"]
+    annotations = {**part(metadata, "annotations"), TEMPLATE_GENERATION: str(number)}
+    return {**daemon_set, "metadata": {**metadata, "annotations": annotations}}
