@@ -24,7 +24,8 @@ import controller_runtime
 import controllers
 import embedded_apiserver
 from apimachinery.system import SystemHost
-from controller_runtime.core.extras import EXTRAS
+from controller_runtime.core.extras import EXTRAS, remedy
+from controller_runtime.core.library import FOR_CONTROLLERS
 from controller_runtime.testing import APIServerProcess
 
 ROOT = Path(__file__).parents[1]
@@ -82,7 +83,7 @@ def test_each_distribution_requires_exactly_its_own_version_of_another() -> None
         GROUND: set(),
         SERVER: {f"{GROUND}=={version}"},
         LIBRARY: {f"{GROUND}=={version}", f"{SERVER}=={version}"},
-        COMMAND: {f"{LIBRARY}[testing,cli,agent]=={version}"},
+        COMMAND: {f"{LIBRARY}[{FOR_CONTROLLERS}]=={version}"},
     }
     assert lines_of(SETUP["options.extras_require"]["testing"]) == [f"{SERVER}=={version}"]
 
@@ -279,7 +280,7 @@ def test_a_test_on_the_embedded_cluster_says_what_to_install(tmp_path: Path) -> 
     )
 
     assert done.returncode != 0
-    assert "EmbeddedCluster needs embedded-apiserver: pip install 'controller-runtime[testing]'" in done.stdout
+    assert f"EmbeddedCluster needs embedded-apiserver: {remedy('testing')}" in done.stdout
 
 
 def test_a_program_with_embedded_says_in_one_line_what_to_install(tmp_path: Path) -> None:
@@ -294,7 +295,7 @@ def test_a_program_with_embedded_says_in_one_line_what_to_install(tmp_path: Path
         [sys.executable, str(program), "--embedded"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
 
-    line = "the embedded API server needs embedded-apiserver: pip install 'controller-runtime[testing]'"
+    line = f"the embedded API server needs embedded-apiserver: {remedy('testing')}"
     assert done.returncode == 2, done.stderr
     assert line in done.stderr.splitlines()[-1]
 

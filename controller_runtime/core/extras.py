@@ -20,23 +20,36 @@ EXTRAS: dict[str, tuple[str, ...]] = {
 }
 """The distribution of each module that is imported so, and the extras that install it."""
 
+BY_THEMSELVES = ("hypothesis",)
+"""Packages that no extra for users installs: an index has them under the name of the module."""
+
 
 @contextmanager
 def needed_by(what: str, *, extra: str = "") -> Iterator[None]:
-    """Turn the failed import of a package that an extra installs into one line that names the extra.
+    """Turn the failed import of a package that an extra installs into one line with the command that installs it.
 
     Args:
         what: The feature that needs the imports of the `with` block, as the beginning of the message: "the live view".
         extra: The extra to name, for a package that several have; by default the first of them.
 
     Raises:
-        UsageError: A package of `EXTRAS` is not installed.
+        UsageError: A package of `EXTRAS` or `BY_THEMSELVES` is not installed.
     """
     try:
         yield
     except ModuleNotFoundError as error:
         module = (error.name or "").partition(".")[0]
+        if module in BY_THEMSELVES:
+            raise UsageError(f"{what} needs {module}: pip install {module}") from error
         if module not in EXTRAS:
             raise
         distribution, usual, *_ = EXTRAS[module]
-        raise UsageError(f"{what} needs {distribution}: pip install 'controller-runtime[{extra or usual}]'") from error
+        raise UsageError(f"{what} needs {distribution}: {remedy(extra or usual)}") from error
+
+
+def remedy(extra: str = "", *, controllers: bool = False) -> str:
+    """Return the command that installs an extra, or the bundled controllers, from where pip installed the library."""
+    # The parsers of metadata are a tenth of what an idle manager imports, and only this message needs them.
+    from controller_runtime.core.library import installed_library
+
+    return installed_library().remedy(extra, controllers=controllers)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
+from apimachinery.errors import UsageError
+from controller_runtime.core.library import Library, installed_library
 from controller_runtime.program.scaffold.files import commands_for, files_for, imported_names, write_files
-from controller_runtime.program.scaffold.library import library
 from controller_runtime.program.scaffold.names import names_of
 
 
@@ -30,9 +31,24 @@ def init_command(name: str, kind: str | None, group: str, folder: Path | None, r
     exists, nothing is written.
     """
     names = names_of(name, kind, group, imported_names())
-    files = files_for(names, library(requirement))
+    files = files_for(names, _library(requirement))
     target = folder or Path(name)
     write_files(target, files)
     click.echo(f"{target}: {', '.join(files)}\n")
     for command in commands_for(names, target):
         click.echo(f"    {command}")
+
+
+def _library(requirement: str | None) -> Library:
+    """Return where pip finds this library: as given, or where the installed one came from.
+
+    Raises:
+        UsageError: The given text is empty or more than one line.
+    """
+    if requirement is None:
+        return installed_library()
+    if not requirement.strip() or not requirement.isprintable():
+        raise UsageError(
+            f"--requirement {requirement!r}: give what pip installs, such as a path or a version, in a line"
+        )
+    return Library(requirement.strip())

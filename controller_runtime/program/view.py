@@ -11,6 +11,7 @@ from typing import Protocol
 
 from apimachinery.log import TextFormatter, get_logger
 from apimachinery.stop import Stop
+from controller_runtime.core.extras import remedy
 from controller_runtime.program.snapshot import ControllerStatus, Snapshot
 
 log = get_logger(__name__)
@@ -43,7 +44,7 @@ def choose_view(asked: bool | None, *, text_log: bool, terminal: bool, rich: boo
     if asked and not terminal:
         return False, "the live view needs a terminal, so log lines are shown instead"
     if asked and not rich:
-        return False, "the live view needs rich, so log lines are shown instead: pip install 'controller-runtime[cli]'"
+        return False, f"the live view needs rich, so log lines are shown instead: {remedy('cli')}"
     return asked, ""
 
 

@@ -12,6 +12,7 @@ from apimachinery.errors import UsageError
 from apimachinery.host import Host, Thread
 from apimachinery.stop import Stop, spawn
 from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.core.extras import remedy
 from controller_runtime.manager.manager import Manager, Setup
 from embedded_apiserver import APIServer, Upkeep
 
@@ -66,6 +67,6 @@ def _add_workloads() -> Setup:
     try:
         module = importlib.import_module(_WORKLOADS)
     except ModuleNotFoundError as error:
-        text = "workloads=True needs the bundled controllers: pip install controller-runtime-controllers"
-        raise UsageError(f"{text} ({error})") from error
+        needed = f"workloads=True needs the bundled controllers: {remedy(controllers=True)}"
+        raise UsageError(f"{needed} ({error})") from error
     return cast("Setup", module.add_workloads)

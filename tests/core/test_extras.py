@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 
 from apimachinery.errors import UsageError
-from controller_runtime.core.extras import EXTRAS, needed_by
+from controller_runtime.core.extras import BY_THEMSELVES, EXTRAS, needed_by
+from controller_runtime.core.library import installed_library
 
 
 @pytest.mark.parametrize(("module", "found"), EXTRAS.items())
@@ -15,7 +16,15 @@ def test_a_missing_package_is_named_with_its_extra(module: str, found: tuple[str
         raise ModuleNotFoundError(f"No module named '{module}.part'", name=f"{module}.part")
 
     distribution, extra, *_ = found
-    assert str(raised.value) == f"the live view needs {distribution}: pip install 'controller-runtime[{extra}]'"
+    assert str(raised.value) == f"the live view needs {distribution}: {installed_library().remedy(extra)}"
+
+
+@pytest.mark.parametrize("module", BY_THEMSELVES)
+def test_a_missing_package_that_no_extra_installs_is_named(module: str) -> None:
+    with pytest.raises(UsageError) as raised, needed_by("check_round_trips"):
+        raise ModuleNotFoundError(f"No module named '{module}'", name=module)
+
+    assert str(raised.value) == f"check_round_trips needs {module}: pip install {module}"
 
 
 def test_another_missing_module_is_raised_as_it_is() -> None:

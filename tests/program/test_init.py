@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 import re
 import subprocess
@@ -21,7 +20,6 @@ from apimachinery.errors import ControllerRuntimeError, UsageError
 from controller_runtime.program.cli_init import init_command
 from controller_runtime.program.scaffold import files as scaffold
 from controller_runtime.program.scaffold.files import imported_names
-from controller_runtime.program.scaffold.library import Library, source_in
 from controller_runtime.program.scaffold.names import names_of
 
 FILES = ["Dockerfile", "guest_book.py", "pyproject.toml", "test_guest_book.py"]
@@ -188,38 +186,6 @@ def test_the_kind_is_the_name_in_camel_case_and_the_module_has_underscores() -> 
     names = names_of("a-guest-book2", None, "example.com")
 
     assert (names.kind, names.module) == ("AGuestBook2", "a_guest_book2")
-
-
-@pytest.mark.parametrize(
-    ("direct_url", "source"),
-    [
-        pytest.param({"url": "file:///a%20b/clone", "dir_info": {}}, "/a b/clone", id="a clone"),
-        pytest.param({"url": "file:///w/x.whl", "archive_info": {}}, "/w/x.whl", id="a wheel"),
-        pytest.param({"url": "https://h/x.whl", "archive_info": {}}, "https://h/x.whl", id="a wheel elsewhere"),
-        pytest.param(
-            {"url": "https://h/r.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}, "subdirectory": "lib"},
-            "git+https://h/r.git@abc#subdirectory=lib",
-            id="a repository",
-        ),
-    ],
-)
-def test_the_library_comes_from_where_pip_installed_it_from(direct_url: dict[str, object], source: str) -> None:
-    assert source_in(json.dumps(direct_url)) == source
-
-
-@pytest.mark.parametrize(
-    ("source", "with_extras", "is_on_an_index"),
-    [
-        ("controller-runtime", "'controller-runtime[cli]'", True),
-        ("controller-runtime>=0.1.0", "'controller-runtime[cli]>=0.1.0'", True),
-        ("/a b/clone", "'/a b/clone[cli]'", False),
-        ("git+https://h/r.git@abc", "'controller-runtime[cli] @ git+https://h/r.git@abc'", False),
-    ],
-)
-def test_pip_is_given_the_library_with_its_extras(source: str, with_extras: str, is_on_an_index: bool) -> None:
-    library = Library(source)
-
-    assert (library.quoted("cli"), library.is_on_an_index) == (with_extras, is_on_an_index)
 
 
 @pytest.mark.parametrize("text", ["", " ", "a\nRUN evil"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import os
+import shlex
 import tempfile
 from collections.abc import Iterator, Mapping
 from importlib import resources
@@ -12,7 +13,7 @@ from pathlib import Path
 from string import Template
 
 from apimachinery.errors import ControllerRuntimeError, UsageError
-from controller_runtime.program.scaffold.library import NAME, Library
+from controller_runtime.core.library import NAME, Library
 from controller_runtime.program.scaffold.names import Names
 
 PYTHON_IMAGE = "python:3.13-slim"
@@ -41,15 +42,15 @@ def imported_names() -> set[str]:
 
 def files_for(names: Names, library: Library) -> dict[str, str]:
     """Return the texts of the four files, by their names."""
-    by_name, source = library.is_on_an_index, " ".join([*library.beside("apimachinery"), library.quoted()])
+    by_name, source = library.is_by_name, shlex.join(library.requirements())
     values = {
         **_values_of_names(names),
         "requirement": library.source if by_name else NAME,
-        "install": " ".join(
-            ["pip install", *library.beside("apimachinery", "apiserver"), library.quoted("testing,cli"), "pytest"]
-        ),
+        "install": library.command("testing,cli", "pytest"),
         "image": PYTHON_IMAGE,
-        "wheels_comment": "" if by_name else _UNPUBLISHED.format(library=NAME, source=source),
+        "wheels_comment": ""
+        if by_name
+        else _UNPUBLISHED.format(library=NAME, source=source),
         "wheels_copy": "" if by_name else "COPY wheels /wheels\n",
         "wheels_option": "" if by_name else " --find-links /wheels",
     }

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
-from apimachinery.errors import UsageError
 from apimachinery.system import SystemHost
+from controller_runtime.core.extras import needed_by
 from controller_runtime.manager.manager import Setup
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.perturbation import ambient
@@ -121,10 +121,8 @@ def _of_one(
     sequences: int | None,
     seed: int,
 ) -> Explored:
-    try:
+    with needed_by("--perturb=sequence"):
         from controller_runtime.testing.perturbation.sequence_draw import SEQUENCES, search
-    except ImportError as error:
-        raise UsageError(f"--perturb=sequence draws states with hypothesis: pip install hypothesis ({error})") from None
     count = SEQUENCES if sequences is None else sequences
     judge = Judge(stage, primary, ignored, lambda: _HOST.monotonic() < deadline)
     if judge.never_rests(primary.states[0]):  # then no end can be compared with another, and that is no fault

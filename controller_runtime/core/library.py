@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How pip installs this library and the distributions beside it, for remedies in messages and for new operators.
+
+They are on no index yet, so a requirement by name would not be found. pip notes where it installed a distribution from,
+unless that was an index or a folder of wheels (PEP 610, `direct_url.json`), and the four of this project lie together:
+in one clone, one repository, or one folder of wheels.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from importlib import metadata
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+import attrs
+
+NAME = "controller-runtime"
+_GROUND, _SERVER, _CONTROLLERS = "controller-runtime-apimachinery", "embedded-apiserver", f"{NAME}-controllers"
+_FOLDERS = {_GROUND: "apimachinery", _SERVER: "apiserver", _CONTROLLERS: "controllers"}
+_ARCHIVE = re.compile(rf"{NAME.replace('-', '_')}(-[^/]+\.(?:whl|tar\.gz))$")
+FOR_CONTROLLERS = "testing,cli,agent"
+"""The extras of the library that the bundled controllers require."""
+
+
+@attrs.frozen
+class Library:
+    """The source from which pip installs this library.
+
+    Attributes:
+        source: A folder, a wheel, a URL, or a requirement by name such as `controller-runtime>=1.0`.
+    """
+
+    source: str
+
+    @property
+    def is_by_name(self) -> bool:
+        """Whether it is a requirement by name, which pip looks up in an index or in folders that it is given."""
+        return bool(re.fullmatch(rf"{NAME}(\[[\w, -]*\])?\s*([<>=!~].*)?", self.source, re.IGNORECASE))
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a path on this machine, which means nothing on another."""
+        return not self.is_by_name and not _is_url(self.source)
+
+    def requirements(self, extras: str = "", *, controllers: bool = False) -> list[str]:
+        """Return what pip needs to be given to install the library, with the distributions that it requires beside it.
+
+        Args:
+            extras: Extras of the library, such as `testing,cli`; `testing` requires the embedded server.
+            controllers: Also install the bundled controllers. They require the extras `FOR_CONTROLLERS`.
+        """
+        extras = FOR_CONTROLLERS if controllers else extras
+        server = [_SERVER] if "testing" in extras.split(",") else []
+        last = [_CONTROLLERS] if controllers else []
+        if self.is_by_name:  # pip finds what it requires where it finds the library
+            return [re.sub(rf"^{NAME}(\[[^]]*\])?", NAME + _in_brackets(extras), self.source), *last]
+        library = self._of(NAME, extras)
+        return [*(self._of(each) for each in [_GROUND, *server]), library, *(self._of(each) for each in last)]
+
+    def command(self, extras: str = "", *more: str, controllers: bool = False) -> str:
+        """Return the command line that installs `requirements`, and `more` packages with them."""
+        return shlex.join(["pip", "install", *self.requirements(extras, controllers=controllers), *more])
+
+    def remedy(self, extras: str = "", *, controllers: bool = False) -> str:
+        """Return `command` for a message; with a note if it names no place."""
+        note = "" if not self.is_by_name else " (on no index yet: add --find-links with the folder of its wheels)"
+        return self.command(extras, controllers=controllers) + note
+
+    def _of(self, distribution: str, extras: str = "") -> str:
+        place = self._place_of(distribution)
+        return f"{distribution}{_in_brackets(extras)} @ {place}" if _is_url(place) else place + _in_brackets(extras)
+
+    def _place_of(self, distribution: str) -> str:
+        if distribution == NAME:
+            return self.source
+        if _ARCHIVE.search(self.source):
+            return _ARCHIVE.sub(rf"{distribution.replace('-', '_')}\1", self.source)
+        if not _is_url(self.source):
+            return f"{self.source.rstrip('/')}/{_FOLDERS[distribution]}"  # "./x" is a folder, and "x" a name
+        repository, _, within = self.source.partition("#subdirectory=")
+        return f"{repository}#subdirectory={PurePosixPath(within) / _FOLDERS[distribution]}"
+
+
+def installed_library() -> Library:
+    """Return where the installed library came from; its name if pip did not note it, or if it is not installed."""
+    found = [*metadata.distributions(name=NAME)]
+    for each in found:  # a clone that is on the path comes first, with metadata that a build has left
+        if noted := each.read_text("direct_url.json"):
+            return Library(source_in(noted))
+    return Library(f"{NAME}>={found[0].version}" if found else NAME)
+
+
+def source_in(direct_url: str) -> str:
+    """Return what the text of a `direct_url.json` names, as pip takes it."""
+    noted = json.loads(direct_url)
+    url: str = noted["url"]
+    if "vcs_info" in noted:
+        within = f"#subdirectory={noted['subdirectory']}" if "subdirectory" in noted else ""
+        return f"{noted['vcs_info']['vcs']}+{url}@{noted['vcs_info']['commit_id']}{within}"
+    return unquote(urlsplit(url).path) if url.startswith("file://") else url
+
+
+def _is_url(text: str) -> bool:
+    return bool(re.match(r"(\w+\+)?\w+://", text))
+
+
+def _in_brackets(extras: str) -> str:
+    return f"[{extras}]" if extras else ""
