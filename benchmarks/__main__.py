@@ -24,7 +24,7 @@ from benchmarks.tables import rewritten
 
 ALL = "all"
 """The name of all benchmarks but the long ones, also with `--kubeconfig`."""
-DOCUMENTS = tuple(Path(__file__).parent.parent / name for name in ("README.md", "benchmarks/README.md", "docs/ring.md"))
+DOCUMENTS = tuple(Path(__file__).parent.parent / name for name in ("README.md", "benchmarks/README.md"))
 
 
 @attrs.frozen

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of README.md, benchmarks/README.md and docs/ring.md, made from the rows of one run.
+"""The tables of README.md and benchmarks/README.md, made from the rows of one run.
 
 A document holds each table between `<!-- figures: NAME -->` and `<!-- end of figures -->`. A figure that was not
 measured is shown as a dash and named below its table; a table without any figure is left as it is.

@@ -88,6 +88,24 @@ def test_each_distribution_requires_exactly_its_own_version_of_another() -> None
     assert lines_of(SETUP["options.extras_require"]["testing"]) == [f"{SERVER}=={version}"]
 
 
+def test_the_guide_names_what_each_distribution_requires() -> None:
+    table = (ROOT / "docs" / "stability.md").read_text(encoding="utf-8").partition("\n| distribution |")[2]
+    for name, setup in SETUPS.items():
+        [said] = re.findall(rf"^\| `{name}` \| .* \| (.*) \|$", table, re.MULTILINE)
+        named = {*re.findall(r"`([^`]+)`", said)}
+        required = [line for line in lines_of(setup["options"]["install_requires"]) if not line.startswith(LIBRARY)]
+        required += [GROUND] * (name in (SERVER, LIBRARY))
+        bare = {re.split("[<>=\\[]", line)[0] for line in required}
+        if name == LIBRARY:  # six of them are in the row of the extras
+            assert (bare - {GROUND, "kubernetes"}, named) == (bare & EVERYDAY, {GROUND, "kubernetes"})
+            assert f"{len(EVERYDAY)} small packages".replace("6", "six") in said
+        elif name == COMMAND:
+            assert named == bare | {*FOR_CONTROLLERS.split(",")}
+        else:
+            assert named == bare
+
+
+EVERYDAY = {"attrs", "cachetools", "click", "msgspec", "prometheus_client", "PyYAML"}
 MODULES = {
     "PyYAML": "yaml",
     "google-re2": "re2",

@@ -18,6 +18,7 @@ import pytest
 
 import controller_runtime
 from controller_runtime import __main__ as programs
+from controller_runtime.core.library import Library
 from controller_runtime.program import cli_run
 from controller_runtime.testing import simulate
 from controller_runtime.testing.perturbation.others.command import perturb
@@ -39,6 +40,28 @@ def test_the_readme_shows_the_examples_as_they_are() -> None:
     for path, text in shown:
         assert text.strip()
         assert text in (ROOT / path).read_text(), f"{path} has changed: show it as it is"
+
+
+def test_the_readme_says_how_to_get_the_version_that_it_is_of() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+
+    assert f"**Status**: {setup['metadata']['version']}, alpha:" in text
+    assert "Development Status :: 3 - Alpha" in setup["metadata"]["classifiers"]
+    [install] = re.findall(r"^pip install \./.*$", text, re.MULTILINE)
+    assert shlex.split(install)[2:] == [*Library(".").requirements(controllers=True), "pytest"]
+
+
+def test_the_commands_of_the_readme_stand_one_a_line() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    lines = [
+        line.partition("  #")[0].rstrip() for language, block in blocks if not language for line in block.splitlines()
+    ]
+
+    assert lines[0] == "git clone URL controller-runtime"
+    assert [line for line in lines if "&&" in line or len(line) > 110] == []
 
 
 @pytest.fixture

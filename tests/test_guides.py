@@ -255,6 +255,7 @@ def test_the_metrics_that_the_text_names_are_in_the_table() -> None:
 
 def test_the_probes_are_those_that_are_answered(cluster: EmbeddedCluster) -> None:
     cluster.manager.ring("cabins", "namespace")
+    cluster.manager.webhooks.add(Checks(NODES, lambda *_: None))
     checks = health.health_of(cluster.manager)
     answered = {"/livez", "/healthz", "/readyz"}
     answered |= {f"/livez/{name}" for name in checks.live}

@@ -27,7 +27,8 @@ from controller_runtime.program.cli_run import run_command
 from controller_runtime.rights import Recorder, compare, granted_by
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
-BLOCKS = blocks_of((Path(__file__).parents[1] / "docs" / "tutorial.md").read_text(encoding="utf-8"))
+TEXT = (Path(__file__).parents[1] / "docs" / "tutorial.md").read_text(encoding="utf-8")
+BLOCKS = blocks_of(TEXT)
 WEB = ObjectKey("web", "default")
 CHECKSUM = "example.com/config-checksum"
 
@@ -60,6 +61,18 @@ def test_each_step_shows_what_the_tutorial_says(tmp_path: Path) -> None:
             assert shown == told(outcome), "\n".join(outcome.failures)
             runs += 1
     assert runs == 7
+
+
+@pytest.mark.parametrize(
+    ("said", "first"),
+    [("from step {} on, `kubectl`", "```console\n$ kubectl"), ("the live view of step {}", "live view")],
+)
+def test_the_steps_that_the_tutorial_names_are_those_that_need_what_it_says(said: str, first: str) -> None:
+    steps = re.split(r"^## (?=\d)", TEXT, flags=re.MULTILINE)[2:]  # the first step is where it is said
+
+    [number] = [step.partition(".")[0] for step in steps if first in step][:1]
+
+    assert said.format(number) in TEXT
 
 
 def test_the_operator_is_short(finished: Path) -> None:

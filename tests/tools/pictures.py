@@ -21,31 +21,32 @@ import two_replicas  # noqa: E402
 import zone_outage  # noqa: E402
 from rich.console import Console  # noqa: E402
 
-from controller_runtime.program.kinds import KindCounts  # noqa: E402
 from controller_runtime.program.live_view import render  # noqa: E402
 from controller_runtime.program.snapshot import ControllerStatus, Snapshot  # noqa: E402
 from controller_runtime.testing import Simulation  # noqa: E402
 from controllers.command.panel import NodePanel  # noqa: E402
 from controllers.command.snapshot import ClusterSnapshot, LeaseSummary  # noqa: E402
 from controllers.command.snapshot_counters import NodeCounts, PodCounts  # noqa: E402
+from controllers.hollow.node import node_name  # noqa: E402
+from controllers.node_ttl import STEPS, advance  # noqa: E402
 
 FOLDER = ROOT / "docs" / "pictures"
 
 ZONES = {"zone-a": (1667, 0), "zone-b": (1655, 12), "zone-c": (0, 1666)}
 CLUSTER = ClusterSnapshot(
-    NodeCounts(5000, {"True": 3322, "Unknown": 1678}, {"60": 5000}, 14, ZONES),
+    NodeCounts(5000, {"True": 3322, "Unknown": 1678}, {str(STEPS[advance(0, 5000)].ttl): 5000}, 14, ZONES),
     LeaseSummary(5000, 1678, 61.0, {"controllers": "host-a_1"}),
     PodCounts(10_000, 6640, 24),
 )
 
 
 def snapshot(seconds: float, reconciles: int) -> Snapshot:
-    """Return what the view of a large cluster shows, in the middle of the loss of a zone."""
+    """Return what the view of a cluster of 5,000 nodes may show, in the middle of the loss of a zone."""
     names = ("node-lifecycle", "taint-eviction", "node-ttl")
     controllers = tuple(ControllerStatus(name, reconciles * n, 0, 3 * n) for n, name in enumerate(names, 1))
-    events = ("Normal NodeNotReady node/hollow-0017: Node hollow-0017 status is now: NodeNotReady",)
-    kinds = (KindCounts("Cabin", 1200, {"Ready": (1188, 12, 0)}),)
-    return Snapshot(seconds, controllers, kinds, "", events, (NodePanel(lambda: CLUSTER),))
+    name = node_name(17)  # of zone-c
+    events = (f"Normal NodeNotReady node/{name}: Node {name} status is now: NodeNotReady",)
+    return Snapshot(seconds, controllers, (), "", events, (NodePanel(lambda: CLUSTER),))
 
 
 def live_view(width: int) -> str:

@@ -48,9 +48,7 @@ def files_for(names: Names, library: Library) -> dict[str, str]:
         "requirement": library.source if by_name else NAME,
         "install": library.command("testing,cli", "pytest"),
         "image": PYTHON_IMAGE,
-        "wheels_comment": ""
-        if by_name
-        else _UNPUBLISHED.format(library=NAME, source=source),
+        "wheels_comment": "" if by_name else _UNPUBLISHED.format(library=NAME, source=source),
         "wheels_copy": "" if by_name else "COPY wheels /wheels\n",
         "wheels_option": "" if by_name else " --find-links /wheels",
     }

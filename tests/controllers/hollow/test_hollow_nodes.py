@@ -167,6 +167,19 @@ def test_a_status_that_others_changed_is_put_right_within_10_seconds(sim: Simula
     hollow.end()
 
 
+def test_other_fields_of_a_status_are_posted_once(sim: Simulation) -> None:
+    """`docs/hollow-nodes.md` says so: a kubelet would put them right."""
+    hollow = HollowCluster(sim, 3)
+    hollow.start()
+    hollow.world.patch(NODES, ObjectKey(FIRST), {"status": {"addresses": None}}, subresource="status")
+    sim.advance(601.0)
+
+    node: dict[str, Any] = hollow.world.get(NODES, ObjectKey(FIRST), dict)
+    assert "addresses" not in node["status"]
+    assert hollow.asked_of(FIRST).count("PATCH") >= 1
+    hollow.end()
+
+
 def test_a_node_that_exists_is_taken_over(sim: Simulation) -> None:
     hollow = HollowCluster(sim, 1, cached=False)
     hollow.world.create(NODES, a_node(FIRST, labels={"mine": "yes"}, ready=False))
