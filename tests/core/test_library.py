@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pip is given to install the library with the distributions beside it, from wherever it was installed."""
+"""The library is installed with the distributions beside it, from wherever the installed one came from."""
 
 from __future__ import annotations
 
