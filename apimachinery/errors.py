@@ -8,6 +8,7 @@ log it; the code at which a thread or a reconcile ends does.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -151,6 +152,28 @@ class TerminalError(ControllerRuntimeError):
     The next change of the object causes a reconcile as usual. An error that is raised from this one
     (`raise … from`) is terminal as well, and so is a group of nothing but terminal errors.
     """
+
+
+class TemporaryError(ControllerRuntimeError):
+    """Raised by a reconciler when something outside of the cluster failed, and may work again later.
+
+    It is the base class for errors of services, databases and devices: it is logged as a warning without a traceback,
+    counted as a failure and retried, and it fails no test. Any other exception counts as a bug of the program.
+
+    Attributes:
+        requeue_after: Seconds after which the retry is due, such as a `Retry-After` of the service. Such a retry does
+            not make later delays grow, and a change of the object comes before it. None: as after other failures, a
+            delay that grows.
+
+    Raises:
+        ValueError: A delay that is negative or not finite.
+    """
+
+    def __init__(self, message: str = "", *, requeue_after: float | None = None) -> None:
+        if requeue_after is not None and not 0.0 <= requeue_after < math.inf:
+            raise ValueError(f"requeue_after ({requeue_after}) must be zero or more, and finite")
+        super().__init__(message)
+        self.requeue_after = requeue_after
 
 
 class Cancelled(ControllerRuntimeError):

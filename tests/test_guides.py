@@ -55,6 +55,7 @@ PERTURBATION = (DOCS / "perturbation.md").read_text(encoding="utf-8")
 WORKLOADS = (DOCS / "workloads.md").read_text(encoding="utf-8")
 CONTROLLERS = (DOCS / "controllers.md").read_text(encoding="utf-8")
 ASYNCIO = (DOCS / "asyncio.md").read_text(encoding="utf-8")
+OUTSIDE = (DOCS / "outside.md").read_text(encoding="utf-8")
 CLIENT = (DOCS / "client.md").read_text(encoding="utf-8")
 RING = (DOCS / "ring.md").read_text(encoding="utf-8")
 SCALING = (DOCS / "scaling.md").read_text(encoding="utf-8")
@@ -89,6 +90,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
         pytest.param(PERTURBATION, 2, id="perturbation"),
         pytest.param(WORKLOADS, 2, id="workloads"),
         pytest.param(ASYNCIO, 2, id="asyncio"),
+        pytest.param(OUTSIDE, 4, id="an outside service"),
         pytest.param(CUSTOM_RESOURCES, 7, id="custom resources"),
         pytest.param(DEPENDENTS, 5, id="dependents"),
         pytest.param(WEBHOOKS, 3, id="webhooks"),

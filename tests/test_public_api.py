@@ -28,7 +28,7 @@ PUBLIC = {
     "Right", "StatusRow", "StatusTable", "Timeline",
     "__version__",
     # write a controller
-    "Controller", "Reconciler", "AsyncReconciler", "Request", "Result", "TerminalError", "Channel",
+    "Controller", "Reconciler", "AsyncReconciler", "Request", "Result", "TerminalError", "TemporaryError", "Channel",
     "reconcile_deadline", "by_namespace",
     "Owned", "Dependents", "Applied", "DependentState", "Progress", "Readiness", "ready",
     "Finalizers", "add_finalizers", "remove_finalizers", "set_controller", "set_owner",

@@ -14,6 +14,7 @@ from apimachinery.errors import (
     Cancelled,
     ControllerRuntimeError,
     ReconcileTimeout,
+    TemporaryError,
     TerminalError,
 )
 from apimachinery.log import get_logger
@@ -124,9 +125,27 @@ def _waits_for_a_change(
 
 
 def retry_after(error: BaseException) -> float:
-    """Return the longest `Retry-After`, in seconds, of `error`, the errors it was raised from, and group members."""
-    reachable = (each for each in _reachable(error) if isinstance(each, APIError))
-    return max((each.retry_after or 0.0 for each in reachable), default=0.0)
+    """Return the longest delay, in seconds, that `error`, the errors it was raised from, or group members ask for.
+
+    These are the `Retry-After` of an `APIError`, and `requeue_after` of a `TemporaryError`; zero if there is neither.
+    """
+    asked = [0.0]
+    for each in _reachable(error):
+        if isinstance(each, APIError):
+            asked.append(each.retry_after or 0.0)
+        elif isinstance(each, TemporaryError):
+            asked.append(each.requeue_after or 0.0)
+    return max(asked)
+
+
+def own_delay(error: BaseException) -> float | None:
+    """Return the seconds after which an error itself has the retry be due; None if the limiter decides.
+
+    It is `requeue_after` of a `TemporaryError`, and the longest delay of a group in which each member has one.
+    """
+    if not _stands_for(error, lambda each: isinstance(each, TemporaryError) and each.requeue_after is not None):
+        return None
+    return retry_after(error)
 
 
 def _settle_failure(
@@ -142,7 +161,10 @@ def _settle_failure(
         queue.add_rate_limited(request, cause="cancelled")
         log.debug("reconcile cancelled", causes=causes, took=took)
         return outcome
-    queue.add_rate_limited(request, at_least=retry_after(error), cause="retry")
+    if (delay := own_delay(error)) is not None:
+        queue.add_after(request, delay, cause="retry")
+    else:
+        queue.add_rate_limited(request, at_least=retry_after(error), cause="retry")
     failures = queue.num_requeues(request)
     if outcome is Outcome.ERROR:
         log.warning("reconcile failed", causes=causes, took=took, failures=failures, error=_text(error))

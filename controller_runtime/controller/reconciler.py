@@ -71,8 +71,8 @@ class Reconciler(abc.ABC):
 
         The request is a key, not an event: several events may have become one request, and the object may be
         deleted by now. If this raises, the request is retried after a growing delay, and not before a `Retry-After`
-        that the server asked for has passed. A `TerminalError`, or an error raised from one, is not retried. An
-        `ExceptionGroup` is retried unless all its members are terminal.
+        that the server asked for has passed. A `TemporaryError` may have a delay of its own. A `TerminalError`, or an
+        error raised from one, is not retried. An `ExceptionGroup` is retried unless all its members are terminal.
         """
 
     @property

@@ -13,6 +13,7 @@ from apimachinery.errors import (
     Cancelled,
     Conflict,
     ConnectionLost,
+    TemporaryError,
     TerminalError,
     TooManyRequests,
 )
@@ -26,6 +27,12 @@ from controller_runtime.queue.workqueue import WorkQueue
 from controller_runtime.testing.simulation import Simulation
 
 NODE = ObjectKey("node-1")
+
+
+def caused(error: Exception, cause: Exception) -> Exception:
+    """Return the error of `raise error from cause`."""
+    error.__cause__ = cause
+    return error
 
 
 @pytest.fixture
@@ -72,6 +79,30 @@ def seconds_until_next(sim: Simulation, queue: WorkQueue[Request]) -> float | No
         pytest.param(ZeroDivisionError("bug"), Outcome.PANIC, 4.0, 3, id="bug"),
         pytest.param(TerminalError("hopeless"), Outcome.TERMINAL_ERROR, None, 0, id="terminal error"),
         pytest.param(Cancelled("stop"), Outcome.CANCELLED, 4.0, 3, id="cancelled for no reason"),
+        pytest.param(TemporaryError("down"), Outcome.ERROR, 4.0, 3, id="outside"),
+        pytest.param(TemporaryError("busy", requeue_after=7.5), Outcome.ERROR, 7.5, 2, id="outside, later"),
+        pytest.param(TemporaryError("busy", requeue_after=0.0), Outcome.ERROR, 0.0, 2, id="outside, at once"),
+        pytest.param(
+            ExceptionGroup("g", [TemporaryError("a", requeue_after=6.0), TemporaryError("b", requeue_after=8.0)]),
+            Outcome.ERROR,
+            8.0,
+            2,
+            id="outside, the latest of a group",
+        ),
+        pytest.param(
+            ExceptionGroup("g", [TemporaryError("a", requeue_after=6.0), Conflict("old", code=409)]),
+            Outcome.ERROR,
+            6.0,
+            3,
+            id="outside, beside an error without a delay",
+        ),
+        pytest.param(
+            caused(ZeroDivisionError("bug"), TemporaryError("a", requeue_after=6.0)),
+            Outcome.PANIC,
+            6.0,
+            2,
+            id="bug that is raised from a temporary error",
+        ),
     ],
 )
 def test_each_end_has_its_consequences(
@@ -121,6 +152,7 @@ def test_a_request_comes_back_in_the_band_it_came_from(sim: Simulation, how: Res
         pytest.param(Result(1.0), logging.DEBUG, "reconciled", id="requeue after"),
         pytest.param(Cancelled("stop"), logging.DEBUG, "reconcile cancelled", id="cancelled"),
         pytest.param(ConnectionLost("cut"), logging.WARNING, "reconcile failed", id="error"),
+        pytest.param(TemporaryError("down"), logging.WARNING, "reconcile failed", id="outside"),
         pytest.param(TerminalError("no"), logging.WARNING, "reconcile failed for good", id="terminal error"),
         pytest.param(ZeroDivisionError("bug"), logging.ERROR, "reconcile raised", id="bug"),
     ],
@@ -152,12 +184,6 @@ def test_the_line_of_a_failure_names_what_caused_it_once(
     end(queue, error)
 
     assert fields_of(caplog.records[0])["error"] == said
-
-
-def caused(error: Exception, cause: Exception) -> Exception:
-    """Return the error of `raise error from cause`."""
-    error.__cause__ = cause
-    return error
 
 
 def handled(error: Exception, context: Exception) -> Exception:
