@@ -17,12 +17,12 @@ from embedded_apiserver.causes import forbidden, invalid
 from embedded_apiserver.groups.core.kinds import NODE, SERVICE
 from embedded_apiserver.groups.networking.kinds import ENDPOINT_SLICE
 from embedded_apiserver.groups.parts import PARTS
+from embedded_apiserver.groups.pods.all_containers import all_containers
 from embedded_apiserver.groups.pods.kinds import POD
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.options import Query, number_of, query_of
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.all_containers import all_containers
 from embedded_apiserver.status import (
     Cause,
     Options,

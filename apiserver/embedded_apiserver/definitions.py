@@ -18,6 +18,9 @@ from apimachinery.equality import same_json
 from apimachinery.errors import UsageError
 from apimachinery.host import Host
 from apimachinery.log import get_logger
+from embedded_apiserver.custom.accepted_names import with_names
+from embedded_apiserver.custom.definition import with_condition
+from embedded_apiserver.custom.kinds import CLEANUP, custom_kinds, in_order, is_true
 from embedded_apiserver.groups.all import KINDS
 from embedded_apiserver.groups.definitions.kinds import DEFINITION
 from embedded_apiserver.kinds.kind import Kind, Kinds
@@ -25,9 +28,6 @@ from embedded_apiserver.list_options import ListOptions
 from embedded_apiserver.objects import Object
 from embedded_apiserver.options import DeleteOptions
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.definitions.accepted_names import with_names
-from embedded_apiserver.rules.definitions.custom_kinds import CLEANUP, custom_kinds, in_order, is_true
-from embedded_apiserver.rules.definitions.definition import with_condition
 from embedded_apiserver.status import StatusError
 from embedded_apiserver.storage.settling import Settling
 from embedded_apiserver.storage.storage import Cursor, Storage

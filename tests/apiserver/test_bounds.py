@@ -25,8 +25,8 @@ from embedded_apiserver.bounds import (
     MOST_VALUES,
     values_in,
 )
+from embedded_apiserver.custom.work import MOST_CHECKS
 from embedded_apiserver.options import MANAGER_LENGTH
-from embedded_apiserver.rules.definitions.work import MOST_CHECKS
 from embedded_apiserver.writes import jsonpatch
 
 APPLY = "application/apply-patch+yaml"

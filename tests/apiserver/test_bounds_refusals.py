@@ -10,7 +10,7 @@ import pytest
 from kit.asking import LEASES, NODES, PODS, Asking, lease, node, pod
 from kit.config_maps import CONFIGS, config
 
-from embedded_apiserver.rules.definitions.schema_causes import schema_causes
+from embedded_apiserver.custom.schema_causes import schema_causes
 
 APPLY = "application/apply-patch+yaml"
 SHORT = 256 * 1024  # bytes of a refusal

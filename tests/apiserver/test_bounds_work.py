@@ -15,9 +15,9 @@ from kit.costs import Compared, calls, seconds
 from apimachinery.names import qualified_name_problems
 from apimachinery.quantities import QUANTITY
 from apimachinery.selectors import LabelSelector
+from embedded_apiserver.checks.metadata import updated_metadata_causes
+from embedded_apiserver.custom.schema_causes import schema_causes
 from embedded_apiserver.groups.core.kinds import CONFIG_MAP
-from embedded_apiserver.rules.definitions.schema_causes import schema_causes
-from embedded_apiserver.rules.validation import updated_metadata_causes
 from embedded_apiserver.writes import jsonpatch
 
 Object = dict[str, Any]

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from apimachinery.schema import Schema
+from embedded_apiserver.custom.kinds import custom_kinds
 from embedded_apiserver.groups.definitions.kinds import DEFINITION
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.rules.definitions.custom_kinds import custom_kinds
 
 _TIME = "2026-01-01T00:00:00Z"
 _LABELS = {"app": "a"}

@@ -39,7 +39,7 @@ from embedded_apiserver.groups.workloads.kinds import (
     STATEFUL_SET,
 )
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.rules.values import reader_for
+from embedded_apiserver.typed.values import reader_for
 
 Object = dict[str, Any]
 PROTECTED = ("kubernetes.io/pv-protection", "kubernetes.io/pvc-protection")

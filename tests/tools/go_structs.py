@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes go_structs.json of `embedded_apiserver.rules`: the fields of the structs that messages show.
+"""Writes go_structs.json of `embedded_apiserver.typed`: the fields of the structs that messages show.
 
     python tests/tools/go_structs.py GIT_DIRECTORY
 
@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-TARGET = Path(__file__).parents[2] / "apiserver/embedded_apiserver/rules/data/go_structs.json"
+TARGET = Path(__file__).parents[2] / "apiserver/embedded_apiserver/typed/data/go_structs.json"
 _TYPES = "vendor/k8s.io/kubernetes/pkg/apis/{}/types.go"
 _ROOTS = (
     *("PodSpec", "PodTemplateSpec", "PersistentVolumeClaimSpec", "PersistentVolumeSource", "SecurityContext"),

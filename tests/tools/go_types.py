@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes go_types.json of `embedded_apiserver.rules`: the named Go types of fields, for decoding errors.
+"""Writes go_types.json of `embedded_apiserver.typed`: the named Go types of fields, for decoding errors.
 
     python tests/tools/go_types.py GIT_DIRECTORY
 
@@ -17,9 +17,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from apimachinery.schema import Library, Schema, definitions
-from embedded_apiserver.rules.go_types import plain_type
+from embedded_apiserver.typed.go_types import plain_type
 
-TARGET = Path(__file__).parents[2] / "apiserver/embedded_apiserver/rules/data/go_types.json"
+TARGET = Path(__file__).parents[2] / "apiserver/embedded_apiserver/typed/data/go_types.json"
 _PLACES = {
     "io.k8s.api.": "vendor/k8s.io/api/",
     "io.k8s.apimachinery.": "vendor/k8s.io/apimachinery/",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes apiserver/rules/data/stored-forms-1.36.json.gz: how a real server stores each field of each built-in type.
+"""Writes apiserver/typed/data/stored-forms-1.36.json.gz: how a real server stores each field of each built-in type.
 
 Start a kube-apiserver on this machine with --disable-admission-plugins=ServiceAccount,Priority,
 DefaultTolerationSeconds,TaintNodesByCondition (they change objects), then run
@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 from apimachinery.schema import Schema
 from embedded_apiserver.groups.all import KINDS
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.rules.values import reader_for
+from embedded_apiserver.typed.values import reader_for
 from tests.kit.shown_by_webhook import ABSENT, Asker
 
 DATA = Path(__file__).resolve().parents[2] / "apiserver" / "embedded_apiserver" / "rules" / "data"

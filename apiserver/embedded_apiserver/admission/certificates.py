@@ -6,10 +6,10 @@ from __future__ import annotations
 from embedded_apiserver.admission.step import Attributes, Operation, Step
 from embedded_apiserver.authorization.attributes import Attributes as Asked
 from embedded_apiserver.authorization.authorizer import Authorizer
+from embedded_apiserver.groups.certificates.certificates import Unreadable, organizations
 from embedded_apiserver.groups.certificates.kinds import SIGNING_REQUEST
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.quoting import quoted
-from embedded_apiserver.rules.causes.certificates import Unreadable, organizations
 
 _CLIENT, _ADMINISTRATORS = "kubernetes.io/kube-apiserver-client", "system:masters"
 

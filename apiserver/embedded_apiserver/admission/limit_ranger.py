@@ -13,8 +13,8 @@ from embedded_apiserver.admission.step import Attributes, Operation, Step
 from embedded_apiserver.groups.core.kinds import LIMIT_RANGE
 from embedded_apiserver.groups.pods.kinds import CLAIM, POD
 from embedded_apiserver.objects import Object, part
-from embedded_apiserver.rules.pod_amounts import Amounts, amounts
-from embedded_apiserver.rules.quantity_text import quantity_text
+from embedded_apiserver.typed.pod_amounts import Amounts, amounts
+from embedded_apiserver.typed.quantity_text import quantity_text
 
 _ANNOTATION = "kubernetes.io/limit-ranger"
 _GROUPS = (("containers", "container"), ("initContainers", "init container"))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from embedded_apiserver.objects import Object, part
-from embedded_apiserver.rules.pod_amounts import Amounts, add, amounts, of_containers
+from embedded_apiserver.typed.pod_amounts import Amounts, add, amounts, of_containers
 
 
 def containers_of(pod: Object) -> Iterator[Object]:

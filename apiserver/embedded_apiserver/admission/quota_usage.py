@@ -13,7 +13,7 @@ from embedded_apiserver.groups.pods.kinds import CLAIM, POD
 from embedded_apiserver.groups.workloads.kinds import REPLICATION_CONTROLLER
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object, part
-from embedded_apiserver.rules.pod_amounts import Amounts, amounts
+from embedded_apiserver.typed.pod_amounts import Amounts, amounts
 
 _COUNTED = (CONFIG_MAP, CLAIM, POD, QUOTA, REPLICATION_CONTROLLER, SECRET, SERVICE)
 _ONE = Decimal(1)

@@ -17,9 +17,9 @@ from embedded_apiserver.groups.core.kinds import QUOTA
 from embedded_apiserver.groups.pods.kinds import POD
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object
-from embedded_apiserver.rules.pod_amounts import Amounts
-from embedded_apiserver.rules.quantity_text import quantity_text
 from embedded_apiserver.storage.storage import Storage
+from embedded_apiserver.typed.pod_amounts import Amounts
+from embedded_apiserver.typed.quantity_text import quantity_text
 
 _NOTHING = Decimal(0)
 

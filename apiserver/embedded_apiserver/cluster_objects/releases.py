@@ -6,8 +6,8 @@ from __future__ import annotations
 from apimachinery.host import Host
 from apimachinery.log import get_logger
 from embedded_apiserver.groups.core.kinds import SERVICE
+from embedded_apiserver.groups.networking.address_records import held, is_managed, parent
 from embedded_apiserver.groups.networking.kinds import IP_ADDRESS
-from embedded_apiserver.rules.address_records import held, is_managed, parent
 from embedded_apiserver.status import StatusError
 from embedded_apiserver.storage.history import Compacted
 from embedded_apiserver.storage.settling import Settling

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from embedded_apiserver.groups.core.kinds import CONFIG_MAP, ENDPOINTS, SERVICE, SERVICE_ACCOUNT
-from embedded_apiserver.rules.service_addresses import NETWORK
+from embedded_apiserver.groups.core.service_allocation import NETWORK
 
 ACCOUNT, AUTHORITY, SERVED = "default", "kube-root-ca.crt", "kubernetes"
 """The names of the account and of the config map in each namespace, and of the server's own service."""

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 
+from embedded_apiserver.custom import forms
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.protobuf.envelope import MEDIA_TYPE as PROTOBUF
 from embedded_apiserver.protobuf.envelope import STREAM_TYPE
@@ -17,7 +18,6 @@ from embedded_apiserver.reads.protobuf_form import protobuf_form, protobuf_metad
 from embedded_apiserver.reads.tables import Include, TableForm
 from embedded_apiserver.reads.views import OneOrMany, hidden_annotation, lean_view, metadata_view, whole_view
 from embedded_apiserver.reads.yaml_form import YAMLForm
-from embedded_apiserver.rules.definitions import forms
 from embedded_apiserver.status import StatusError, bad_request, not_acceptable
 
 JSON = "application/json"

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
+from embedded_apiserver.custom import forms
 from embedded_apiserver.groups.workloads.kinds import DAEMON_SET, DEPLOYMENT
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.reads.forms import EventType, JSONForm, LineForm, json_form
-from embedded_apiserver.rules.definitions import forms
 from embedded_apiserver.status import StatusError, untyped
 from embedded_apiserver.storage.stored import Change, Stored
 

@@ -14,8 +14,15 @@ from apimachinery.host import Host
 from apimachinery.objects import microtime
 from embedded_apiserver.groups.core.kinds import SERVICE
 from embedded_apiserver.groups.events.kinds import NEW_EVENT
+from embedded_apiserver.groups.networking.address_records import (
+    family,
+    held,
+    is_labelled,
+    is_managed,
+    parent,
+    record_of,
+)
 from embedded_apiserver.groups.networking.kinds import IP_ADDRESS
-from embedded_apiserver.rules.address_records import family, held, is_labelled, is_managed, parent, record_of
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import Stored
 from embedded_apiserver.upkeep.internal_client import InternalClient

@@ -16,9 +16,9 @@ from embedded_apiserver.cel.declarations import Environment
 from embedded_apiserver.cel.errors import CompileError, InstantiationError
 from embedded_apiserver.cel.program import compile_expression
 from embedded_apiserver.cel.types import DYN, Type
+from embedded_apiserver.custom.validations.declared import declared
 from embedded_apiserver.kinds.definition import Raw
 from embedded_apiserver.kinds.kind import Kind, Kinds
-from embedded_apiserver.rules.definitions.validations.declared import declared
 
 _MOST_KINDS = 10
 """The kinds that one rule may add; a real server checks no more."""

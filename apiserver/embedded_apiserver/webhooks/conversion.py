@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from apimachinery.host import Host
-from embedded_apiserver.rules.validation import annotation_causes, label_causes
+from embedded_apiserver.checks.metadata import annotation_causes, label_causes
 from embedded_apiserver.status import StatusError, untyped
 from embedded_apiserver.webhooks.caller import Caller, Target
 from embedded_apiserver.webhooks.exchange import CallFailed, Kind, exchange, of_type, review_in

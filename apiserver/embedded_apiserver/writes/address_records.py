@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from apimachinery.host import Host
 from embedded_apiserver.groups.core.kinds import SERVICE
+from embedded_apiserver.groups.networking.address_records import held, parent, record_of
 from embedded_apiserver.groups.networking.kinds import IP_ADDRESS
-from embedded_apiserver.rules.address_records import held, parent, record_of
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import Stored
 from embedded_apiserver.writes.commits import Commits

@@ -9,9 +9,7 @@ from collections.abc import Iterator
 
 from apimachinery.host import Host
 from embedded_apiserver.groups.core.kinds import SERVICE
-from embedded_apiserver.objects import Object, part
-from embedded_apiserver.rules.address_records import held
-from embedded_apiserver.rules.service_addresses import (
+from embedded_apiserver.groups.core.service_allocation import (
     NETWORK,
     PORTS,
     Pool,
@@ -20,6 +18,8 @@ from embedded_apiserver.rules.service_addresses import (
     unallocated,
     used,
 )
+from embedded_apiserver.groups.networking.address_records import held
+from embedded_apiserver.objects import Object, part
 from embedded_apiserver.status import StatusError, invalid
 from embedded_apiserver.storage.storage import Snapshot, Storage
 from embedded_apiserver.storage.stored import Stored, key_of

@@ -13,6 +13,7 @@ from apimachinery.host import Host
 from embedded_apiserver.admission.chain import WEBHOOKS, Awake, Chain
 from embedded_apiserver.admission.resource_quota import ResourceQuota
 from embedded_apiserver.admission.step import Asked, Attributes, Operation, Rounds, Step, Surroundings
+from embedded_apiserver.custom import forms
 from embedded_apiserver.groups.all import KINDS
 from embedded_apiserver.groups.certificates.kinds import SIGNING_REQUEST
 from embedded_apiserver.groups.core.kinds import SERVICE
@@ -20,7 +21,6 @@ from embedded_apiserver.kinds.kind import Kind, Kinds
 from embedded_apiserver.kinds.release import NEWEST, Release
 from embedded_apiserver.objects import Object
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.definitions import forms
 from embedded_apiserver.status import StatusError
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.webhooks.caller import Caller

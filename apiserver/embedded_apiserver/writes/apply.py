@@ -18,8 +18,8 @@ from embedded_apiserver.bounds import MOST_TOLD, abbreviated, told
 from embedded_apiserver.groups.parts import SCALE
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.metadata import CLIENT_METADATA
-from embedded_apiserver.rules.decoding_faults import conversion_fault
-from embedded_apiserver.rules.shape import Misshapen
+from embedded_apiserver.typed.decoding_faults import conversion_fault
+from embedded_apiserver.typed.shape import Misshapen
 from embedded_apiserver.writes import documents, last_applied, typed
 from embedded_apiserver.writes.body import IGNORE, STRICT, configuration, empty
 from embedded_apiserver.writes.entries import UPDATE, Entry, Object, entries_of, in_order

@@ -14,14 +14,14 @@ import msgspec
 from apimachinery.schema import Schema, schema_for
 from embedded_apiserver import status
 from embedded_apiserver.bounds import MOST_TOLD, abbreviated
+from embedded_apiserver.custom.structural_shape import structural_shape
 from embedded_apiserver.groups.definitions.kinds import DEFINITION
 from embedded_apiserver.groups.registration.kinds import API_SERVICE
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.rules.decoding_faults import conversion_fault, json_fault
-from embedded_apiserver.rules.definitions.structural_shape import structural_shape
-from embedded_apiserver.rules.go_values import plain
-from embedded_apiserver.rules.shape import Compiler, Misshapen, Place, Shape, path_of
-from embedded_apiserver.rules.stored_forms import defaults_of, stored_form_of
+from embedded_apiserver.typed.decoding_faults import conversion_fault, json_fault
+from embedded_apiserver.typed.go_values import plain
+from embedded_apiserver.typed.shape import Compiler, Misshapen, Place, Shape, path_of
+from embedded_apiserver.typed.stored_forms import defaults_of, stored_form_of
 from embedded_apiserver.writes import documents, warned
 
 STRICT = "Strict"

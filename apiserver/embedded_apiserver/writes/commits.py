@@ -8,11 +8,11 @@ from contextlib import AbstractContextManager, nullcontext
 
 from apimachinery.equality import same_json
 from apimachinery.host import Host
+from embedded_apiserver.custom import forms
 from embedded_apiserver.groups.definitions.kinds import DEFINITION
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.definitions import forms
 from embedded_apiserver.status import StatusError, untyped
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import Draft, Stored, key_of

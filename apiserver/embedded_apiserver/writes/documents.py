@@ -19,8 +19,8 @@ from embedded_apiserver.bounds import (
     is_too_heavy,
 )
 from embedded_apiserver.go_texts import no_json
-from embedded_apiserver.rules.shape import Place, path_of
 from embedded_apiserver.status import too_many_values
+from embedded_apiserver.typed.shape import Place, path_of
 
 # Bytes of a malformed document that its refusal quotes.
 _SHOWN = 30

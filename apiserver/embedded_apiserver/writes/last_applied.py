@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.rules.shape import Misshapen
+from embedded_apiserver.typed.shape import Misshapen
 from embedded_apiserver.writes.body import configuration
 from embedded_apiserver.writes.fieldset import NOTHING, Fields
 from embedded_apiserver.writes.fieldtree import Changes, compare, fields_of

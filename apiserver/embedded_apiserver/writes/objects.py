@@ -10,6 +10,7 @@ from __future__ import annotations
 from apimachinery.host import Host
 from embedded_apiserver.admission.step import Asked, by_the_server
 from embedded_apiserver.authorization.guard import Guard
+from embedded_apiserver.custom import forms
 from embedded_apiserver.groups.core.kinds import SERVICE
 from embedded_apiserver.groups.events.kinds import EVENT
 from embedded_apiserver.groups.parts import SCALE
@@ -19,7 +20,6 @@ from embedded_apiserver.list_options import version_number
 from embedded_apiserver.objects import Object
 from embedded_apiserver.options import WriteOptions
 from embedded_apiserver.routes import Route
-from embedded_apiserver.rules.definitions import forms
 from embedded_apiserver.scale import check_custom_scale, scale_applied, scale_of, scaled
 from embedded_apiserver.status import (
     CREATE_OPTIONS,

@@ -13,8 +13,8 @@ from embedded_apiserver.groups.all import KINDS
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object
 from embedded_apiserver.quoting import quoted
-from embedded_apiserver.rules import values
 from embedded_apiserver.status import internal
+from embedded_apiserver.typed import values
 from embedded_apiserver.writes.strategy import of_own_type
 
 _SCHEME = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"

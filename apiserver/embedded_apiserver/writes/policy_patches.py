@@ -15,8 +15,8 @@ from embedded_apiserver.bounds import MOST_VALUES, abbreviated, told, values_in
 from embedded_apiserver.groups.parts import SCALE
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object
-from embedded_apiserver.rules.shape import Misshapen
 from embedded_apiserver.status import internal
+from embedded_apiserver.typed.shape import Misshapen
 from embedded_apiserver.writes import typed
 from embedded_apiserver.writes.body import reread, strictly_reread
 from embedded_apiserver.writes.fieldset import Path, field_step, text_of

@@ -17,9 +17,9 @@ from embedded_apiserver.admission.resource_quota import kinds_of, used_of
 from embedded_apiserver.groups.core.kinds import QUOTA
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object, part
-from embedded_apiserver.rules.quantity_text import quantity_text
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import Draft, Stored
+from embedded_apiserver.typed.quantity_text import quantity_text
 from embedded_apiserver.writes.managed import Writer, updated
 
 _WRITER = Writer("kube-apiserver", subresource="status")

@@ -20,6 +20,8 @@ import attrs
 from apimachinery.objects import timestamp
 from embedded_apiserver import status
 from embedded_apiserver.causes import invalid
+from embedded_apiserver.checks.metadata import metadata_causes, updated_metadata_causes
+from embedded_apiserver.custom.objects import custom_checks
 from embedded_apiserver.groups.core.kinds import NAMESPACE
 from embedded_apiserver.groups.pods.kinds import POD
 from embedded_apiserver.groups.pods.strategy import grace_of
@@ -27,8 +29,6 @@ from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.metadata import CLIENT_METADATA, DELETION_METADATA, METADATA_ORDER
 from embedded_apiserver.objects import Object, part
-from embedded_apiserver.rules.definitions.custom_objects import custom_checks
-from embedded_apiserver.rules.validation import metadata_causes, updated_metadata_causes
 from embedded_apiserver.writes.generated_names import generated_name
 
 _VERSION = re.compile(r"[0-9]{1,20}")  # 20 digits: those of the largest unsigned number of 64 bits

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.schema import Schema
-from embedded_apiserver.rules.go_values import literal, plain, type_of
+from embedded_apiserver.typed.go_values import literal, plain, type_of
 from embedded_apiserver.writes.fieldset import Path, field_step, text_of
 from embedded_apiserver.writes.fieldtree import step_to
 

@@ -11,8 +11,8 @@ import msgspec
 from embedded_apiserver.bounds import MOST_VALUES, values_in
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object
-from embedded_apiserver.rules.shape import Misshapen
 from embedded_apiserver.status import internal
+from embedded_apiserver.typed.shape import Misshapen
 from embedded_apiserver.writes.body import reread
 from embedded_apiserver.writes.jsonpatch import (
     MAX_OPERATIONS,

@@ -17,8 +17,8 @@ from embedded_apiserver.admission.pod_security.violations import (
     several,
     used,
 )
+from embedded_apiserver.groups.pods.all_containers import all_containers
 from embedded_apiserver.objects import Object, part
-from embedded_apiserver.rules.all_containers import all_containers
 
 _HOST_NAMESPACES = ("hostNetwork", "hostPID", "hostIPC")
 _CAPABILITIES = (

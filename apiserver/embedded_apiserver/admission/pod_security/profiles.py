@@ -12,9 +12,9 @@ from embedded_apiserver.admission.pod_security.violations import (
     setters,
     several,
 )
+from embedded_apiserver.groups.pods.profile_annotations import APP_ARMOR_OF
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.quoting import quoted
-from embedded_apiserver.rules.profile_annotations import APP_ARMOR_OF
 
 _ARMORED = ("RuntimeDefault", "Localhost")
 

@@ -13,8 +13,8 @@ from embedded_apiserver.admission.pod_security.violations import (
     setters,
     used,
 )
+from embedded_apiserver.groups.pods.all_containers import all_containers, is_windows
 from embedded_apiserver.objects import Object, part
-from embedded_apiserver.rules.all_containers import all_containers, is_windows
 
 _VOLUMES = (
     *("configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected"),

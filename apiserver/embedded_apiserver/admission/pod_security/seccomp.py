@@ -13,10 +13,10 @@ from embedded_apiserver.admission.pod_security.violations import (
     setters,
     several,
 )
+from embedded_apiserver.groups.pods.all_containers import all_containers, is_windows
+from embedded_apiserver.groups.pods.profile_annotations import SECCOMP, SECCOMP_OF
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.quoting import quoted
-from embedded_apiserver.rules.all_containers import all_containers, is_windows
-from embedded_apiserver.rules.profile_annotations import SECCOMP, SECCOMP_OF
 
 _ALLOWED = ("Localhost", "RuntimeDefault")
 _NOTED = ("runtime/default", "docker/default")

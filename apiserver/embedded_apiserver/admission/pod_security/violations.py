@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from embedded_apiserver.groups.pods.all_containers import all_containers
 from embedded_apiserver.objects import Object, part
-from embedded_apiserver.rules.all_containers import all_containers
 
 _CONTEXT = "securityContext"
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from apimachinery.selectors import LabelSelector
+from embedded_apiserver.custom import forms
 from embedded_apiserver.kinds.kind import Kind, Kinds
 from embedded_apiserver.objects import Object
-from embedded_apiserver.rules.definitions import forms
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import Stored
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from embedded_apiserver.admission.step import Attributes, Operation
+from embedded_apiserver.custom import forms
 from embedded_apiserver.groups.core.kinds import NAMESPACE
 from embedded_apiserver.groups.parts import SCALE
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object
-from embedded_apiserver.rules.definitions import forms
 from embedded_apiserver.scale import scale_of, scaled
 
 

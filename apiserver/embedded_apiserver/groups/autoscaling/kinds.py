@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from embedded_apiserver.groups.autoscaling import columns, first_version
+from embedded_apiserver.groups.autoscaling import autoscalers, columns, first_version
 from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.policy import Policy
-from embedded_apiserver.rules.causes import autoscalers
 
 _autoscaler = partial(
     Kind,

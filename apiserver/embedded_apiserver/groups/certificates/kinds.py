@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from embedded_apiserver.groups.certificates import columns, strategy
+from embedded_apiserver.groups.certificates import columns, signing_requests, strategy
 from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.policy import Policy
-from embedded_apiserver.rules.causes import signing_requests
 
 SIGNING_REQUEST = Kind(
     group="certificates.k8s.io",

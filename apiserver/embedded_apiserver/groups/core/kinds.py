@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from embedded_apiserver.groups.core import columns, strategy
+from embedded_apiserver.groups.core import columns, data, endpoints, limits, namespaces, nodes, services, strategy
 from embedded_apiserver.kinds.cells import NAMED
 from embedded_apiserver.kinds.checks import Checks, nothing, of_spec
 from embedded_apiserver.kinds.kind import VERBS, Kind
 from embedded_apiserver.kinds.policy import Policy, warned
-from embedded_apiserver.rules.causes import data, limits, services, small_kinds, traffic
 
 _STATUS = ("status",)
 _core = partial(Kind, group="", version="v1")
@@ -33,7 +32,7 @@ NAMESPACE = _core(
     ),
     metadata="wu",
     checks=Checks(
-        small_kinds.namespace, nothing, small_kinds.namespace_status, {"finalize": small_kinds.namespace_finalizers}
+        namespaces.namespace, nothing, namespaces.namespace_status, {"finalize": namespaces.namespace_finalizers}
     ),
     cells=columns.NAMESPACES,
 )
@@ -47,7 +46,7 @@ NODE = _core(
     names_known_fields=False,
     policy=Policy(created=strategy.new_node, updated=strategy.updated_node, warnings=strategy.node_warnings),
     metadata="wu",
-    checks=Checks(small_kinds.node, small_kinds.node_change, small_kinds.node_change),
+    checks=Checks(nodes.node, nodes.node_change, nodes.node_change),
     cells=columns.NODES,
 )
 SERVICE = _core(
@@ -78,7 +77,7 @@ ENDPOINTS = _core(
     deprecated=33,
     deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
     metadata="uw",
-    checks=Checks(traffic.endpoints, traffic.endpoints_change),
+    checks=Checks(endpoints.endpoints, endpoints.endpoints_change),
     cells=columns.ENDPOINTS_OF_SERVICES,
 )
 CONFIG_MAP = _core(

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from embedded_apiserver.groups.core.service_allocation import without_leftovers
 from embedded_apiserver.kinds.policy import isolated
 from embedded_apiserver.objects import Object, part, with_status_of
-from embedded_apiserver.rules.service_addresses import without_leftovers
 
 FINALIZER = "kubernetes"
 """The finalizer in the spec of a namespace, which stays until all objects of the namespace are gone."""

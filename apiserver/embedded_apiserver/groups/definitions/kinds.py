@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+from embedded_apiserver.custom import definition
 from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.policy import Policy
-from embedded_apiserver.rules.definitions import definition
 
 DEFINITION = Kind(
     group="apiextensions.k8s.io",

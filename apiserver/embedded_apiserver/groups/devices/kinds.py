@@ -7,13 +7,12 @@ import json
 from collections.abc import Iterator
 from functools import partial
 
-from embedded_apiserver.groups.devices import columns
+from embedded_apiserver.groups.devices import columns, devices
 from embedded_apiserver.kinds.cells import NAMED
 from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.policy import Policy, changed, warned
 from embedded_apiserver.objects import Object, part
-from embedded_apiserver.rules.causes import devices
 
 
 def _driver_warnings(obj: Object) -> Iterator[str]:

@@ -13,8 +13,8 @@ from typing import Any
 from apimachinery.names import qualified_name_problems
 from embedded_apiserver.causes import invalid, required
 from embedded_apiserver.objects import Object, part
-from embedded_apiserver.rules.go_structs import shown
 from embedded_apiserver.status import Cause
+from embedded_apiserver.typed.go_structs import shown
 
 # From the name in events.k8s.io to the stored name. Other fields have the same name in both.
 _NAMES: Mapping[str, str] = {

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from embedded_apiserver.groups.flowcontrol import columns
+from embedded_apiserver.groups.flowcontrol import columns, flow_control
 from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.policy import Policy, changed
-from embedded_apiserver.rules.causes import flow_control
 
 _flow = partial(
     Kind,

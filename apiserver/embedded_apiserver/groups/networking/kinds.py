@@ -5,11 +5,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from embedded_apiserver.groups.networking import columns, strategy
+from embedded_apiserver.groups.networking import (
+    address_ranges,
+    columns,
+    endpoint_slices,
+    ingresses,
+    network_policies,
+    strategy,
+)
 from embedded_apiserver.kinds.checks import Checks, of_spec
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.policy import Policy, changed
-from embedded_apiserver.rules.causes import network_kinds, service_ranges, services, traffic
 
 _counting = Policy(generation=changed("spec"))
 _network = partial(Kind, group="networking.k8s.io", version="v1", namespaced=False)
@@ -21,7 +27,7 @@ INGRESS = _network(
     subresources=("status",),
     policy=Policy(status={"loadBalancer": {}}, generation=changed("spec")),
     metadata="uw",
-    checks=Checks(traffic.new_ingress, of_spec(traffic.ingress).change, services.ingress_status),
+    checks=Checks(ingresses.new_ingress, of_spec(ingresses.ingress).change, ingresses.ingress_status),
     cells=columns.INGRESSES,
 )
 INGRESS_CLASS = _network(
@@ -29,7 +35,7 @@ INGRESS_CLASS = _network(
     plural="ingressclasses",
     policy=_counting,
     metadata="uw",
-    checks=Checks(service_ranges.ingress_class, service_ranges.ingress_class_change),
+    checks=Checks(ingresses.ingress_class, ingresses.ingress_class_change),
     cells=columns.CLASSES,
 )
 IP_ADDRESS = _network(
@@ -38,7 +44,7 @@ IP_ADDRESS = _network(
     short_names=("ip",),
     name_rule="path",
     introduced=33,
-    checks=Checks(service_ranges.ip_address, service_ranges.ip_address_change),
+    checks=Checks(address_ranges.ip_address, address_ranges.ip_address_change),
     cells=columns.ADDRESSES,
 )
 NETWORK_POLICY = _network(
@@ -47,7 +53,7 @@ NETWORK_POLICY = _network(
     namespaced=True,
     short_names=("netpol",),
     policy=_counting,
-    checks=Checks(network_kinds.network_policy, network_kinds.network_policy_change),
+    checks=Checks(network_policies.network_policy, network_policies.network_policy_change),
     cells=columns.POLICIES,
 )
 SERVICE_CIDR = _network(
@@ -56,7 +62,7 @@ SERVICE_CIDR = _network(
     subresources=("status",),
     introduced=33,
     policy=Policy(status={}, freezes=True),
-    checks=Checks(service_ranges.service_cidr, service_ranges.service_cidr_change),
+    checks=Checks(address_ranges.service_cidr, address_ranges.service_cidr_change),
     cells=columns.RANGES,
 )
 ENDPOINT_SLICE = Kind(
@@ -71,7 +77,7 @@ ENDPOINT_SLICE = Kind(
         warnings=strategy.slice_warnings,
     ),
     metadata="w",
-    checks=Checks(network_kinds.endpoint_slice, network_kinds.endpoint_slice_change),
+    checks=Checks(endpoint_slices.endpoint_slice, endpoint_slices.endpoint_slice_change),
     cells=columns.SLICES,
 )
 KINDS = (INGRESS, INGRESS_CLASS, IP_ADDRESS, NETWORK_POLICY, SERVICE_CIDR, ENDPOINT_SLICE)

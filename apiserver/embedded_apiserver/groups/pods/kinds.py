@@ -5,13 +5,21 @@ from __future__ import annotations
 
 from functools import partial
 
-from embedded_apiserver.groups.pods import columns, strategy
+from embedded_apiserver.groups.pods import (
+    claim_spec,
+    claims,
+    columns,
+    pod_changes,
+    pod_parts,
+    pod_status,
+    pods,
+    strategy,
+)
+from embedded_apiserver.groups.pods.claim_warnings import of_claim
 from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.policy import Policy, changed, warned
 from embedded_apiserver.objects import part
-from embedded_apiserver.rules.causes import claim_spec, claims, pod_changes, pod_parts, pod_status, pods
-from embedded_apiserver.rules.storage_warnings import of_claim
 
 _core = partial(Kind, group="", version="v1")
 POD = _core(

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from embedded_apiserver.groups.pods.pod_warnings import of_name, of_pod
+from embedded_apiserver.groups.pods.profile_annotations import are_in, of_app_armor, with_app_armor
 from embedded_apiserver.kinds.policy import isolated
 from embedded_apiserver.objects import Object, part, with_status_of
-from embedded_apiserver.rules.pod_amounts import quality_of
-from embedded_apiserver.rules.pod_warnings import of_name, of_pod
-from embedded_apiserver.rules.profile_annotations import are_in, of_app_armor, with_app_armor
+from embedded_apiserver.typed.pod_amounts import quality_of
 
 DEFAULT_GRACE = 30  # seconds
 

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from embedded_apiserver.groups.policy import columns
+from embedded_apiserver.groups.policy import budgets, columns
 from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.policy import Policy, changed
-from embedded_apiserver.rules.causes import small_kinds
 
 DISRUPTION_BUDGET = Kind(
     group="policy",
@@ -24,7 +23,7 @@ DISRUPTION_BUDGET = Kind(
     ),
     metadata="",
     status_metadata="",
-    checks=Checks(small_kinds.budget, status=small_kinds.budget_status, before_metadata=True),
+    checks=Checks(budgets.budget, status=budgets.budget_status, before_metadata=True),
     cells=columns.BUDGETS,
 )
 KINDS = (DISRUPTION_BUDGET,)

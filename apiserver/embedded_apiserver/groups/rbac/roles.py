@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from apimachinery.names import path_segment_problems, subdomain_problems
 from embedded_apiserver.causes import invalid, not_supported, required
+from embedded_apiserver.checks.selectors import label_selector
 from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.objects import Object, part
-from embedded_apiserver.rules.causes.selectors import label_selector
 from embedded_apiserver.status import Cause
 
 _GROUP = "rbac.authorization.k8s.io"

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from embedded_apiserver.groups.registration import columns
+from embedded_apiserver.groups.registration import api_services, columns, hooks, mutating_policies, policies
 from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.policy import Policy, changed
 from embedded_apiserver.objects import Object, part
-from embedded_apiserver.rules.causes import further_kinds, hooks, mutating_policies, policies
 
 _LOCAL = {"type": "Available", "status": "True", "reason": "Local", "message": "Local APIServices are always available"}
 
@@ -80,7 +79,7 @@ API_SERVICE = Kind(
     name_rule="path",
     policy=Policy(status={}, created=_new_api_service, freezes=True),
     metadata="gm",
-    checks=Checks(further_kinds.api_service, status=further_kinds.api_service_status),
+    checks=Checks(api_services.api_service, status=api_services.api_service_status),
     cells=columns.API_SERVICES,
 )
 KINDS = (

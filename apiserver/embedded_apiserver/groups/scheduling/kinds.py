@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
+from embedded_apiserver.groups.scheduling import classes
 from embedded_apiserver.kinds.cells import NAMED, at
 from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.policy import Policy, never, warned
-from embedded_apiserver.rules.causes import further_kinds
-from embedded_apiserver.rules.storage_warnings import of_runtime_class
 
 PRIORITY_CLASS = Kind(
     group="scheduling.k8s.io",
@@ -18,7 +17,7 @@ PRIORITY_CLASS = Kind(
     namespaced=False,
     short_names=("pc",),
     policy=Policy(generation=never),  # the value of a class never changes
-    checks=Checks(further_kinds.priority_class, further_kinds.priority_class_change),
+    checks=Checks(classes.priority_class, classes.priority_class_change),
     cells={
         **NAMED,
         "Value": at("value", 0),
@@ -34,9 +33,9 @@ RUNTIME_CLASS = Kind(
     namespaced=False,
     create_on_update=True,
     unconditional_update=False,
-    policy=Policy(warnings=warned(of_runtime_class)),
+    policy=Policy(warnings=warned(classes.of_runtime_class)),
     metadata="mg",
-    checks=Checks(further_kinds.runtime_class, further_kinds.runtime_class_change),
+    checks=Checks(classes.runtime_class, classes.runtime_class_change),
     cells={**NAMED, "Handler": at("handler", "")},
 )
 KINDS = (PRIORITY_CLASS, RUNTIME_CLASS)

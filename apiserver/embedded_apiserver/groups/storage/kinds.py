@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from embedded_apiserver.groups.storage import columns, strategy
+from embedded_apiserver.groups.storage import columns, drivers, persistent_volumes, strategy
+from embedded_apiserver.groups.storage.warnings import of_capacity, of_storage_class, of_volume
 from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.policy import Policy, changed, warned
-from embedded_apiserver.rules.causes import persistent_volumes, storage_kinds
-from embedded_apiserver.rules.storage_warnings import of_capacity, of_storage_class, of_volume
 
 VOLUME = Kind(
     group="",
@@ -39,7 +38,7 @@ CSI_DRIVER = _storage(
     unconditional_update=False,
     deletes_with_object=True,
     policy=Policy(generation=changed("spec"), first_generation=0, warnings=strategy.driver_warnings),
-    checks=Checks(storage_kinds.csi_driver, storage_kinds.csi_driver_change),
+    checks=Checks(drivers.csi_driver, drivers.csi_driver_change),
     cells=columns.DRIVERS,
 )
 CSI_NODE = _storage(
@@ -48,7 +47,7 @@ CSI_NODE = _storage(
     unconditional_update=False,
     deletes_with_object=True,
     metadata="w",
-    checks=Checks(storage_kinds.csi_node, storage_kinds.csi_node_change),
+    checks=Checks(drivers.csi_node, drivers.csi_node_change),
     cells=columns.DRIVERS_OF_NODES,
 )
 CSI_CAPACITY = _storage(
@@ -58,7 +57,7 @@ CSI_CAPACITY = _storage(
     unconditional_update=False,
     policy=Policy(warnings=warned(of_capacity)),
     metadata="wu",
-    checks=Checks(storage_kinds.csi_capacity, storage_kinds.csi_capacity_change),
+    checks=Checks(drivers.csi_capacity, drivers.csi_capacity_change),
 )
 STORAGE_CLASS = _storage(
     kind="StorageClass",
@@ -67,7 +66,7 @@ STORAGE_CLASS = _storage(
     deletes_with_object=True,
     policy=Policy(warnings=warned(of_storage_class)),
     metadata="wu",
-    checks=Checks(storage_kinds.storage_class, storage_kinds.storage_class_change),
+    checks=Checks(drivers.storage_class, drivers.storage_class_change),
     cells=columns.CLASSES,
 )
 ATTACHMENT = _storage(
@@ -79,7 +78,7 @@ ATTACHMENT = _storage(
     policy=Policy(status={"attached": False}, freezes=True),
     metadata="w",
     status_metadata="w",
-    checks=Checks(storage_kinds.attachment, storage_kinds.attachment_change, storage_kinds.attachment_change),
+    checks=Checks(drivers.attachment, drivers.attachment_change, drivers.attachment_change),
     cells=columns.ATTACHMENTS,
 )
 ATTRIBUTES_CLASS = _storage(
@@ -89,7 +88,7 @@ ATTRIBUTES_CLASS = _storage(
     deletes_with_object=True,
     introduced=34,
     metadata="uw",
-    checks=Checks(storage_kinds.attributes_class, storage_kinds.attributes_class_change),
+    checks=Checks(drivers.attributes_class, drivers.attributes_class_change),
     cells=columns.ATTRIBUTES_CLASSES,
 )
 KINDS = (VOLUME, CSI_DRIVER, CSI_NODE, CSI_CAPACITY, STORAGE_CLASS, ATTACHMENT, ATTRIBUTES_CLASS)

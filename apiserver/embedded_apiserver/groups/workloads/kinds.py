@@ -5,19 +5,20 @@ from __future__ import annotations
 
 from functools import partial
 
-from embedded_apiserver.groups.workloads import columns, strategy
-from embedded_apiserver.kinds.checks import Checks, of_spec
-from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.policy import Policy, changed
-from embedded_apiserver.rules.causes import (
+from embedded_apiserver.groups.workloads import (
+    columns,
     cron_jobs,
     job_changes,
     job_status,
     jobs,
-    small_kinds,
+    revisions,
     stateful_sets,
+    strategy,
     workloads,
 )
+from embedded_apiserver.kinds.checks import Checks, of_spec
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.kinds.policy import Policy, changed
 
 _ALL, _STATUS, _SCALED = ("all",), ("status",), ("scale", "status")
 _REPLICAS = "replicas fullyLabeledReplicas readyReplicas availableReplicas observedGeneration"
@@ -126,7 +127,7 @@ CONTROLLER_REVISION = _apps(
     kind="ControllerRevision",
     plural="controllerrevisions",
     metadata="uw",
-    checks=Checks(small_kinds.revision, small_kinds.revision_change),
+    checks=Checks(revisions.revision, revisions.revision_change),
     cells=columns.REVISIONS,
 )
 

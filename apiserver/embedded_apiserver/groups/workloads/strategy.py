@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from embedded_apiserver.groups.pods.pod_warnings import of_name, of_pod
 from embedded_apiserver.kinds.policy import Predicate, Warnings, changed
 from embedded_apiserver.objects import Object, part
-from embedded_apiserver.rules.pod_warnings import of_name, of_pod
-from embedded_apiserver.rules.type_defaults import TEMPLATE_GENERATION
+from embedded_apiserver.typed.type_defaults import TEMPLATE_GENERATION
 
 _SPEC = changed("spec")
 _HOST_NAMES = "Pod names and hostnames"

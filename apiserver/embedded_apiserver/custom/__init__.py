@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of custom resource definitions, and of the custom objects whose kinds they define.
+
+For a definition:
+
+- `definition`: defaults, generations, the finalizer, immutable fields and warnings. It calls `spec_causes`.
+- `spec_causes`: the faults of a definition's `spec`: names, versions, columns. It calls `schema_structure`.
+- `schema_structure`: the faults of one OpenAPI schema, which has to be structural.
+- `accepted_names`: which of the names that definitions ask for are free in their group. The server calls it after a
+  definition was written, because the answer depends on all definitions.
+
+For an object of a custom kind:
+
+- `objects`: the `Rules` of the kind: generations, the status, the scale. It calls the next two.
+- `structural_shape`: the form in which an object is stored: unknown fields pruned, defaults filled in.
+- `schema_causes`: the faults of a value by its schema. A schema's own `default` values are checked by it, too.
+
+For both: `validations` (rules in CEL), `formats` (formats of strings), and `work`, which limits how much computation
+one request may cause.
+"""

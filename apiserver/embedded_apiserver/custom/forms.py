@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The forms in which objects are stored and shown.
+
+They differ only for a kind that is stored as another one, and for a custom kind that is stored in another API version
+or under an older schema. All versions of a custom kind share one stored object, which says its version if that is not
+the first that was ever stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from embedded_apiserver.custom.structural_shape import reshaped
+from embedded_apiserver.kinds.kind import Conversion, Kind
+from embedded_apiserver.objects import Object
+from embedded_apiserver.status import untyped
+
+_MARK = "apiVersion"  # names the version of a stored object
+
+
+def opened(kind: Kind, obj: Object) -> Object:
+    """Return an object from the storage in the form that reads show and writes start from.
+
+    An object that was stored under an older schema gets the defaults of the present one, and loses the fields that the
+    schema does not have.
+
+    Raises:
+        StatusError: 500, a webhook that converts the object fails.
+    """
+    if kind.definition is None:
+        return obj
+    if kind.conversion is not None:
+        return _converted(kind, [obj])[0]
+    if _MARK in obj:
+        obj = {name: value for name, value in obj.items() if name != _MARK}
+    if kind.has_changed:
+        obj = reshaped(kind.storage or kind.definition, obj, fill=True)
+    return obj if kind.storage is None else reshaped(kind.definition, obj)
+
+
+def shown(kind: Kind, obj: Object) -> Object:
+    """Return an object from the storage in the form that clients see.
+
+    Raises:
+        StatusError: 500, a webhook that converts the object fails.
+    """
+    return kind.policy.shown_form(opened(kind, obj))
+
+
+def prepare(kind: Kind, objects: Iterable[Object]) -> None:
+    """Convert several stored objects together, so that `opened` finds them converted.
+
+    Raises:
+        StatusError: 500, a webhook that converts them fails.
+    """
+    if kind.conversion is not None:
+        _converted(kind, list(objects))
+
+
+def _converted(kind: Kind, objects: Sequence[Object]) -> list[Object]:
+    conversion, found = kind.conversion, list(objects)
+    assert conversion is not None, "only then objects are converted"
+    assert kind.definition is not None, "only definitions have one"
+    by_version: dict[str, list[int]] = {}
+    for place, obj in enumerate(objects):
+        version = obj.get(_MARK) or kind.unmarked
+        by_version.setdefault(version, []).append(place)
+        plain = {name: value for name, value in obj.items() if name != _MARK}
+        definition = kind.versions.get(version) if kind.has_changed else None
+        found[place] = plain if definition is None else reshaped(definition, plain, fill=True)
+    for version, places in by_version.items():
+        if version == kind.api_version:
+            continue
+        if version not in kind.versions:
+            raise untyped(f"request to convert CR from an invalid group/version: {version}")
+        made = conversion.converted([found[place] for place in places], version, kind.api_version)
+        for place, obj in zip(places, made, strict=True):
+            found[place] = reshaped(kind.definition, obj, fill=True)
+    return found
+
+
+def closed(kind: Kind, obj: Object, *, prune: bool = False) -> Object:
+    """Return an object that a write made in the form in which it is stored; the reverse of `opened`.
+
+    Args:
+        kind: The kind of the object.
+        obj: The object.
+        prune: True if the object may have nulls and fields that its kind does not have.
+
+    Raises:
+        StatusError: 500, a webhook that converts the object fails.
+    """
+    if kind.definition is None:
+        return obj
+    if kind.storage is not None:
+        if kind.conversion is not None:
+            plain = reshaped(kind.definition, obj) if prune else obj
+            obj = conversion_result(kind.conversion, plain, kind)
+        obj = reshaped(kind.storage, obj, fill=True)
+    elif prune:
+        obj = reshaped(kind.definition, obj)
+    return obj if kind.stored_version == kind.unmarked else {**obj, _MARK: kind.stored_version}
+
+
+def conversion_result(conversion: Conversion, obj: Object, kind: Kind) -> Object:
+    """Return an object of a kind in the version in which it is stored."""
+    return conversion.converted([obj], kind.api_version, kind.stored_version)[0]

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of a schema, compiled: once for each version of a definition."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+import attrs
+
+from embedded_apiserver.cel import types
+from embedded_apiserver.cel.declarations import Environment
+from embedded_apiserver.cel.errors import CompileError, InstantiationError
+from embedded_apiserver.cel.library.libraries import LIBRARIES
+from embedded_apiserver.cel.program import Program, compile_expression
+from embedded_apiserver.custom.validations.converting import Convert, converter
+from embedded_apiserver.custom.validations.declared import declared, self_name, with_metadata
+from embedded_apiserver.custom.validations.field_paths import field_path
+from embedded_apiserver.kinds.definition import Definition, Raw
+
+RULES = "x-kubernetes-validations"
+_EMBEDDED = "x-kubernetes-embedded-resource"
+_DEFINITIONS = 512  # the most to cache, so that definitions that come and go do not fill the memory
+
+
+@attrs.frozen
+class Compiled:
+    """A rule.
+
+    Attributes:
+        rule: The rule as it was given.
+        program: Its expression; None if that is empty or does not compile.
+        fault: Why the expression does not compile.
+        message: The expression of its message; None if there is none, or if it does not compile.
+        message_fault: Why the expression of the message does not compile.
+        path: The path of the field that a refusal names, relative to the value; empty for the value itself.
+    """
+
+    rule: Raw
+    program: Program | None = None
+    fault: str = ""
+    message: Program | None = None
+    message_fault: str = ""
+    path: str = ""
+
+    @property
+    def compares(self) -> bool:
+        """Whether the rule compares a value with the old one."""
+        return self.program is not None and "oldSelf" in self.program.reads
+
+    @property
+    def takes_optional(self) -> bool:
+        """Whether the old value is optional, so that the rule holds for new values, too."""
+        return bool(self.rule.get("optionalOldSelf"))
+
+    @property
+    def shown(self) -> str:
+        """The message of the rule, or the rule itself."""
+        message: str = self.rule.get("message") or self.rule["rule"]
+        return message.strip()
+
+
+@attrs.frozen
+class RuleNode:
+    """The rules of a schema and of those below it.
+
+    Attributes:
+        schema: The schema.
+        rules: Its rules.
+        convert: Makes the values of expressions; None if they are those of JSON.
+        properties: The rules of its fields.
+        values: The rules of its entries.
+        items: The rules of its elements.
+    """
+
+    schema: Raw
+    rules: tuple[Compiled, ...]
+    convert: Convert | None
+    properties: Mapping[str, RuleNode]
+    values: RuleNode | None
+    items: RuleNode | None
+
+    @property
+    def compares(self) -> bool:
+        """Whether a rule of the schema compares a value with the old one."""
+        return any(rule.compares for rule in self.rules)
+
+
+@functools.lru_cache(_DEFINITIONS)
+def rules_of_definition(definition: Definition) -> RuleNode | None:
+    """Return the rules of a version of a definition; None if there are none."""
+    return rule_node(definition.structure, is_root=True)
+
+
+def rule_node(schema: Raw, *, is_root: bool) -> RuleNode | None:
+    """Return the rules of a schema and of those below it; None if there are none.
+
+    Args:
+        schema: The schema.
+        is_root: Whether its values are whole objects.
+    """
+    if not has_rules(schema):
+        return None
+    own = compiled_rules(schema, is_root=is_root) if schema.get(RULES) else ()
+    whole = with_metadata(schema) if is_root else schema
+    properties = {
+        name: made
+        for name, child in schema.get("properties", {}).items()
+        if has_rules(child) and declared(child, "") is not None and (made := _inner(child)) is not None
+    }
+    values, items = schema.get("additionalProperties"), schema.get("items")
+    return RuleNode(
+        schema,
+        own or (),
+        converter(whole) if own else None,
+        properties,
+        _inner(values) if isinstance(values, Mapping) else None,
+        _inner(items) if isinstance(items, Mapping) else None,
+    )
+
+
+def _inner(schema: Raw) -> RuleNode | None:
+    return rule_node(schema, is_root=bool(schema.get(_EMBEDDED)))
+
+
+def has_rules(schema: Raw) -> bool:
+    """Return whether a schema, or one below it, has rules."""
+    if schema.get(RULES):
+        return True
+    children = (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties"))
+    return any(has_rules(child) for child in children if isinstance(child, Mapping))
+
+
+def compiled_rules(schema: Raw, *, is_root: bool) -> tuple[Compiled, ...] | None:
+    """Return the rules of a schema itself; None if expressions cannot name its values."""
+    own = declared(schema, self_name(), is_root=is_root)
+    if own is None:
+        return None
+    fixed = _environment().with_variables({"self": own.type, "oldSelf": own.type})
+    optional = fixed.with_variables({"oldSelf": types.optional_of(own.type)})
+    return tuple(
+        _compiled(schema, rule, optional if rule.get("optionalOldSelf") else fixed) for rule in schema.get(RULES, ())
+    )
+
+
+def _compiled(schema: Raw, rule: Raw, environment: Environment) -> Compiled:
+    text, message = rule.get("rule", ""), rule.get("messageExpression", "")
+    if not text.strip():
+        return Compiled(rule)
+    try:
+        program = compile_expression(text, environment)
+    except CompileError as error:
+        return Compiled(rule, fault=_fault(error))
+    if program.type != types.BOOL:
+        return Compiled(rule, fault="cel expression must evaluate to a bool")
+    made = Compiled(rule, program)
+    if message:
+        made = _with_message(made, message, environment)
+    if path := rule.get("fieldPath"):
+        made = attrs.evolve(made, path=field_path(schema, path) or "")
+    return made
+
+
+def _with_message(made: Compiled, message: str, environment: Environment) -> Compiled:
+    try:
+        program = compile_expression(message, environment)
+    except CompileError as error:
+        return attrs.evolve(made, message_fault=f"messageExpression {_fault(error)}")
+    if program.type != types.STRING:
+        return attrs.evolve(made, message_fault="messageExpression must evaluate to a string")
+    return attrs.evolve(made, message=program)
+
+
+def _fault(error: CompileError) -> str:
+    word = "program instantiation" if isinstance(error, InstantiationError) else "compilation"
+    return f"{word} failed: {error}"
+
+
+@functools.cache
+def _environment() -> Environment:
+    return Environment({}, LIBRARIES)

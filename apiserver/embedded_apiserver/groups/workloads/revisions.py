@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checks of controller revisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from embedded_apiserver.causes import invalid, required
+from embedded_apiserver.checks.basic import (
+    IMMUTABLE,
+)
+from embedded_apiserver.objects import Object
+from embedded_apiserver.status import Cause
+
+
+def revision(obj: Object) -> Iterator[Cause]:
+    """Return the faults of a new controller revision."""
+    yield from _revision_number(obj)
+    data = obj.get("data")
+    if data is None:
+        yield required("data", "data is mandatory")
+    elif not isinstance(data, Mapping):
+        yield required("data", "data must be a valid JSON object")
+
+
+def _revision_number(obj: Object) -> Iterator[Cause]:
+    if (number := obj.get("revision", 0)) < 0:
+        yield invalid("revision", number, "must be greater than or equal to 0")
+
+
+def revision_change(old: Object, new: Object) -> Iterator[Cause]:
+    """Return the faults of the change of a controller revision, whose data never change."""
+    yield from _revision_number(new)
+    if old.get("data") != (data := new.get("data")):
+        yield invalid("data", data, IMMUTABLE)
