@@ -34,13 +34,13 @@ from embedded_apiserver.routes import Route
 from embedded_apiserver.scale import scale_to_show
 from embedded_apiserver.status import StatusError, bad_request, method_not_allowed, not_found, not_supported
 from embedded_apiserver.storage.storage import Storage
+from embedded_apiserver.typed.patch import check_patch_type
 from embedded_apiserver.users import User
 from embedded_apiserver.webhooks.caller import Caller, Nowhere
 from embedded_apiserver.writes.admitting import Admitting
 from embedded_apiserver.writes.content import Content, Written
 from embedded_apiserver.writes.deletion import Deletion, deletion_warnings
 from embedded_apiserver.writes.objects import Objects
-from embedded_apiserver.writes.patch import check_patch_type
 from embedded_apiserver.writes.pod_parts import PodParts
 from embedded_apiserver.writes.reviews import Reviews
 from embedded_apiserver.writes.token_requests import TokenRequests

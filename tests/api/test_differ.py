@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_runtime.api.differ import merge_patch
-from embedded_apiserver.writes import mergepatch
+from embedded_apiserver.typed import mergepatch
 
 SCALARS = st.booleans() | st.integers(0, 2) | st.sampled_from(["", "a", "b"])
 VALUES = st.recursive(

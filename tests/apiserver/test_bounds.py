@@ -27,7 +27,7 @@ from embedded_apiserver.bounds import (
 )
 from embedded_apiserver.custom.work import MOST_CHECKS
 from embedded_apiserver.options import MANAGER_LENGTH
-from embedded_apiserver.writes import jsonpatch
+from embedded_apiserver.typed import jsonpatch
 
 APPLY = "application/apply-patch+yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"

@@ -18,7 +18,7 @@ from apimachinery.selectors import LabelSelector
 from embedded_apiserver.checks.metadata import updated_metadata_causes
 from embedded_apiserver.custom.schema_causes import schema_causes
 from embedded_apiserver.groups.core.kinds import CONFIG_MAP
-from embedded_apiserver.writes import jsonpatch
+from embedded_apiserver.typed import jsonpatch
 
 Object = dict[str, Any]
 

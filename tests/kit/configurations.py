@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from embedded_apiserver.groups.pods.kinds import POD
-from embedded_apiserver.writes.fieldset import Fields
-from embedded_apiserver.writes.fieldtree import fields_of
+from embedded_apiserver.typed.fieldset import Fields
+from embedded_apiserver.typed.fieldtree import fields_of
 
 NAMES = st.sampled_from(["a", "b", "c"])
 TEXTS = st.sampled_from(["x", "y"])

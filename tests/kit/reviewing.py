@@ -12,7 +12,7 @@ from controller_runtime import Manager, SystemHost
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.webhooks import Webhooks
 from embedded_apiserver.server import APIServer
-from embedded_apiserver.writes.jsonpatch import apply
+from embedded_apiserver.typed.jsonpatch import apply
 
 JSON = {"content-type": "application/json"}
 

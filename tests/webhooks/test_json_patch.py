@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from apimachinery.equality import same_json
 from controller_runtime.webhooks.json_patch import json_patch
-from embedded_apiserver.writes.jsonpatch import apply
+from embedded_apiserver.typed.jsonpatch import apply
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.text("a/~", max_size=2),

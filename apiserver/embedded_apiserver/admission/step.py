@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
 
 import attrs
 import msgspec
@@ -135,29 +135,6 @@ class Attributes(NamedTuple):
         return forbidden(self.kind, self.name, text)
 
 
-class Redecode(Protocol):
-    """Reads an object again that a webhook or a policy has changed."""
-
-    def __call__(self, kind: Kind, obj: Object, old: Object) -> Object:
-        """Return `obj` with the types and the defaults of its kind; what it shares with `old` is not read again."""
-
-
-class Patched(Protocol):
-    """Applies the JSON patch of a webhook."""
-
-    def __call__(self, kind: Kind, shown: Object, operations: Sequence[Any]) -> Object:
-        """Return the object with a patch applied, read again, with its defaults, without kind and apiVersion.
-
-        Args:
-            kind: The kind of the object.
-            shown: The object, with its kind and apiVersion.
-            operations: The operations of the patch.
-
-        Raises:
-            StatusError: 500, the patch cannot be applied, or leaves what is no object of this kind.
-        """
-
-
 @attrs.frozen
 class Surroundings:
     """The parts of the server that steps use besides the objects.
@@ -168,17 +145,9 @@ class Surroundings:
         release: The release of Kubernetes as which the server answers.
         caller: Calls webhooks.
         hand: Hands reviews to those in this process.
-        redecode: Reads an object again that a step has changed freely.
-        patched: Applies the patch of a webhook.
-        patched_by_policy: Applies the JSON patch of a policy.
-        applied_by_policy: Applies the configuration of a policy.
     """
 
     host: Host
-    redecode: Redecode
-    patched: Patched
-    patched_by_policy: Patched
-    applied_by_policy: Callable[[Kind, Object, Object], Object]
     kinds: Callable[[], Kinds] = lambda: KINDS
     release: Release = NEWEST
     caller: Caller = attrs.field(factory=Nowhere)

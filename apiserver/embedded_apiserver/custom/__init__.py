@@ -11,8 +11,9 @@ For a definition:
 
 For an object of a custom kind:
 
-- `objects`: the `Rules` of the kind: generations, the status, the scale. It calls the next two.
-- `structural_shape`: the form in which an object is stored: unknown fields pruned, defaults filled in.
+- `kinds`: the kinds that a definition makes, and what a write does to their objects.
+- `forms`: the forms in which objects are stored and shown.
+- `objects`: the checks of an object. It calls `schema_causes`.
 - `schema_causes`: the faults of a value by its schema. A schema's own `default` values are checked by it, too.
 
 For both: `validations` (rules in CEL), `formats` (formats of strings), and `work`, which limits how much computation

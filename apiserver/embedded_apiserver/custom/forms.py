@@ -10,10 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from embedded_apiserver.custom.structural_shape import reshaped
+import attrs
+
+from embedded_apiserver import status
+from embedded_apiserver.causes import invalid
 from embedded_apiserver.kinds.kind import Conversion, Kind
 from embedded_apiserver.objects import Object
 from embedded_apiserver.status import untyped
+from embedded_apiserver.typed.structural_shape import reshaped
 
 _MARK = "apiVersion"  # names the version of a stored object
 
@@ -105,3 +109,20 @@ def closed(kind: Kind, obj: Object, *, prune: bool = False) -> Object:
 def conversion_result(conversion: Conversion, obj: Object, kind: Kind) -> Object:
     """Return an object of a kind in the version in which it is stored."""
     return conversion.converted([obj], kind.api_version, kind.stored_version)[0]
+
+
+def of_own_type(kind: Kind, name: str, obj: Object, subresource: str = "") -> Object:
+    """Return an object without the kind and the apiVersion, which it only has if they are not those of its path.
+
+    Raises:
+        StatusError: 422, it has them. A write of a subresource ignores them, as it ignores all but one field.
+    """
+    if kind.definition is None or "kind" not in obj or "apiVersion" not in obj:
+        return obj
+    version, word = obj["apiVersion"], obj["kind"]
+    if not subresource:
+        faults = ("kind", word, kind.kind), ("apiVersion", version, kind.api_version)
+        causes = [invalid(field, value, f"must be {right}") for field, value, right in faults if value != right]
+        other = attrs.evolve(kind, group=version.rpartition("/")[0], kind=word)
+        raise status.invalid(other, name, causes)
+    return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}

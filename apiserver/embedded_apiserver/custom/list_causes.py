@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from embedded_apiserver.causes import duplicate, invalid
-from embedded_apiserver.custom.work import ROOT, Path
 from embedded_apiserver.kinds.definition import Raw
 from embedded_apiserver.status import Cause
+from embedded_apiserver.typed.paths import ROOT, Path
 
 LIST_TYPE = "x-kubernetes-list-type"
 _KEYS = "x-kubernetes-list-map-keys"

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from embedded_apiserver.custom.work import Path
 from embedded_apiserver.kinds.definition import Raw
 from embedded_apiserver.status import Cause
 from embedded_apiserver.typed.go_values import plain
+from embedded_apiserver.typed.paths import Path
 
 NOWHERE = "<nil>"
 """The field that a real server names for faults of combined schemas and of the ranges of numbers."""

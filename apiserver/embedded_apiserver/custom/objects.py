@@ -14,16 +14,16 @@ from embedded_apiserver.checks.metadata import metadata_causes
 from embedded_apiserver.custom.list_causes import LIST_TYPE, list_causes
 from embedded_apiserver.custom.schema_causes import NEW, schema_causes
 from embedded_apiserver.custom.schema_structure import schemas_in
-from embedded_apiserver.custom.structural_shape import embedded_objects
 from embedded_apiserver.custom.validations.compiled import RuleNode, rules_of_definition
 from embedded_apiserver.custom.validations.judged import Judge
-from embedded_apiserver.custom.work import Path
 from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.kinds.definition import Definition
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object
 from embedded_apiserver.status import Cause
 from embedded_apiserver.typed.go_values import plain, type_of
+from embedded_apiserver.typed.paths import Path
+from embedded_apiserver.typed.structural_shape import embedded_objects
 
 _EMBEDDED = "x-kubernetes-embedded-resource"
 _DEFINITIONS = 512  # the most to cache, so that definitions that come and go do not fill the memory

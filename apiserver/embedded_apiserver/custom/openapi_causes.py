@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from embedded_apiserver.causes import forbidden, invalid, not_supported, required
 from embedded_apiserver.custom.list_causes import LIST_TYPE
 from embedded_apiserver.custom.validations.field_paths import field_path
-from embedded_apiserver.custom.work import Path
 from embedded_apiserver.kinds.definition import Raw
 from embedded_apiserver.status import Cause
+from embedded_apiserver.typed.paths import Path
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _LIST_TYPES, _MAP_TYPES = ("atomic", "set", "map"), ("atomic", "granular")

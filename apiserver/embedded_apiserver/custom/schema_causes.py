@@ -18,9 +18,10 @@ from embedded_apiserver.bounds import MOST_TOLD
 from embedded_apiserver.causes import required, too_long
 from embedded_apiserver.custom.formats import FORMATS, is_known, normalized
 from embedded_apiserver.custom.number_causes import NOWHERE, number_causes
-from embedded_apiserver.custom.work import ROOT, Path, Work
+from embedded_apiserver.custom.work import Work
 from embedded_apiserver.kinds.definition import Raw
 from embedded_apiserver.status import Cause
+from embedded_apiserver.typed.paths import ROOT, Path
 
 NEW: Any = object()
 """The old value of a field that did not exist before. Not None, because null is a value."""

@@ -14,14 +14,15 @@ from typing import Any
 from embedded_apiserver.causes import forbidden, invalid, required
 from embedded_apiserver.custom.openapi_causes import keyword_causes
 from embedded_apiserver.custom.schema_causes import schema_causes
-from embedded_apiserver.custom.structural_shape import unknown_fields
 from embedded_apiserver.custom.validations.compiled import has_rules
 from embedded_apiserver.custom.validations.judged import Judge
 from embedded_apiserver.custom.validations.written import default_causes, rule_causes
-from embedded_apiserver.custom.work import Path, Work
+from embedded_apiserver.custom.work import Work
 from embedded_apiserver.kinds.definition import Raw
 from embedded_apiserver.patterns import NoPattern
 from embedded_apiserver.status import Cause
+from embedded_apiserver.typed.paths import Path
+from embedded_apiserver.typed.structural_shape import unknown_fields
 
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 _PRESERVES = "x-kubernetes-preserve-unknown-fields"

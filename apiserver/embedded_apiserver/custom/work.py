@@ -8,7 +8,7 @@ its process with the tests of a user, and refuses the request with 413.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -26,32 +26,6 @@ _FEW = 16  # words of an enum that are compared one by one; more are put into a 
 _SORTED = 10  # words that are put into a set in about the time of a check
 _COMPILED = 5  # instructions of a pattern that are compiled in about the time of a check
 _MATCHED = 1_000  # characters times instructions that are matched in about the time of a check
-
-
-class Path(NamedTuple):
-    """The path of a value. Its text is made only for a fault: names can be long, and values below them many.
-
-    Attributes:
-        parent: The path of the object or list that holds the value; None at the root.
-        step: `.name` or `[0]`; at the root, the text that all paths begin with.
-    """
-
-    parent: Path | None
-    step: str
-
-    def __str__(self) -> str:
-        steps, place = [], self
-        while place.parent is not None:
-            steps.append(place.step)
-            place = place.parent
-        return place.step + "".join(reversed(steps)) if place.step else "".join(reversed(steps)).removeprefix(".")
-
-    def below(self, step: str) -> Path:
-        """Return the path of a value inside this one; `step` is `.name` or `[0]`."""
-        return Path(self, step)
-
-
-ROOT = Path(None, "")
 
 
 class Work:

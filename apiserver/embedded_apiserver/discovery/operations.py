@@ -13,7 +13,7 @@ from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.list_options import SHARDS
 from embedded_apiserver.protobuf.envelope import MEDIA_TYPE as PROTOBUF
 from embedded_apiserver.protobuf.envelope import STREAM_TYPE
-from embedded_apiserver.writes.patch import patches_of
+from embedded_apiserver.typed.patch import patches_of
 
 REF = "#/components/schemas/"
 """The prefix of a reference, before the name of the definition."""

@@ -18,6 +18,9 @@ from embedded_apiserver.objects import Object
 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
+SCHEME = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
+"""The place of the code in a real server that knows most built-in kinds."""
+
 
 class Conversion(Protocol):
     """Converts custom objects between the API versions of their kind, as their definition says.
@@ -58,6 +61,8 @@ class Kind:
         field_paths: For each of `fields` whose name is not its path in the stored object: that path.
         names_known_fields: True if the response that refuses a field selector lists the fields that it may name.
         unknown_field: The response that refuses another field, if a real server has one of its own for the kind.
+        scheme: The place of the code in a real server that knows the kind, which refusals of unknown kinds name; empty
+            if unknown kinds are refused as others are.
         policy: The parts that a write sets, keeps and counts.
         checks: The rules by which objects are checked, metadata aside; those of a custom kind are in its definition.
         metadata: The rules that a real server applies to changed metadata besides the general ones, in their order: `w`
@@ -104,6 +109,7 @@ class Kind:
     field_paths: Mapping[str, str] = {}
     names_known_fields: bool = True
     unknown_field: str = ""
+    scheme: str = SCHEME
     policy: Policy = PLAIN
     checks: Checks = UNCHECKED
     metadata: str = "u"

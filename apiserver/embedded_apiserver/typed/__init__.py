@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types of built-in kinds: their shapes, defaults and stored forms, and how messages show them."""
+"""Typed objects: shapes, defaults and stored forms, decoding and patches, and how messages show them."""

@@ -7,8 +7,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
-import attrs
-
 from apimachinery.host import Host
 from embedded_apiserver.admission.chain import WEBHOOKS, Awake, Chain
 from embedded_apiserver.admission.resource_quota import ResourceQuota
@@ -23,16 +21,13 @@ from embedded_apiserver.objects import Object
 from embedded_apiserver.routes import Route
 from embedded_apiserver.status import StatusError
 from embedded_apiserver.storage.storage import Storage
-from embedded_apiserver.webhooks.caller import Caller
+from embedded_apiserver.webhooks.caller import Caller, Nowhere
 from embedded_apiserver.writes.address_records import AddressRecords
 from embedded_apiserver.writes.addresses import Addresses
-from embedded_apiserver.writes.body import admit
 from embedded_apiserver.writes.commits import UNCHECKED, Check
 from embedded_apiserver.writes.managed import completed
-from embedded_apiserver.writes.policy_patches import applied_by_policy, patched_by_policy
 from embedded_apiserver.writes.quota_counts import QuotaCounts
 from embedded_apiserver.writes.warned import of_rules
-from embedded_apiserver.writes.webhook_patches import patched_by_webhook
 
 
 class Admitting:
@@ -67,14 +62,10 @@ class Admitting:
         records: AddressRecords | None = None,
     ) -> None:
         self._addresses = Addresses(host, storage, records)
-        around = Surroundings(
-            host, _redecoded, patched_by_webhook, patched_by_policy, applied_by_policy, kinds, release
-        )
         if caller is None:
             disabled = {*disabled, *WEBHOOKS}
             enabled = {*enabled} - {*WEBHOOKS}
-        else:
-            around = attrs.evolve(around, caller=caller)
+        around = Surroundings(host, kinds, release, caller or Nowhere())
         self._chain = Chain(storage, around, enabled, disabled)
         self._quotas = QuotaCounts(host, storage, is_on=self._chain.has(ResourceQuota.name))
 
@@ -219,7 +210,3 @@ def _changed(steps: Sequence[Step], attributes: Attributes) -> Attributes:
         if rounds.is_second or not rounds.is_second_wanted:
             return attributes
         rounds.is_second = True
-
-
-def _redecoded(kind: Kind, obj: Object, old: Object) -> Object:
-    return admit(kind, obj, "Ignore", old=old)[0]

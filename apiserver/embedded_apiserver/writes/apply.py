@@ -18,19 +18,14 @@ from embedded_apiserver.bounds import MOST_TOLD, abbreviated, told
 from embedded_apiserver.groups.parts import SCALE
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.metadata import CLIENT_METADATA
+from embedded_apiserver.typed import documents, mismatches
+from embedded_apiserver.typed.body import IGNORE, STRICT, configuration, empty
 from embedded_apiserver.typed.decoding_faults import conversion_fault
+from embedded_apiserver.typed.fieldset import NOTHING, Fields, Path, decode, encode, message_order, text_of
+from embedded_apiserver.typed.fieldtree import ambiguities, fields_of, merged, with_parents, without
 from embedded_apiserver.typed.shape import Misshapen
-from embedded_apiserver.writes import documents, last_applied, typed
-from embedded_apiserver.writes.body import IGNORE, STRICT, configuration, empty
+from embedded_apiserver.writes import last_applied
 from embedded_apiserver.writes.entries import UPDATE, Entry, Object, entries_of, in_order
-from embedded_apiserver.writes.fieldset import NOTHING, Fields, Path, decode, encode, message_order, text_of
-from embedded_apiserver.writes.fieldtree import (
-    ambiguities,
-    fields_of,
-    merged,
-    with_parents,
-    without,
-)
 from embedded_apiserver.writes.managed import Writer, changes_of, created, is_ownable, less
 from embedded_apiserver.writes.versions import NotComparable, check_existing, check_prunable, comparable
 
@@ -98,7 +93,7 @@ def read(kind: Kind, body: bytes, field_validation: str) -> tuple[Object, list[s
 def _check_types(kind: Kind, raw: Mapping[str, Any]) -> None:
     """Refuse a configuration with values that have no place in the kind's schema."""
     bare = {name: value for name, value in raw.items() if name not in ("kind", "apiVersion")}
-    first, more = told(typed.faults(kind.schema, bare))
+    first, more = told(mismatches.faults(kind.schema, bare))
     if first:
         faults = [*map(abbreviated, first), *([more] if more else [])]
         text = faults[0] if len(faults) == 1 else "\n  ".join(["errors:", *faults])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from embedded_apiserver.writes.fieldset import Fields, Path, decode, encode
+from embedded_apiserver.typed.fieldset import Fields, Path, decode, encode
 
 APPLY, UPDATE = "Apply", "Update"
 # A real server merges the oldest update entries beyond ten into entries of this name, so that an object

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.typed.body import configuration
+from embedded_apiserver.typed.fieldset import NOTHING, Fields
+from embedded_apiserver.typed.fieldtree import Changes, compare, fields_of
 from embedded_apiserver.typed.shape import Misshapen
-from embedded_apiserver.writes.body import configuration
-from embedded_apiserver.writes.fieldset import NOTHING, Fields
-from embedded_apiserver.writes.fieldtree import Changes, compare, fields_of
 
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 _MANAGER = "kubectl"  # the default of `kubectl apply --server-side`; another manager's name opts out

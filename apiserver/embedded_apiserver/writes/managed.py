@@ -17,7 +17,9 @@ from embedded_apiserver.groups.autoscaling.kinds import AUTOSCALER, OLD_AUTOSCAL
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.options import MANAGER_LENGTH
 from embedded_apiserver.scale import replicas_of
-from embedded_apiserver.writes.body import empty
+from embedded_apiserver.typed.body import empty
+from embedded_apiserver.typed.fieldset import NOTHING, Fields, Path, contains, decode, encode, field_step
+from embedded_apiserver.typed.fieldtree import ABSENT, Changes, child_of, compare
 from embedded_apiserver.writes.entries import (
     APPLY,
     UPDATE,
@@ -28,8 +30,6 @@ from embedded_apiserver.writes.entries import (
     in_order,
     with_entries,
 )
-from embedded_apiserver.writes.fieldset import NOTHING, Fields, Path, contains, decode, encode, field_step
-from embedded_apiserver.writes.fieldtree import ABSENT, Changes, child_of, compare
 from embedded_apiserver.writes.ownable import elsewhere, is_reset, metadata_of, without_reset
 from embedded_apiserver.writes.versions import NotComparable, comparable, is_typed
 

@@ -34,15 +34,15 @@ from embedded_apiserver.status import (
 )
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import Stored
+from embedded_apiserver.typed.body import admit, decode
+from embedded_apiserver.typed.documents import check_weight
+from embedded_apiserver.typed.patch import APPLY_PATCH, STRATEGIC_MERGE_PATCH, apply_patch, form_of
 from embedded_apiserver.writes import apply
 from embedded_apiserver.writes.admitting import Admitting
-from embedded_apiserver.writes.body import admit, decode
 from embedded_apiserver.writes.commits import UNCHECKED, Commits
 from embedded_apiserver.writes.content import Content, Written
-from embedded_apiserver.writes.documents import check_weight
 from embedded_apiserver.writes.entries import APPLY
 from embedded_apiserver.writes.managed import Writer, settled, updated
-from embedded_apiserver.writes.patch import APPLY_PATCH, STRATEGIC_MERGE_PATCH, apply_patch, form_of
 from embedded_apiserver.writes.preconditions import check_uid
 from embedded_apiserver.writes.strategy import check_name, prepare_update, sent_version, undeleted, unversioned
 from embedded_apiserver.writes.warned import of_write, warned_of

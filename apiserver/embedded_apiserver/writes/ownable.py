@@ -12,8 +12,8 @@ from embedded_apiserver.groups.storage.kinds import ATTACHMENT
 from embedded_apiserver.groups.workloads.kinds import DEPLOYMENT
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.metadata import CLIENT_METADATA, DELETION_METADATA
-from embedded_apiserver.writes.fieldset import Path
-from embedded_apiserver.writes.fieldtree import Changes
+from embedded_apiserver.typed.fieldset import Path
+from embedded_apiserver.typed.fieldtree import Changes
 
 _METADATA = (*CLIENT_METADATA, *DELETION_METADATA)
 # The kinds whose metadata no write of a status changes.

@@ -32,8 +32,8 @@ from embedded_apiserver.status import (
 )
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import Draft, Stored
+from embedded_apiserver.typed.body import decode
 from embedded_apiserver.writes.admitting import Admitting
-from embedded_apiserver.writes.body import decode
 from embedded_apiserver.writes.content import Content
 from embedded_apiserver.writes.deletion import Deletion, check_preconditions
 from embedded_apiserver.writes.strategy import check_namespace

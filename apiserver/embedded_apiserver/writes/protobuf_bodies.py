@@ -13,8 +13,8 @@ from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.protobuf.envelope import MEDIA_TYPE
 from embedded_apiserver.protobuf.reader import decode_object
 from embedded_apiserver.status import bad_request, unsupported_media_type
-from embedded_apiserver.writes.body import ACCEPTED, YAML_TYPES
-from embedded_apiserver.writes.documents import Unreadable, beginning_of, from_yaml
+from embedded_apiserver.typed.body import ACCEPTED, YAML_TYPES
+from embedded_apiserver.typed.documents import Unreadable, beginning_of, from_yaml
 
 _JSON = "application/json"
 _OTHER_FORMS = (_JSON, "application/yaml")

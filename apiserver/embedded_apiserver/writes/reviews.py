@@ -29,8 +29,8 @@ from embedded_apiserver.objects import Object, part
 from embedded_apiserver.options import WriteOptions
 from embedded_apiserver.routes import Route
 from embedded_apiserver.status import CREATE_OPTIONS, Cause, Options, bad_request, check
+from embedded_apiserver.typed.body import decode
 from embedded_apiserver.users import User
-from embedded_apiserver.writes.body import decode
 from embedded_apiserver.writes.content import Content, Written
 
 # The kind that refusals name: a real server leaves it out.

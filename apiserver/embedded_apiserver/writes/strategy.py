@@ -15,12 +15,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-import attrs
-
 from apimachinery.objects import timestamp
 from embedded_apiserver import status
-from embedded_apiserver.causes import invalid
 from embedded_apiserver.checks.metadata import metadata_causes, updated_metadata_causes
+from embedded_apiserver.custom.forms import of_own_type
 from embedded_apiserver.custom.objects import custom_checks
 from embedded_apiserver.groups.core.kinds import NAMESPACE
 from embedded_apiserver.groups.pods.kinds import POD
@@ -124,23 +122,6 @@ def prepare_update(
 
 def _checks_of(kind: Kind, tolerate: Callable[[str], None] = lambda text: None) -> Checks:
     return kind.checks if kind.definition is None else custom_checks(kind, kind.definition, tolerate)
-
-
-def of_own_type(kind: Kind, name: str, obj: Object, subresource: str = "") -> Object:
-    """Return an object without the kind and the apiVersion, which it only has if they are not those of its path.
-
-    Raises:
-        StatusError: 422, it has them. A write of a subresource ignores them, as it ignores all but one field.
-    """
-    if kind.definition is None or "kind" not in obj or "apiVersion" not in obj:
-        return obj
-    version, word = obj["apiVersion"], obj["kind"]
-    if not subresource:
-        faults = ("kind", word, kind.kind), ("apiVersion", version, kind.api_version)
-        causes = [invalid(field, value, f"must be {right}") for field, value, right in faults if value != right]
-        other = attrs.evolve(kind, group=version.rpartition("/")[0], kind=word)
-        raise status.invalid(other, name, causes)
-    return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
 
 
 def undeleted(obj: Object) -> Object:

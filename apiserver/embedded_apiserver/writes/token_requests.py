@@ -23,8 +23,8 @@ from embedded_apiserver.routes import Route
 from embedded_apiserver.status import CREATE_OPTIONS, Options, bad_request, check, conflict, not_found
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import key_of
+from embedded_apiserver.typed.body import decode
 from embedded_apiserver.writes.admitting import Admitting
-from embedded_apiserver.writes.body import decode
 from embedded_apiserver.writes.content import Content, Written
 from embedded_apiserver.writes.warned import warned_of
 

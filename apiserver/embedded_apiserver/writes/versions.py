@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from embedded_apiserver.groups.core.kinds import SERVICE_ACCOUNT
 from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.typed.mismatches import faults
 from embedded_apiserver.writes.entries import Entry, Object
-from embedded_apiserver.writes.typed import faults
 
 _UNMANAGED = "failed to create manager for existing fields: failed to convert {} to smd typed: "
 

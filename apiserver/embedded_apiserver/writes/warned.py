@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import msgspec
 
@@ -15,11 +14,6 @@ from embedded_apiserver.objects import Object
 from embedded_apiserver.routes import Route
 from embedded_apiserver.scale import scaled
 from embedded_apiserver.status import StatusError
-
-_TWICE = (
-    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
-    "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}"
-)
 
 
 class warned_of:  # noqa: N801 (used like a function, and a generator would cost more at each write)
@@ -40,14 +34,6 @@ class warned_of:  # noqa: N801 (used like a function, and a generator would cost
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if self._warnings and isinstance(error, StatusError):
             error.warnings = [*self._warnings, *error.warnings]
-
-
-def of_owners(owners: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the warning of references to owners that occur twice; they are stored once."""
-    if len(owners) < 2:
-        return []
-    again = [str(one.get("uid", "")) for index, one in enumerate(owners) if one in owners[:index]]
-    return [_TWICE.format(", ".join(dict.fromkeys(again)))] if again else []
 
 
 def of_write(route: Route, obj: Object, old: Object | None, raw: bytes) -> Sequence[str]:

@@ -14,7 +14,7 @@ from embedded_apiserver.groups.core.kinds import NAMESPACE, NODE
 from embedded_apiserver.groups.pods.kinds import POD
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.status import StatusError
-from embedded_apiserver.writes.body import admit
+from embedded_apiserver.typed.body import admit
 from embedded_apiserver.writes.strategy import prepare_create
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)

@@ -16,7 +16,7 @@ from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.reads.selector_fields import check_fields, fields_for_selector, supported_fields
 from embedded_apiserver.routes import Route
 from embedded_apiserver.status import StatusError
-from embedded_apiserver.writes.body import admit
+from embedded_apiserver.typed.body import admit
 from embedded_apiserver.writes.preconditions import check_uid
 from embedded_apiserver.writes.strategy import check_name, deletion_grace, is_finished, prepare_create, prepare_update
 

@@ -13,7 +13,7 @@ from kit.asking import LEASES, Asking, lease
 from apimachinery.http import HTTPRequest, HTTPResponse
 from embedded_apiserver.groups.events.kinds import EVENT, NEW_EVENT
 from embedded_apiserver.reads.yaml_form import to_yaml
-from embedded_apiserver.writes.body import decode
+from embedded_apiserver.typed.body import decode
 
 EVENTS = "/api/v1/namespaces/default/events"
 NEW_EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"

@@ -14,9 +14,9 @@ from kit.configurations import CONFIGURATIONS, said
 from embedded_apiserver.groups.coordination.kinds import LEASE
 from embedded_apiserver.groups.pods.kinds import POD
 from embedded_apiserver.status import StatusError
+from embedded_apiserver.typed.fieldset import Fields, decode, text_of
 from embedded_apiserver.writes import apply
 from embedded_apiserver.writes.entries import APPLY, entries_of, with_entries
-from embedded_apiserver.writes.fieldset import Fields, decode, text_of
 from embedded_apiserver.writes.managed import Writer, created
 
 Config = dict[str, Any]

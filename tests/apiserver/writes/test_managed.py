@@ -10,8 +10,8 @@ import pytest
 
 from embedded_apiserver.groups.coordination.kinds import LEASE
 from embedded_apiserver.groups.core.kinds import NODE
+from embedded_apiserver.typed.fieldset import decode
 from embedded_apiserver.writes.entries import entries_of, with_entries
-from embedded_apiserver.writes.fieldset import decode
 from embedded_apiserver.writes.managed import Writer, created, updated
 
 Object = dict[str, Any]

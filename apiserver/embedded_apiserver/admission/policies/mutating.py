@@ -18,6 +18,7 @@ from embedded_apiserver.admission.policies.expressions import (
 )
 from embedded_apiserver.admission.policies.invocations import Invocation, invocations
 from embedded_apiserver.admission.policies.mutations import configuration, operations
+from embedded_apiserver.admission.policies.patches import applied_by_policy, patched_by_policy
 from embedded_apiserver.admission.policies.policies import Mutation, Policies
 from embedded_apiserver.admission.reinvocation import Reinvocations
 from embedded_apiserver.admission.step import Attributes, Step, Surroundings
@@ -125,9 +126,9 @@ class MutatingAdmissionPolicy(Step):
         made = Evaluation(bindings, MOST_OF_POLICY, one.policy.variables).value(mutation.program)
         kind, before = attributes.sent or one.seen_as, shown(attributes, one.seen_as, attributes.obj)
         if mutation.is_patch:
-            after = self._around.patched_by_policy(kind, before, operations(made))
+            after = patched_by_policy(kind, before, operations(made))
         else:
-            after = self._around.applied_by_policy(kind, before, configuration(made))
+            after = applied_by_policy(kind, before, configuration(made))
         if same_json(after, {name: value for name, value in before.items() if name not in ("kind", "apiVersion")}):
             return attributes.obj
         return taken(attributes, one.seen_as, after)

@@ -19,6 +19,7 @@ from embedded_apiserver.admission.step import EVERY_OPERATION, Attributes, Opera
 from embedded_apiserver.admission.webhooks.calling import call
 from embedded_apiserver.admission.webhooks.choices import Choice, Choices
 from embedded_apiserver.admission.webhooks.hooks import Hook, Hooks
+from embedded_apiserver.admission.webhooks.patches import patched_by_webhook
 from embedded_apiserver.admission.webhooks.shown import shown, taken
 from embedded_apiserver.audit_annotations import annotate, as_json
 from embedded_apiserver.groups.registration.kinds import MUTATING_HOOKS, VALIDATING_HOOKS
@@ -105,7 +106,7 @@ class MutatingAdmissionWebhook(_Webhooks):
             text = f"admission webhook {quoted(hook.name)} attempted to modify the object"
             raise internal(f"{text}, which is not supported for this operation")
         before = shown(attributes, seen_as, attributes.obj)
-        after = self._around.patched(attributes.sent or seen_as, before, verdict.patch)
+        after = patched_by_webhook(attributes.sent or seen_as, before, verdict.patch)
         if same_json(after, {name: value for name, value in before.items() if name not in ("kind", "apiVersion")}):
             return attributes.obj
         return taken(attributes, seen_as, after)

@@ -16,9 +16,9 @@ from embedded_apiserver.cel.program import Budget, Program
 from embedded_apiserver.cel.values import NONE, Optional, Value
 from embedded_apiserver.custom.validations.compiled import Compiled, RuleNode
 from embedded_apiserver.custom.validations.correlation import Correlation, element_of
-from embedded_apiserver.custom.work import ROOT, Path
 from embedded_apiserver.quoting import quoted
 from embedded_apiserver.status import Cause
+from embedded_apiserver.typed.paths import ROOT, Path
 
 _TOTAL = 10_000_000
 """The most that all evaluations for one object may cost; that of a real server."""

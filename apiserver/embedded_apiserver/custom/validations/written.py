@@ -16,9 +16,9 @@ from embedded_apiserver.cel.ranges import MOST
 from embedded_apiserver.custom.validations.compiled import RULES, Compiled, compiled_rules, rule_node
 from embedded_apiserver.custom.validations.declared import declared
 from embedded_apiserver.custom.validations.judged import Judge
-from embedded_apiserver.custom.work import Path
 from embedded_apiserver.kinds.definition import Raw
 from embedded_apiserver.status import Cause
+from embedded_apiserver.typed.paths import Path
 
 _MOST_COST = 10_000_000
 """The most that a rule may cost by the static estimate, for all values that one object can have."""

@@ -19,6 +19,7 @@ DEFINITION = Kind(
     subresources=("status",),
     unconditional_update=False,
     deletes_with_object=True,
+    scheme="",
     policy=Policy(
         generation=definition.is_other,
         created=definition.new,

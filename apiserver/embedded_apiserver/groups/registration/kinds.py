@@ -77,6 +77,7 @@ API_SERVICE = Kind(
     subresources=("status",),
     unconditional_update=False,
     name_rule="path",
+    scheme="k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28",
     policy=Policy(status={}, created=_new_api_service, freezes=True),
     metadata="gm",
     checks=Checks(api_services.api_service, status=api_services.api_service_status),

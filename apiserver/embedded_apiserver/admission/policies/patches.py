@@ -11,20 +11,20 @@ import msgspec
 
 from apimachinery.schema import Schema
 from embedded_apiserver.admission.policies.expressions import Failed
+from embedded_apiserver.admission.policies.patched_heads import custom, other_version, unconvertible
+from embedded_apiserver.admission.webhooks.patches import words_for
 from embedded_apiserver.bounds import MOST_VALUES, abbreviated, told, values_in
 from embedded_apiserver.groups.parts import SCALE
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object
 from embedded_apiserver.status import internal
+from embedded_apiserver.typed import mismatches
+from embedded_apiserver.typed.body import reread, strictly_reread
+from embedded_apiserver.typed.fieldset import Path, field_step, text_of
+from embedded_apiserver.typed.fieldtree import child_of, merged, step_to
+from embedded_apiserver.typed.jsonpatch import MAX_OPERATIONS, Inapplicable, Missing, Operation, Patched
+from embedded_apiserver.typed.jsonpatch import operations_in as read
 from embedded_apiserver.typed.shape import Misshapen
-from embedded_apiserver.writes import typed
-from embedded_apiserver.writes.body import reread, strictly_reread
-from embedded_apiserver.writes.fieldset import Path, field_step, text_of
-from embedded_apiserver.writes.fieldtree import child_of, merged, step_to
-from embedded_apiserver.writes.jsonpatch import MAX_OPERATIONS, Inapplicable, Missing, Operation, Patched
-from embedded_apiserver.writes.jsonpatch import operations_in as read
-from embedded_apiserver.writes.patched_heads import custom, other_version, unconvertible
-from embedded_apiserver.writes.webhook_patches import words_for
 
 _HEAD = ("kind", "apiVersion")
 _NUMBER = "expected numeric (int or float), got structpb.NullValue"
@@ -48,7 +48,7 @@ def applied_by_policy(kind: Kind, shown: Object, configuration: Object) -> Objec
     if kind is SCALE:
         text = f"no corresponding type for {kind.api_version}, Kind={kind.kind}"
         raise Failed(f"error applying patch: failed to convert patch object to typed object: {text}")
-    first, more = told(chain(typed.faults(kind.schema, bare), _nulls(kind.schema, bare)))
+    first, more = told(chain(mismatches.faults(kind.schema, bare), _nulls(kind.schema, bare)))
     if first:
         faults = [*map(abbreviated, first), *([more] if more else [])]
         text = faults[0] if len(faults) == 1 else "\n  ".join(["errors:", *faults])

@@ -9,15 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded_apiserver.writes.fieldset import (
-    contains,
-    decode,
-    encode,
-    key_step,
-    message_order,
-    text_of,
-    value_step,
-)
+from embedded_apiserver.typed.fieldset import contains, decode, encode, key_step, message_order, text_of, value_step
 
 STEPS = st.one_of(
     st.sampled_from(["f:a", "f:b", "f:metadata.name", "i:0"]),

@@ -14,8 +14,8 @@ import msgspec
 from apimachinery.errors import UNREADABLE
 from embedded_apiserver import status
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.writes import jsonpatch, mergepatch, strategic
-from embedded_apiserver.writes.documents import check_values
+from embedded_apiserver.typed import jsonpatch, mergepatch, strategic
+from embedded_apiserver.typed.documents import check_values
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

@@ -12,16 +12,8 @@ from kit.configurations import CONFIGURATIONS, said
 from embedded_apiserver.groups.core.kinds import NODE, SERVICE_ACCOUNT
 from embedded_apiserver.groups.pods.kinds import POD
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.writes.fieldset import encode
-from embedded_apiserver.writes.fieldtree import (
-    Changes,
-    ambiguities,
-    compare,
-    fields_of,
-    merged,
-    with_parents,
-    without,
-)
+from embedded_apiserver.typed.fieldset import encode
+from embedded_apiserver.typed.fieldtree import Changes, ambiguities, compare, fields_of, merged, with_parents, without
 
 Config = dict[str, Any]
 

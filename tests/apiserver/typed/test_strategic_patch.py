@@ -15,7 +15,7 @@ from embedded_apiserver.groups.core.kinds import NODE
 from embedded_apiserver.groups.pods.kinds import POD
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.status import StatusError
-from embedded_apiserver.writes.patch import STRATEGIC_MERGE_PATCH, apply_patch
+from embedded_apiserver.typed.patch import STRATEGIC_MERGE_PATCH, apply_patch
 
 
 def patched(kind: Kind, current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:

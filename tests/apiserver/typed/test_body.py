@@ -13,7 +13,7 @@ from embedded_apiserver.groups.core.kinds import NODE
 from embedded_apiserver.groups.pods.kinds import POD
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.status import StatusError
-from embedded_apiserver.writes.body import admit, decode
+from embedded_apiserver.typed.body import admit, decode
 
 TIME = "2026-01-02T03:04:05.678901Z"
 

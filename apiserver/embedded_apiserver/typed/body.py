@@ -14,15 +14,13 @@ import msgspec
 from apimachinery.schema import Schema, schema_for
 from embedded_apiserver import status
 from embedded_apiserver.bounds import MOST_TOLD, abbreviated
-from embedded_apiserver.custom.structural_shape import structural_shape
-from embedded_apiserver.groups.definitions.kinds import DEFINITION
-from embedded_apiserver.groups.registration.kinds import API_SERVICE
 from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.typed import documents
 from embedded_apiserver.typed.decoding_faults import conversion_fault, json_fault
 from embedded_apiserver.typed.go_values import plain
 from embedded_apiserver.typed.shape import Compiler, Misshapen, Place, Shape, path_of
 from embedded_apiserver.typed.stored_forms import defaults_of, stored_form_of
-from embedded_apiserver.writes import documents, warned
+from embedded_apiserver.typed.structural_shape import structural_shape
 
 STRICT = "Strict"
 IGNORE = "Ignore"
@@ -32,9 +30,6 @@ IGNORE = "Ignore"
 _KINDS = 512
 # Required structs that are left out before they are set.
 _LEFT_OUT = {"io.k8s.api.networking.v1.IPAddressSpec": ("parentRef",)}
-# The place of the code in a real server that knows the built-in kinds; its refusals name it.
-_SCHEME = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
-_OF_SERVICES = "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28"
 ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml")
 
@@ -87,7 +82,7 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
     findings = [*repeated, *unknown][:MOST_TOLD]
     if findings and field_validation == STRICT:
         raise status.bad_request(f"{refusal}: strict decoding error: {', '.join(findings)}")
-    owned = warned.of_owners(obj["metadata"].get("ownerReferences") or ())
+    owned = documents.of_owners(obj["metadata"].get("ownerReferences") or ())
     return obj, owned if field_validation == IGNORE else [*findings, *owned]
 
 
@@ -224,12 +219,11 @@ def _check_registered(kind: Kind, api_version: object, name: object) -> None:
     Raises:
         Misshapen: In its words.
     """
-    if (api_version, name) == (kind.api_version, kind.kind) or kind.definition is not None or kind is DEFINITION:
+    if (api_version, name) == (kind.api_version, kind.kind) or kind.definition is not None or not kind.scheme:
         return
     group, _, version = str(api_version).rpartition("/")
     if schema_for(group, version, str(name)) is None:
-        scheme = _OF_SERVICES if kind is API_SERVICE else _SCHEME
-        raise Misshapen(f'no kind "{name}" is registered for version "{api_version}" in scheme "{scheme}"')
+        raise Misshapen(f'no kind "{name}" is registered for version "{api_version}" in scheme "{kind.scheme}"')
 
 
 def _check_kind(kind: Kind, api_version: object, name: object) -> None:

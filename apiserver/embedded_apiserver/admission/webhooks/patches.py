@@ -12,26 +12,24 @@ from embedded_apiserver.bounds import MOST_VALUES, values_in
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object
 from embedded_apiserver.status import internal
+from embedded_apiserver.typed.body import reread
+from embedded_apiserver.typed.jsonpatch import MAX_OPERATIONS, Inapplicable, Missing, MissingKey, Operation, Patched
+from embedded_apiserver.typed.jsonpatch import operations_in as read
 from embedded_apiserver.typed.shape import Misshapen
-from embedded_apiserver.writes.body import reread
-from embedded_apiserver.writes.jsonpatch import (
-    MAX_OPERATIONS,
-    Inapplicable,
-    Missing,
-    MissingKey,
-    Operation,
-    Patched,
-)
-from embedded_apiserver.writes.jsonpatch import operations_in as read
 
 _KNOWN = ("add", "replace", "remove", "copy", "move", "test")
 
 
 def patched_by_webhook(kind: Kind, shown: Object, operations: Sequence[Any]) -> Object:
-    """Return what a webhook's patch makes of an object; see `admission.step.Patched`.
+    """Return an object with a webhook's patch, read again, with its defaults, without kind and apiVersion.
+
+    Args:
+        kind: The kind of the object.
+        shown: The object, with its kind and apiVersion.
+        operations: The operations of the patch.
 
     Raises:
-        StatusError: 500.
+        StatusError: 500, the patch cannot be applied, or leaves no object of this kind.
     """
     try:
         steps = read(operations)

@@ -14,7 +14,7 @@ from typing import Any
 from apimachinery.schema import Schema
 from embedded_apiserver import status
 from embedded_apiserver.go_texts import go_value
-from embedded_apiserver.writes.mergepatch import with_changes
+from embedded_apiserver.typed.mergepatch import with_changes
 
 _PATCH = "$patch"
 _RETAIN_KEYS = "$retainKeys"

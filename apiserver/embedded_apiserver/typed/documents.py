@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -78,7 +79,7 @@ def from_yaml(body: bytes) -> tuple[dict[str, Any], list[str]]:
     """
     import yaml  # here, because most servers are sent JSON alone
 
-    from embedded_apiserver.writes import yaml_reader
+    from embedded_apiserver.typed import yaml_reader
 
     try:
         document = yaml_reader.from_yaml(body)
@@ -149,3 +150,17 @@ def _repeated(body: bytes) -> list[str]:
         elif isinstance(value, list):
             waiting += [((place, f"[{index}]"), item) for index, item in reversed(list(enumerate(value)))]
     return found
+
+
+_TWICE = (
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
+    "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}"
+)
+
+
+def of_owners(owners: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the warning of references to owners that occur twice; they are stored once."""
+    if len(owners) < 2:
+        return []
+    again = [str(one.get("uid", "")) for index, one in enumerate(owners) if one in owners[:index]]
+    return [_TWICE.format(", ".join(dict.fromkeys(again)))] if again else []

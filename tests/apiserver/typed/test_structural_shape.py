@@ -22,7 +22,7 @@ from kit.defining import (
     widget,
 )
 
-from embedded_apiserver.custom.structural_shape import structural_shape
+from embedded_apiserver.typed.structural_shape import structural_shape
 
 DEFINITION = f"{DEFINITIONS}/widgets.{GROUP}"
 ONE = f"{WIDGETS}/w"

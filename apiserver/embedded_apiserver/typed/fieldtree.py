@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from apimachinery.schema import Schema
-from embedded_apiserver.writes.fieldset import (
+from embedded_apiserver.typed.fieldset import (
     Document,
     Fields,
     Path,

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from apimachinery.schema import schema_for
-from embedded_apiserver.custom.work import ROOT, Path
 from embedded_apiserver.kinds.definition import Definition, Raw
 from embedded_apiserver.status import too_large
+from embedded_apiserver.typed.paths import ROOT, Path
 from embedded_apiserver.typed.shape import Compiler, Misshapen, Place, Shape, path_of
 
 _PRESERVES = "x-kubernetes-preserve-unknown-fields"

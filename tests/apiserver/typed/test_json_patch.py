@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from embedded_apiserver.status import StatusError
-from embedded_apiserver.writes import jsonpatch
+from embedded_apiserver.typed import jsonpatch
 
 
 def op(name: str, path: str, *value: Any, source: str | None = None) -> dict[str, Any]:

@@ -21,7 +21,7 @@ import msgspec
 from apimachinery.decoding import converter_of
 from embedded_apiserver import status
 from embedded_apiserver.bounds import MOST_VALUES, values_in
-from embedded_apiserver.writes.documents import check_weight
+from embedded_apiserver.typed.documents import check_weight
 
 # The limit of a real server.
 MAX_OPERATIONS = 10_000

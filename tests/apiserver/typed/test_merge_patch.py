@@ -12,13 +12,8 @@ from hypothesis import strategies as st
 
 from embedded_apiserver.groups.coordination.kinds import LEASE
 from embedded_apiserver.status import StatusError
-from embedded_apiserver.writes import mergepatch
-from embedded_apiserver.writes.patch import (
-    JSON_PATCH,
-    MERGE_PATCH,
-    STRATEGIC_MERGE_PATCH,
-    apply_patch,
-)
+from embedded_apiserver.typed import mergepatch
+from embedded_apiserver.typed.patch import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, apply_patch
 
 names = st.sampled_from("abcd")
 leaves = st.one_of(st.none(), st.booleans(), st.integers(0, 3), st.sampled_from(["", "x"]))

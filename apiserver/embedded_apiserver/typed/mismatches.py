@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.schema import Schema
+from embedded_apiserver.typed.fieldset import Path, field_step, text_of
+from embedded_apiserver.typed.fieldtree import step_to
 from embedded_apiserver.typed.go_values import literal, plain, type_of
-from embedded_apiserver.writes.fieldset import Path, field_step, text_of
-from embedded_apiserver.writes.fieldtree import step_to
 
 # Types whose values are checked when the merged object is read.
 _ANY_SCALAR = (

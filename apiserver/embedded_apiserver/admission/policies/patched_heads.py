@@ -9,15 +9,14 @@ from typing import Any
 from embedded_apiserver.admission.policies.expressions import Failed
 from embedded_apiserver.audit_annotations import as_json
 from embedded_apiserver.bounds import abbreviated
+from embedded_apiserver.custom.forms import of_own_type
 from embedded_apiserver.groups.all import KINDS
-from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.kinds.kind import SCHEME, Kind
 from embedded_apiserver.objects import Object
 from embedded_apiserver.quoting import quoted
 from embedded_apiserver.status import internal
 from embedded_apiserver.typed import values
-from embedded_apiserver.writes.strategy import of_own_type
 
-_SCHEME = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
 _GO_TYPES = {bool: "bool", int: "number", float: "number", list: "array", dict: "object"}
 
 
@@ -33,9 +32,7 @@ def other_version(kind: Kind, root: Object) -> Kind | None:
         return None
     found = next((one for one in KINDS if (one.kind, one.api_version) == (name, version)), None)
     if found is None:
-        raise internal(
-            f"no kind {quoted(name)} is registered for version {quoted(version)} in scheme {quoted(_SCHEME)}"
-        )
+        raise internal(f"no kind {quoted(name)} is registered for version {quoted(version)} in scheme {quoted(SCHEME)}")
     if name != kind.kind:
         before, after = f"{found.version}.{name}", f"{kind.group.partition('.')[0] or 'core'}.{kind.kind}"
         raise internal(f"failed to convert object: converting ({before}) to ({after}): unknown conversion")
