@@ -34,6 +34,18 @@ class ObjectKey(NamedTuple):
     name: str
     namespace: str = ""
 
+    @classmethod
+    def of(cls, obj: AnyObject) -> ObjectKey:
+        """Return the key of an object in any form: an official model, a dict, a `Cached`, or an object of your class.
+
+        Raises:
+            DecodeError: The object has no metadata, or malformed metadata.
+        """
+        if isinstance(obj, Cached):
+            return cls(obj.name, obj.namespace)
+        found = meta(obj)
+        return cls(found.name, found.namespace)
+
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 

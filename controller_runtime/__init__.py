@@ -122,6 +122,7 @@ if TYPE_CHECKING:
     from controller_runtime.client.create_or_patch import Change, create_or_patch
     from controller_runtime.client.http.rest_config import RESTConfig
     from controller_runtime.client.http.transport import HTTPTransport
+    from controller_runtime.client.label_selectors import format_label_selector
     from controller_runtime.client.paging import ListBounds
     from controller_runtime.client.patches import PatchType
     from controller_runtime.client.retry import ConflictRetry, retry_on_conflict
@@ -332,6 +333,7 @@ __all__ = [
     "enqueue_mapped",
     "enqueue_object",
     "enqueue_owner",
+    "format_label_selector",
     "get_logger",
     "gone",
     "labels_of",
@@ -438,6 +440,7 @@ _HOMES = {
     "PatchType": "controller_runtime.client.patches",
     **dict.fromkeys(("ConflictRetry", "retry_on_conflict"), "controller_runtime.client.retry"),
     **dict.fromkeys(("Stream", "Transport", "TransportWrapper"), "controller_runtime.client.transport"),
+    "format_label_selector": "controller_runtime.client.label_selectors",
     "gone": "controller_runtime.client.waiting",
     "FieldValidation": "controller_runtime.client.write_options",
     "Channel": "controller_runtime.controller.channel",

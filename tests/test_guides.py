@@ -130,7 +130,7 @@ def test_the_code_of_the_client_guide_runs(tmp_path: Path) -> None:
     )
 
     assert (outcome.returncode, outcome.stderr) == (0, "")
-    assert CLIENT.count("```python") == 9
+    assert CLIENT.count("```python") == 10
 
 
 @pytest.mark.parametrize("guide", ["coordinated-leader-election", "heartbeat", "node-agent", "operations"])

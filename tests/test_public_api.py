@@ -40,7 +40,7 @@ PUBLIC = {
     "FieldValidation", "Lister", "Informer", "Subscription", "ListBounds", "OwnWrites", "CacheScope",
     "Patience", "Backoff", "edited", "without", "Client", "AsyncClient",
     "Transport", "TransportWrapper", "Stream", "HTTPTransport", "RESTConfig", "HTTPRequest", "HTTPResponse",
-    "condition", "ObjectCondition", "gone",
+    "condition", "ObjectCondition", "gone", "format_label_selector",
     "PatchType", "Resource", "Collection", "NODES", "PODS", "LEASES", "LEASE_CANDIDATES", "NAMESPACES", "EVENTS",
     "CLUSTER_ROLES", "CLUSTER_ROLE_BINDINGS", "CONFIG_MAPS", "CRON_JOBS", "CUSTOM_RESOURCE_DEFINITIONS", "DAEMON_SETS",
     "DEPLOYMENTS", "ENDPOINT_SLICES", "HORIZONTAL_POD_AUTOSCALERS", "INGRESSES", "INGRESS_CLASSES", "JOBS",

@@ -12,6 +12,7 @@ from apimachinery.objects import Cached, ObjectKey, cached_from_bytes
 from controller_runtime.api.resources import Kind, resource_of
 from controller_runtime.client.answers import document_of
 from controller_runtime.client.bodies import Body, Target, key_of, target, typed, with_key, without_nones
+from controller_runtime.client.lost_status import lost_status
 from controller_runtime.client.missing_kinds import explained
 from controller_runtime.client.patches import PatchType
 from controller_runtime.client.waiting import ClientWaits
@@ -27,7 +28,8 @@ class Client(ClientWaits):
 
     Every call is one request with a deadline; a list is one request for each page. A failed request raises
     the `APIError` of the server's answer, or `ConnectionLost` if there was no answer: a write may then have
-    been done. Warnings of the server are logged, each text once.
+    been done. Warnings of the server are logged, each text once; so is a status of a declared class that the server
+    would drop.
 
     The base classes have the constructor, the reads and `wait`.
 
@@ -83,6 +85,7 @@ class Client(ClientWaits):
         if known.namespaced and not (own or namespace):
             article = "an" if known.kind[0] in "AEIO" else "a"
             raise ValueError(f"{article} {known.kind} needs a namespace: set it in its metadata, or pass it")
+        self._warnings.log_text(lost_status(known, body))
         try:
             return self._write("POST", known.path(own or namespace), body)
         except NotFound as error:
@@ -138,7 +141,9 @@ class Client(ClientWaits):
             Conflict: The resourceVersion in `patch` is not current.
             NotFound: No object has that key.
         """
-        return self._write("PATCH", resource_of(resource).path(key.namespace, key.name, subresource), patch, type.value)
+        known = resource_of(resource)
+        self._warnings.log_text(lost_status(known, patch, subresource))
+        return self._write("PATCH", known.path(key.namespace, key.name, subresource), patch, type.value)
 
     @overload
     def apply(
@@ -193,6 +198,7 @@ class Client(ClientWaits):
         more = {"force": "true"} if force else {}
         if field_manager is not None:
             more["fieldManager"] = field_manager
+        self._warnings.log_text(lost_status(known, body, subresource))
         # The content type says YAML, which JSON is a part of.
         return self._write("PATCH", known.path(namespace, name, subresource), body, _APPLY, **more)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs the warnings of the server, such as those of deprecated API versions, each text once."""
+"""Logs the warnings of the server, such as those of deprecated API versions, and of the client, each text once."""
 
 from __future__ import annotations
 
@@ -57,6 +57,11 @@ class Warnings:
             if self._is_new(text):
                 tell = log.debug if text.startswith(_OF_OUR_CHOICE) else log.warning
                 tell("the API server warns", text=text, asked=path)
+
+    def log_text(self, text: str) -> None:
+        """Log a warning of this client about a request that it is about to send; nothing for an empty text."""
+        if text and self._is_new(text):
+            log.warning(text)
 
     def _is_new(self, text: str) -> bool:
         with self._lock:
