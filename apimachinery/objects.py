@@ -36,15 +36,8 @@ class ObjectKey(NamedTuple):
 
     @classmethod
     def of(cls, obj: AnyObject) -> ObjectKey:
-        """Return the key of an object in any form: an official model, a dict, a `Cached`, or an object of your class.
-
-        Raises:
-            DecodeError: The object has no metadata, or malformed metadata.
-        """
-        if isinstance(obj, Cached):
-            return cls(obj.name, obj.namespace)
-        found = meta(obj)
-        return cls(found.name, found.namespace)
+        """Return the key of an object in any form that `meta` reads; its `DecodeError` is raised if there is none."""
+        return cls((found := meta(obj)).name, found.namespace)
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
@@ -120,10 +113,6 @@ class PartialObjectMetadata(msgspec.Struct, gc=False, frozen=True):
     metadata: ObjectMeta
 
 
-class _WithMeta(msgspec.Struct, gc=False):
-    metadata: ObjectMeta
-
-
 class _HeaderMeta(msgspec.Struct, gc=False, rename="camel"):
     name: str
     uid: str = ""
@@ -146,7 +135,7 @@ class _WithLabels(msgspec.Struct, gc=False):
 _meta_in: Callable[[Any], ObjectMeta] = converter_of(ObjectMeta)
 _meta_of: Callable[[Any], ObjectMeta] = converter_of(ObjectMeta, from_attributes=True)
 _header = msgspec.json.Decoder(_Header)
-_meta = msgspec.json.Decoder(_WithMeta)
+_meta = msgspec.json.Decoder(PartialObjectMetadata)
 _labels = msgspec.json.Decoder(_WithLabels)
 
 
