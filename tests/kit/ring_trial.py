@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Four processes of a ring against a real server for a while, with a fault each few seconds, and a judge afterwards.
 
-`python tests/kit/ring_trial.py KUBECONFIG AUDIT_LOG DIR SECONDS`. The server must write AUDIT_LOG by a policy that
-records leases as RequestResponse; its answers are ordered by their resourceVersion. The faults are kill -9, SIGSTOP,
-a cut connection, and a deleted lease each minute. The exit status is 1 if claims overlap or a key is lost.
+`PYTHONPATH=tests python -m kit.ring_trial KUBECONFIG AUDIT_LOG DIR SECONDS`. The server writes AUDIT_LOG by a policy
+that records leases as RequestResponse and nodes as Request. The faults are kill -9, SIGSTOP, a cut connection, and a
+deleted lease each minute. The exit status is 1 if claims overlap, a key is lost, or a write began outside of its
+interval without a reason; see `ring_trial_judge`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import random
 import signal
 import socket
@@ -17,11 +17,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Iterator
-from datetime import datetime
+from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -30,8 +27,9 @@ from apimachinery.objects import ObjectKey
 from controller_runtime import LEASES, NODES, Client, SystemHost
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
-from controller_runtime.ring.records import CLAIM, RING_LABEL, Claim, annotations_of
+from controller_runtime.ring.records import RING_LABEL
 from controller_runtime.testing import a_node
+from kit.ring_trial_judge import Fault, Verdict, judged, overlaps, read
 
 LEASE, DEADLINE, RETRY = 6.0, 4.0, 1.0
 NAMES = ("one", "two", "three", "four")
@@ -89,8 +87,8 @@ class Trial:
         host = SystemHost("trial")
         self.client = Client(host, HTTPTransport(host, from_kubeconfig(kubeconfig)))
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self.faults: list[tuple[float, float, str, str]] = []  # begin and end in monotonic seconds, kind, name
-        self.calm_at = 0.0  # monotonic seconds after which each key must have had an effect
+        self.faults: list[Fault] = []
+        self.calm_at = 0.0  # wall seconds after which each key must have had an effect
 
     def start(self, name: str) -> None:
         replica = Path(__file__).with_name("ring_trial_replica.py")
@@ -101,7 +99,7 @@ class Trial:
 
     def fault(self, kind: str, name: str, seconds: float) -> None:
         """Do one fault, and undo it after some seconds."""
-        begun, process = time.monotonic(), self._processes[name]
+        begun, process = time.time(), self._processes[name]
         match kind:
             case "kill":
                 process.kill()
@@ -123,7 +121,7 @@ class Trial:
                 process.send_signal(signal.SIGCONT)
             case "cut":
                 self._proxies[name].is_cut = False
-        self.faults.append((begun, time.monotonic(), kind, name))
+        self.faults.append(Fault(kind, name, begun, time.time()))
 
     def run(self, seconds: float) -> None:
         """Let faults happen for some seconds, then none for three leases, and stop."""
@@ -137,82 +135,46 @@ class Trial:
             kind, name = kinds[number % len(kinds)], chance.choice(NAMES)
             number += 1
             if kind == "lease" and chance.random() < 0.5:  # of a member that cannot know of it
-                self._proxies[name].is_cut = True
+                begun, self._proxies[name].is_cut = time.time(), True
                 self.fault(kind, name, chance.uniform(1.0, 8.0))
                 self._proxies[name].is_cut = False
+                self.faults.append(Fault("cut", name, begun, time.time()))
             else:
                 self.fault(kind, name, chance.uniform(1.0, 10.0))
             _wait(chance.uniform(4.0, 12.0))
         _wait(4 * LEASE)
-        self.calm_at = time.monotonic() - LEASE
+        self.calm_at = time.time() - LEASE
         for process in self._processes.values():
             process.terminate()
         for process in self._processes.values():
             process.wait()
 
 
-def claims(audit: Path) -> Iterator[tuple[int, float, str, Claim]]:
-    """Yield each stored claim: its resourceVersion, the wall seconds at which it was received, its lease, the claim."""
-    for line in audit.read_bytes().splitlines():
-        if b'"leases"' not in line or b'"ResponseComplete"' not in line:
-            continue
-        event: dict[str, Any] = json.loads(line)
-        stored = event.get("responseObject") or {}
-        is_write = event["verb"] in ("create", "update") and event["responseStatus"]["code"] in (200, 201)
-        if is_write and (text := annotations_of(stored).get(CLAIM)):
-            at = datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp()
-            name, version = stored["metadata"]["name"], int(stored["metadata"]["resourceVersion"])
-            yield version, at, name, Claim.from_text(text)
-
-
-def overlaps(audit: Path) -> list[str]:
-    """Return the claims of a slot that another member still claimed, within that member's deadline."""
-    held: dict[str, tuple[float, int]] = {}
-    found = []
-    for version, at, name, claim in sorted(claims(audit), key=lambda each: each[0]):
-        for other, (seen_at, slots) in held.items():
-            if other != name and slots & claim.slots and at < seen_at + DEADLINE:
-                found.append(f"version {version}: {name} claims {(slots & claim.slots).bit_count()} slots of {other}")
-        held[name] = at, claim.slots
-    return found
-
-
-def effects(directory: Path) -> list[tuple[float, str, tuple[int, int], str]]:
-    """Return all effects of all processes in order: when, the node, the token's order, the process."""
-    found = []
+def effects(directory: Path) -> dict[str, float]:
+    """Return when each node had its last effect, in wall seconds."""
+    last: dict[str, float] = {}
     for name in NAMES:
         for line in (directory / f"{name}.effects").read_text().splitlines():
             if len(parts := line.split()) == 4:
-                found.append((float(parts[0]), parts[1], (int(parts[2]), int(parts[3])), name))
-    return sorted(found)
+                last[parts[1]] = max(float(parts[0]), last.get(parts[1], 0.0))
+    return last
 
 
 def judge(trial: Trial, audit: Path, directory: Path) -> bool:
     """Print what was seen; return whether every promise was kept."""
-    together, done = overlaps(audit), effects(directory)
-    newest: dict[str, tuple[tuple[int, int], str]] = defaultdict(lambda: ((0, 0), ""))
-    late: tuple[list[str], list[str]] = [], []
-    for at, node, order, name in done:
-        if order < newest[node][0] and name != newest[node][1]:
-            frozen = any(k == "freeze" and n == name and b <= at <= e + 1.0 for b, e, k, n in trial.faults)
-            late[not frozen].append(f"{at:.3f} {node} {name} {order} after {newest[node]}")
-        newest[node] = max(newest[node], (order, name))
-    last = {node: at for at, node, _, _ in done}
+    stored, writes = read(audit, NAMES)
+    together, last = overlaps(stored, DEADLINE), effects(directory)
     lost = [f"n{number:02d}" for number in range(OBJECTS) if last.get(f"n{number:02d}", 0.0) < trial.calm_at]
-    kinds: dict[str, int] = defaultdict(int)
-    for _, _, kind, _ in trial.faults:
-        kinds[kind] += 1
-    for text, each in (
-        ("faults", dict(kinds)),
-        ("stored claims", sum(1 for _ in claims(audit))),
-        ("effects", len(done)),
-        ("overlaps of claims", together),
-        ("effects after a later owner's, of a process that was stopped, with a smaller token", late[0]),
-        ("effects after a later owner's, of another process", late[1]),
-        ("keys lost", lost),
-    ):
-        sys.stdout.write(f"{text}: {each}\n")
-    return not (together or lost or late[1])
+    found: dict[Verdict, list[str]] = defaultdict(list)
+    for write, verdict in judged(writes, stored, trial.faults, DEADLINE):
+        found[verdict].append(f"{write.at:.3f} {write.node} {write.process} {write.order} {write.code}")
+    lines = [f"faults: {dict(Counter(fault.kind for fault in trial.faults))}", f"stored claims: {len(stored)}"]
+    lines += [f"overlaps of claims: {together}", f"keys lost: {lost}"]
+    for verdict in Verdict:
+        listed = "" if verdict in (Verdict.INSIDE, Verdict.LATE) else f" {found[verdict]}"
+        lines.append(f"writes {verdict.value}: {len(found[verdict])}{listed}")
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return not (together or lost or found[Verdict.WRONG])
 
 
 def main(kubeconfig: str, audit: str, directory: str, seconds: str) -> None:

@@ -29,6 +29,9 @@ from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.ring.ring import Ring
 
+SIGNED = "signed"
+"""The annotation with the name, when the reconcile began, and the numbers of the token, as the judge reads it."""
+
 
 @attrs.frozen
 class Signer(Reconciler):
@@ -42,8 +45,10 @@ class Signer(Reconciler):
 
     def reconcile(self, request: Request) -> Result:
         incarnation, epoch = self.ring.token().order
-        self.log.write(f"{self.host.monotonic():.6f} {request.name} {incarnation} {epoch}\n")
-        self.client.patch(NODES, request, {"metadata": {"annotations": {"signed": self.name}}})
+        begun = f"{self.host.now().timestamp():.6f}"
+        self.log.write(f"{begun} {request.name} {incarnation} {epoch}\n")
+        signed = {SIGNED: f"{self.name} {begun} {incarnation} {epoch}"}
+        self.client.patch(NODES, request, {"metadata": {"annotations": signed}})
         return Result(requeue_after=0.5)
 
 

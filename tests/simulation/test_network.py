@@ -169,7 +169,7 @@ def test_in_a_brown_out_watches_are_silent_and_calls_go_wrong_in_every_way(make:
         bench.network.links.brown_out("r0", 200.0)
         for _ in range(20):
             try:
-                bench.client.get(NODES, ObjectKey("none"), dict)
+                bench.client.delete(NODES, ObjectKey("none"))
             except (APIError, ConnectionLost) as error:
                 failed.add(type(error).__name__)
         bench.inside.create(NODES, NODE)

@@ -223,9 +223,10 @@ class RingSystem:
             case FaultKind.JUMP:
                 self._sim.jump(host, fault.seconds)
             case FaultKind.BROWN_OUT:
-                self._network.links.brown_out(fault.host, fault.seconds)
+                for name in [fault.host] if replica is not None else MEMBERS:
+                    self._network.links.brown_out(name, fault.seconds)
             case FaultKind.UNWELL | FaultKind.DELETE_LEASE:
-                self._trouble(fault, host.name)
+                self._trouble(fault, host)
             case FaultKind.STOP if replica is not None:
                 replica.stop(fault.seconds)
             case FaultKind.CRASH if replica is not None:
@@ -238,15 +239,15 @@ class RingSystem:
                 self._server.die(fault.seconds)
         self.invariants.standings = self._stand()
 
-    def _trouble(self, fault: SystemFault, replica: str) -> None:
+    def _trouble(self, fault: SystemFault, host: SimulatedHost) -> None:
         """Let a replica be unwell, or a person change its lease; nothing happens while no program runs."""
-        if replica not in self._programs:
+        if host.crashed or host.name not in self._programs:
             return
-        manager, ring, _ = self._programs[replica]
+        manager, ring, _ = self._programs[host.name]
         if fault.kind is FaultKind.UNWELL:
-            manager.unwell_until = self._sim.time + fault.seconds
+            host.spawn("unwell", lambda: manager.be_unwell(ring, fault.seconds))
         else:
-            self.invariants.touched(replica)
+            self.invariants.touched(host.name)
             self._hand.delete_lease(ring.member.identity)
 
 

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import attrs
 
@@ -16,7 +17,7 @@ SERVER = "server"
 FAULTS_UNTIL = 60.0
 """Virtual seconds during which faults begin: ten durations of a lease."""
 CUTS = (FaultKind.CUT, FaultKind.CUT_IN, FaultKind.CUT_OUT)
-THROTTLED, BURSTS = "throttled", "bursts"
+THROTTLED, BURSTS, BROWN_OUTS = "throttled", "bursts", "brown-outs"
 """The profiles whose timed faults `throttled` and `bursts` draw."""
 
 _CUTS = {FaultKind.CUT: 2, FaultKind.CUT_IN: 2, FaultKind.CUT_OUT: 1}
@@ -30,23 +31,30 @@ PROFILES = {
     "backups": Profile({FaultKind.RESTORE: 2, **_CUTS, FaultKind.PAUSE: 1}, most=8, rates=(0.0, 0.1), longest=12.0),
     THROTTLED: Profile({FaultKind.PAUSE: 1}, most=0, rates=(0.0, 0.02)),
     BURSTS: Profile({FaultKind.CUT: 1}, most=0, rates=(0.0, 0.02, 0.1), calls=CALLS),
+    BROWN_OUTS: Profile({FaultKind.CUT: 1}, most=0, rates=(0.0, 0.02), calls=CALLS),
 }
 """The kinds of faults for a ring, by name."""
 
 
-_IN_BURSTS: Mapping[FaultKind, tuple[float, float]] = {
-    FaultKind.UNWELL: (0.5, 2.5),
-    FaultKind.BROWN_OUT: (1.0, 6.0),
-    FaultKind.CUT: (0.5, 6.0),
-    FaultKind.CUT_IN: (0.5, 6.0),
-    FaultKind.CUT_OUT: (0.5, 6.0),
-    FaultKind.PAUSE: (0.3, 8.0),
-    FaultKind.JUMP: (-7200.0, 7200.0),
-    FaultKind.STOP: (0.1, 2.0),
-    FaultKind.CRASH: (0.1, 6.0),
-    FaultKind.DELETE_LEASE: (0.1, 0.1),
+class _Kind(NamedTuple):
+    weight: int
+    least: float  # seconds
+    most: float
+
+
+_IN_BURSTS: Mapping[FaultKind, _Kind] = {
+    FaultKind.UNWELL: _Kind(6, 0.2, 1.0),
+    FaultKind.BROWN_OUT: _Kind(6, 1.5, 6.0),
+    FaultKind.DELETE_LEASE: _Kind(2, 0.1, 0.1),
+    FaultKind.CUT: _Kind(1, 0.3, 4.0),
+    FaultKind.CUT_IN: _Kind(1, 0.3, 4.0),
+    FaultKind.CUT_OUT: _Kind(1, 0.3, 4.0),
+    FaultKind.PAUSE: _Kind(2, 0.3, 6.0),
+    FaultKind.STOP: _Kind(1, 0.1, 2.0),
+    FaultKind.CRASH: _Kind(1, 0.1, 6.0),
+    FaultKind.JUMP: _Kind(1, -7200.0, 7200.0),
 }
-"""The faults of bursts, each with the least and the most of its seconds."""
+"""The kinds of faults in bursts: how often each is drawn, and how long it lasts."""
 
 
 def timed_faults(profile: str, chance: random.Random, drawn: Script) -> Script:
@@ -55,29 +63,44 @@ def timed_faults(profile: str, chance: random.Random, drawn: Script) -> Script:
         case "throttled":
             return throttled(chance)
         case "bursts":
-            return bursts(chance)
+            return bursts(chance, ())
+        case "brown-outs":
+            return bursts(chance, (FaultKind.BROWN_OUT, FaultKind.UNWELL))
         case _:
             return with_disasters(chance, drawn)
 
 
-def bursts(chance: random.Random) -> Script:
+def bursts(chance: random.Random, kinds: Iterable[FaultKind]) -> Script:
     """Return faults that come in bursts, so that each meets the effects of others.
 
-    A burst has a few kinds of faults, each of which happens once or more within some seconds. Mostly each kind has a
-    host of its own, so that one member is hit again and again by one kind while another is hit by another kind.
+    A run has a few kinds of faults. In a burst each of them happens once or more within some seconds. All happen to one
+    member, or each kind has a member of its own, which is hit by it again and again; one fault in five happens to any
+    member. A brown-out in four bursts is that of all members.
+
+    Args:
+        chance: Draws the faults.
+        kinds: The kinds that the run has, besides those that are drawn: three without any, else one.
     """
+    bag = [kind for kind, drawn in _IN_BURSTS.items() for _ in range(drawn.weight)]
+    present = [*dict.fromkeys([*kinds, *chance.choices(bag, k=1 if kinds else 3)])]
     found: list[SystemFault] = []
-    when = chance.uniform(8.0, 14.0)
-    while when < FAULTS_UNTIL - 6.0:
-        kinds = chance.sample([*_IN_BURSTS], chance.randint(2, 4))
-        hosts = {kind: chance.choice(MEMBERS) for kind in kinds}
-        length = chance.uniform(1.0, 7.0)
-        for _ in range(chance.randint(3, 9)):
-            kind = chance.choice(kinds)
-            host = hosts[kind] if chance.random() < 0.75 else chance.choice(MEMBERS)
-            seconds = chance.uniform(*_IN_BURSTS[kind])
-            found.append(SystemFault(kind, host, round(when + chance.uniform(0.0, length), 1), round(seconds, 1)))
-        when += length + chance.uniform(2.0, 12.0)
+    when = chance.uniform(8.0, 12.0)
+    while when < FAULTS_UNTIL - 5.0:
+        hosts = dict.fromkeys(present, chance.choice(MEMBERS))
+        if chance.random() < 0.7:
+            hosts = dict(zip(present, chance.sample(MEMBERS, len(MEMBERS)), strict=False))
+        if chance.random() < 0.25:
+            hosts[FaultKind.BROWN_OUT] = SERVER
+        length = chance.uniform(1.0, 6.0)
+        for _ in range(chance.randint(4, 9)):
+            kind = chance.choice(present)
+            host = hosts[kind] if chance.random() < 0.8 else chance.choice(MEMBERS)
+            seconds = chance.uniform(*_IN_BURSTS[kind][1:])
+            begins = when + chance.uniform(0.0, length)
+            for _ in range(6 if kind is FaultKind.UNWELL else 1):  # the assignment follows it to and fro
+                found.append(SystemFault(kind, host, round(begins, 1), round(seconds, 1)))
+                begins += seconds + chance.uniform(0.2, 1.0)
+        when += length + chance.uniform(5.0, 10.0)
     return _in_order(found)
 
 

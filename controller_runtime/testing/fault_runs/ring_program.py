@@ -98,17 +98,19 @@ class Fulfil(Reconciler):
 
 
 class Program(Manager):
-    """A manager that may be told that its replica does not do its work.
+    """A manager whose replica can be unwell for a while: it says then that it does not do its work."""
 
-    Attributes:
-        unwell_until: Virtual seconds until which it says so.
-    """
+    _unwell_until = 0.0
 
-    unwell_until = 0.0
+    def be_unwell(self, ring: Ring, seconds: float) -> None:
+        """Be unwell for `seconds`; the member looks at once when that begins and ends, as after a change."""
+        self._unwell_until = self.host.monotonic() + seconds
+        ring.member.wake()
+        Stop(self.host, "unwell").wait(seconds)
+        ring.member.wake()
 
     def _problem_of_work(self) -> str:
-        simulation = self.host.simulation if isinstance(self.host, SimulatedHost) else None
-        if simulation is not None and simulation.time < self.unwell_until:
+        if self.host.monotonic() < self._unwell_until:
             return "it is unwell"
         return super()._problem_of_work()
 

@@ -8,17 +8,18 @@ import json
 import random
 from collections.abc import Iterable
 
-from apimachinery.http import HTTPResponse
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.simulation.system_faults import FaultKind, SystemFault
 from controller_runtime.testing.simulation.timeline import Timeline, nanoseconds
 
 GATEWAY_ERRORS = (500, 502, 503, 504)
 """The statuses by which a server or a proxy may say that it gave up waiting; the request may be carried out yet."""
-_IN_BROWN_OUT = (None, None, FaultKind.LOSE_REPLY, FaultKind.SLOW_REQUEST, FaultKind.SLOW_REQUEST, FaultKind.FAIL)
-"""The faults of calls in a brown-out, one of these for each; None for none."""
-_LATEST = 4.0
-"""Seconds by which a request is late in a brown-out, at most."""
+_READS = (None, None, None, None, None, None, FaultKind.LOSE_REPLY, FaultKind.SLOW_REPLY)
+_WRITES = (None, None, FaultKind.LOSE_REPLY, FaultKind.SLOW_REQUEST, FaultKind.SLOW_REQUEST, FaultKind.FAIL)
+"""The faults of calls in a brown-out, one of these for each; None for none. Writes wait longer than reads."""
+_LATE = 1.0, 4.0
+"""Seconds by which a request is late in a brown-out, at least and at most."""
 
 
 class Way(enum.Enum):
@@ -52,7 +53,7 @@ class Links:
         return self._cut_until.get((_name_of(host), way), 0) > self._timeline.now
 
     def brown_out(self, name: str, seconds: float) -> None:
-        """Let watches be silent and two calls in three go wrong for `seconds`; see `FaultKind.BROWN_OUT`."""
+        """Let watches be silent and most calls go wrong for `seconds`; see `FaultKind.BROWN_OUT`."""
         until = self._timeline.now + nanoseconds(seconds)
         self._brown_until[name] = max(self._brown_until.get(name, 0), until)
 
@@ -60,13 +61,13 @@ class Links:
         """Return whether a brown-out is going on."""
         return self._brown_until.get(_name_of(host), 0) > self._timeline.now
 
-    def fault_in_brown_out(self, host: SimulatedHost, call: int) -> SystemFault | None:
+    def fault_in_brown_out(self, host: SimulatedHost, call: int, request: HTTPRequest) -> SystemFault | None:
         """Return the fault of a host's call of this number, if there is a brown-out, and it has one."""
         if not self.is_brown(host):
             return None
         chance = random.Random(f"{self._seed}/brown-out/{host.name}/{call}")
-        kind = chance.choice(_IN_BROWN_OUT)
-        return None if kind is None else SystemFault(kind, host.name, call, round(chance.uniform(0.1, _LATEST), 1))
+        kind = chance.choice(_READS if request.method == "GET" else _WRITES)
+        return None if kind is None else SystemFault(kind, host.name, call, round(chance.uniform(*_LATE), 1))
 
 
 def gave_up(fault: SystemFault) -> HTTPResponse:

@@ -264,7 +264,9 @@ class Network:
         if fault is not None:
             self.note(fault)
         else:
-            fault = self.links.fault_in_brown_out(host, number)  # follows from the brown-out, so no script needs it
+            fault = self.links.fault_in_brown_out(
+                host, number, request
+            )  # follows from the brown-out, so no script needs it
         connection = Connection(self, host, request, fault)
         connection.send()
         return connection

@@ -39,7 +39,8 @@ class FaultKind(enum.StrEnum):
     CUT_IN = "cut-in"
     """Nothing passes from the server to the host: the server acts, and the host hears nothing."""
     BROWN_OUT = "brown-out"
-    """The host's watches are silent, and of its calls a third is late, a sixth fails, and a sixth loses its answer."""
+    """The host's watches are silent. A quarter of its reads and two thirds of its writes are late, lose their answers,
+    or fail as by `FAIL`."""
     PAUSE = "pause"
     """No thread of the host runs, while its clocks go on."""
     SUSPEND = "suspend"

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of a ring with their corrections undone, each with all its belts, which the simulation must find."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apimachinery.http import HTTPRequest, HTTPResponse
+from controller_runtime.ring import ownership as ownerships
+from controller_runtime.ring.decision import Sighting
+from controller_runtime.ring.member import RingMember
+from controller_runtime.ring.objects import Attempt, PublishedRing, RingObjects
+from controller_runtime.ring.ownership import Ownership, RingTransport, turn_in_hand
+from controller_runtime.ring.records import Assignment
+from controller_runtime.ring.ring import Ring
+from controller_runtime.ring.sightings import Sightings
+from controller_runtime.ring.token import RingToken, token_of
+
+
+def resume_before_the_claim(patch: pytest.MonkeyPatch) -> None:
+    """Own slots that are given back before the claim is stored, and go on with those that a late claim drops."""
+    make = RingMember.__init__
+
+    def own(self: Ownership, slots: int, ring: Assignment | None) -> int:
+        with self._lock:
+            term, before = self._state
+            self._state, self._ring = (term, before | slots), ring
+        return slots & ~before
+
+    def begin(self: RingMember, *args: Any, **options: Any) -> None:
+        make(self, *args, **options)
+        write = self._objects.write_lease
+
+        def write_lease(attempt: Attempt, deadline: float) -> None:
+            kept = self.state.claim.slots & attempt.claim.slots & ~attempt.draining
+            self._on_take(self._ownership.own(kept, attempt.ring))
+            write(attempt, deadline)
+
+        self._objects.write_lease = write_lease  # type: ignore[method-assign]
+
+    patch.setattr(Ownership, "own", own)
+    patch.setattr(RingMember, "__init__", begin)
+
+
+def forget_a_lease_that_vanished(patch: pytest.MonkeyPatch) -> None:
+    """Take the slots of a member at once when its lease is not there."""
+
+    def kept(self: Sightings, name: str, before: Sighting, now: float) -> Sighting | None:
+        return None
+
+    patch.setattr(Sightings, "_kept", kept)
+
+
+def give_a_slots_newest_token(patch: pytest.MonkeyPatch) -> None:
+    """Give each reconcile the token of the newest assignment that gives its slot to this replica."""
+    read, newest = RingObjects.read_ring, dict[RingObjects, Assignment]()
+
+    def read_ring(self: RingObjects, deadline: float) -> PublishedRing:
+        found = read(self, deadline)
+        if found.assignment is not None:
+            newest[self] = found.assignment
+        return found
+
+    def token(self: Ring) -> RingToken:
+        turn = turn_in_hand(self.ownership)
+        assert turn is not None, "called in a shared reconcile"
+        ring = newest[self.member._objects]
+        return token_of(ring, turn.slot) if ring.owners[turn.slot] == self.member.identity else turn.token
+
+    patch.setattr(RingObjects, "read_ring", read_ring)
+    patch.setattr(Ring, "token", token)
+
+
+def believe_a_5xx(patch: pytest.MonkeyPatch) -> None:
+    """Give a slot back although a write for it was answered by a 5xx, and may land."""
+    send = RingTransport.request
+
+    def request(self: RingTransport, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        turn = ownerships._turn.get()
+        before = turn.unsure_until if turn is not None else 0.0
+        response = send(self, request, deadline)
+        if turn is not None:
+            turn.unsure_until = before
+        return response
+
+    patch.setattr(RingTransport, "request", request)
+
+
+UNDONE = {
+    "resumed slots are owned before the claim is stored": resume_before_the_claim,
+    "a lease that vanished is forgotten": forget_a_lease_that_vanished,
+    "a reconcile gets the newest token of its slot": give_a_slots_newest_token,
+    "a 5xx is believed": believe_a_5xx,
+}
+"""The corrections, by the error that comes back without them."""
