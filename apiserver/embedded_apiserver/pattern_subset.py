@@ -250,6 +250,10 @@ class SubsetPattern:
         """Return whether the pattern matches anywhere in a text."""
         return self._find(text, 0, is_any_enough=True) is not None
 
+    def steps(self, characters: int) -> int:
+        """Return the most steps, of 0.1 µs each, that a search of so many characters takes."""
+        return 1 + 4 * characters * self.size
+
     def places(self, text: str) -> Iterator[tuple[int, int]]:
         """Return the start and the end of each match in a text; the matches do not overlap."""
         at = 0

@@ -19,6 +19,7 @@ from embedded_apiserver.admission.service_account import ServiceAccount
 from embedded_apiserver.answers import refusal, text
 from embedded_apiserver.authentication.access import Access, Actors
 from embedded_apiserver.authorization.bootstrap import provide_bootstrap
+from embedded_apiserver.cel.meter import MOST_STEPS, OutOfSteps, metered
 from embedded_apiserver.cluster_objects.keeper import Keeper
 from embedded_apiserver.cluster_objects.recorded import provide_recorded
 from embedded_apiserver.cluster_objects.registrations import Registrations
@@ -83,6 +84,8 @@ class APIServer:
             an API service for each version of a group, and an `IPAddress` for each address of a service. Pods then run
             under an account, as if `ServiceAccount` were among `enable_admission_plugins`.
         authority: The certificate that `kube-root-ca.crt` shows, PEM; empty for a server that is not behind TLS.
+        most_expression_steps: The most steps that the expressions of policies and of custom resources may take for one
+            request, which is refused (413) beyond them. See `cel.meter`.
         journal: Another store for the writes than `data_dir`, such as a simulated disk. Give at most one of the two.
 
     Attributes:
@@ -114,8 +117,10 @@ class APIServer:
         caller: Caller | None = None,
         cluster_objects: bool = False,
         authority: str = "",
+        most_expression_steps: int = MOST_STEPS,
     ) -> None:
         self._host = host
+        self._most_expression_steps = most_expression_steps
         self.release = NEWEST if emulated is None else Release.parse(emulated)
         gates = FeatureGates.of(feature_gates, self.release)
         if data_dir is not None:
@@ -188,7 +193,8 @@ class APIServer:
         """
         accept = request.headers.get("accept", "")
         try:
-            answer = self._answer_or_refusal(request, accept, on_ready)
+            with metered(self._most_expression_steps):
+                answer = self._answer_or_refusal(request, accept, on_ready)
             return readable_answer(request, answer) if isinstance(answer, HTTPResponse) else answer
         except RecursionError:  # decoding, merging and comparing all recurse into the body
             return refusal(bad_request("the request is nested too deeply"), accept)
@@ -234,6 +240,8 @@ class APIServer:
             return self._answer(request, on_ready)
         except StatusError as error:
             return refusal(error, accept)
+        except OutOfSteps as error:
+            return refusal(too_large(str(error)), accept)
         except Ended:  # the kind's definition was deleted after the request had been routed
             return refusal(no_such_resource(), accept)
 

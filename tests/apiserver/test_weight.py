@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -19,6 +20,18 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 NODES = "/api/v1/nodes"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}
+BINDING = {"policyName": "p", "validationActions": ["Deny"]}
+MUTATION = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{}"}}
+SPEC = {"matchConstraints": {"resourceRules": [RULE]}}
+POLICIES = {
+    "validating": {"metadata": {"name": "p"}, "spec": {**SPEC, "validations": [{"expression": "true"}]}},
+    "mutating": {
+        "metadata": {"name": "p"},
+        "spec": {**SPEC, "reinvocationPolicy": "Never", "mutations": [MUTATION]},
+    },
+}
 MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
 JSON_PATCH, APPLY = "application/json-patch+json", "application/apply-patch+yaml"
 
@@ -96,6 +109,8 @@ def test_the_usual_requests_are_light(server: APIServer, method: str, path: str,
         pytest.param("DELETE", f"{DEFINITIONS}/widgets.example.com", 0, "", id="the end of a definition"),
         pytest.param("GET", "/openapi/v3", 0, "", id="schemas"),
         pytest.param("POST", f"{RBAC}/namespaces/default/roles", 500, "application/json", id="a role"),
+        pytest.param("POST", f"{ADMISSION}/validatingadmissionpolicies", 500, "application/json", id="a policy"),
+        pytest.param("POST", "/apis/resource.k8s.io/v1/deviceclasses", 500, "application/json", id="a device class"),
         pytest.param("PUT", f"{RBAC}/clusterrolebindings/a", 500, "application/json", id="a binding"),
     ],
 )
@@ -133,6 +148,33 @@ def test_a_small_custom_object_of_a_usual_definition_is_light() -> None:
     make(server, DEFINITIONS, definition(10))
 
     assert not is_heavy(server, "POST", "/apis/example.com/v1/namespaces/default/widgets", 2000)
+
+
+def test_a_custom_object_that_rules_judge_is_heavy() -> None:
+    server = APIServer(HOST)
+    made: Any = definition(10)
+    schema = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["x-kubernetes-validations"] = [{"rule": "has(self.kind)"}]
+    make(server, DEFINITIONS, made)
+
+    assert is_heavy(server, "POST", "/apis/example.com/v1/namespaces/default/widgets", 100)
+    assert not is_heavy(server, "DELETE", "/apis/example.com/v1/namespaces/default/widgets/a")
+    assert not is_heavy(server, "GET", "/apis/example.com/v1/namespaces/default/widgets/a")
+
+
+@pytest.mark.parametrize("kind", ["validating", "mutating"])
+def test_writes_are_heavy_while_a_policy_is_bound(kind: str) -> None:
+    server = APIServer(HOST)
+    storage, resources = server.storage, f"{kind}admissionpolicies.admissionregistration.k8s.io"
+    assert storage.is_empty(resources)
+    make(server, f"{ADMISSION}/{kind}admissionpolicies", POLICIES[kind])
+    assert not is_heavy(server, "POST", MAPS, 100)
+
+    make(server, f"{ADMISSION}/{kind}admissionpolicybindings", {"metadata": {"name": "p"}, "spec": BINDING})
+
+    assert is_heavy(server, "POST", MAPS, 100)
+    assert is_heavy(server, "DELETE", MAPS)
+    assert not is_heavy(server, "GET", f"{MAPS}/small")
 
 
 def test_a_server_knows_its_token_by_the_head() -> None:

@@ -10,6 +10,7 @@ from embedded_apiserver.cel.code import Code, Frame, constant
 from embedded_apiserver.cel.declarations import Overload
 from embedded_apiserver.cel.equality import equal
 from embedded_apiserver.cel.errors import EvaluationError, InstantiationError, no_such_overload
+from embedded_apiserver.cel.meter import current_meter
 from embedded_apiserver.cel.operators import item
 from embedded_apiserver.cel.optionals import indexed
 from embedded_apiserver.cel.syntax import Call
@@ -24,7 +25,8 @@ from embedded_apiserver.cel.values import (
     Value,
     type_of,
 )
-from embedded_apiserver.patterns import NoPattern, compiled
+from embedded_apiserver.cel.work import Work, free, searching_list, work_of
+from embedded_apiserver.patterns import NoPattern
 
 _CLASSES: dict[Kind, type] = {
     Kind.BOOL: bool, Kind.BYTES: bytes, Kind.DOUBLE: float, Kind.INT: int, Kind.UINT: Uint, Kind.STRING: str,
@@ -68,12 +70,12 @@ def _folded(node: Call, operands: list[Code], code: Code) -> Code:
     """Return the value of a conversion of a literal, which a real server computes once, too."""
     if node.function in _FOLDED and len(operands) == 1 and operands[0].literal:
         try:
-            return constant(code.run(Frame({}, 0, 2**63)))
+            return constant(code.run(Frame({}, 0, 2**63, current_meter())))
         except EvaluationError as error:
             raise InstantiationError(str(error)) from None
     if node.function in ("find", "findAll") and len(operands) > 1 and operands[1].literal:
         try:
-            compiled(operands[1].value)
+            current_meter().pattern(operands[1].value)
         except NoPattern as error:
             raise InstantiationError(str(error)) from None
     return code
@@ -81,8 +83,9 @@ def _folded(node: Call, operands: list[Code], code: Code) -> Code:
 
 def _direct(overload: Overload, operands: list[Code]) -> Code:
     function, cost = overload.call, sum(operand.cost for operand in operands)
-    if overload.cost is not None:
-        return Code(_counted(overload, operands), cost)
+    work = work_of(overload.work, overload.arguments)
+    if overload.cost is not None or work not in (None, free):
+        return Code(_counted(overload, operands, work or free), cost + (overload.cost is None))
     match operands:
         case [one]:
             read = one.run
@@ -97,15 +100,17 @@ def _direct(overload: Overload, operands: list[Code]) -> Code:
     return Code(lambda frame: function(*[read(frame) for read in reads]), cost + 1)
 
 
-def _counted(overload: Overload, operands: list[Code]) -> Callable[[Frame], Value]:
-    """Return a call whose cost depends on its values."""
+def _counted(overload: Overload, operands: list[Code], work: Work) -> Callable[[Frame], Value]:
+    """Return a call whose cost or steps depend on its values."""
     function, cost, reads = overload.call, overload.cost, [operand.run for operand in operands]
-    assert cost is not None
+    is_metered = overload.metered
 
     def run(frame: Frame) -> Value:
         arguments = [read(frame) for read in reads]
-        result = function(*arguments)
-        frame.charge(cost(arguments, result))
+        work(frame.meter, arguments)
+        result = function(frame.meter, *arguments) if is_metered else function(*arguments)
+        if cost is not None:
+            frame.charge(cost(arguments, result))
         return result
 
     return run
@@ -116,6 +121,7 @@ def _dispatched(node: Call, operands: list[Code]) -> Code:
     reads = [operand.run for operand in operands]
     choices = [([_accepts(of) for of in overload.arguments], overload) for overload in node.overloads]
     found: dict[tuple[type, ...], Overload] = {}
+    works = {overload.id: work_of(overload.work, overload.arguments) for overload in node.overloads}
     name = node.function
 
     def chosen(arguments: list[Value], kinds: tuple[type, ...]) -> Overload:
@@ -130,7 +136,9 @@ def _dispatched(node: Call, operands: list[Code]) -> Code:
         arguments = [read(frame) for read in reads]
         kinds = tuple(map(type, arguments))
         overload = found.get(kinds) or chosen(arguments, kinds)
-        result = overload.call(*arguments)
+        if (work := works[overload.id]) is not None:
+            work(frame.meter, arguments)
+        result = overload.call(frame.meter, *arguments) if overload.metered else overload.call(*arguments)
         frame.charge(1 if overload.cost is None else overload.cost(arguments, result))
         return result
 
@@ -218,9 +226,13 @@ def _membership(node: Call, operands: list[Code]) -> Code | None:
     if all(type(element) is str for element in fixed):
         texts = frozenset(fixed)
         return Code(lambda frame: _is_text_in(read(frame), texts), one.cost)
-    return Code(
-        lambda frame: any(equal(element, fixed_one) for element in [read(frame)] for fixed_one in fixed), one.cost
-    )
+
+    def run(frame: Frame) -> Value:
+        element = read(frame)
+        searching_list(frame.meter, (element, fixed))
+        return any(equal(element, fixed_one) for fixed_one in fixed)
+
+    return Code(run, one.cost)
 
 
 def _is_text_in(value: Value, texts: frozenset[str]) -> bool:
@@ -233,7 +245,7 @@ def _match(node: Call, operands: list[Code]) -> Code | None:
     if not other.literal or node.operands[0].type.kind is not Kind.STRING or not isinstance(other.value, str):
         return None
     try:
-        pattern = compiled(other.value)
+        pattern = current_meter().pattern(other.value)
     except NoPattern:
         return None
     read, quarter = one.run, -(-len(other.value) // 4)
@@ -241,6 +253,7 @@ def _match(node: Call, operands: list[Code]) -> Code | None:
 
     def run(frame: Frame) -> Value:
         text = read(frame)
+        frame.meter.spend(pattern.steps(len(text)))
         frame.charge(-(-(1 + len(text)) // 10) * quarter if is_member else 1)
         return pattern.matches(text)
 
@@ -251,7 +264,7 @@ def _search(node: Call, operands: list[Code]) -> None:
     """Refuse a pattern that is none before the first evaluation, as a real server does."""
     if operands[1].literal and isinstance(operands[1].value, str):
         try:
-            compiled(operands[1].value)
+            current_meter().pattern(operands[1].value)
         except NoPattern as error:
             raise InstantiationError(str(error)) from None
 

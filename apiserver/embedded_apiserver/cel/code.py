@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from embedded_apiserver.cel.errors import BudgetExceeded
+from embedded_apiserver.cel.meter import Meter
 from embedded_apiserver.cel.values import Value
 
 
@@ -18,17 +19,19 @@ class Frame:
         locals: The values of the variables of loops, by their slots.
         cost: The cost of the evaluation so far.
         limit: The most that it may cost.
+        meter: Counts its steps, with those of all other evaluations for the request.
 
     Threads: one.
     """
 
-    __slots__ = ("bindings", "cost", "limit", "locals")
+    __slots__ = ("bindings", "cost", "limit", "locals", "meter")
 
-    def __init__(self, bindings: Mapping[str, Value], slots: int, limit: int) -> None:
+    def __init__(self, bindings: Mapping[str, Value], slots: int, limit: int, meter: Meter) -> None:
         self.bindings = bindings
         self.locals: list[Value] = [None] * slots
         self.cost = 0
         self.limit = limit
+        self.meter = meter
 
     def charge(self, cost: int) -> None:
         """Count a cost.

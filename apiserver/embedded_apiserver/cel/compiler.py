@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from embedded_apiserver.cel import logic, loops, syntax
 from embedded_apiserver.cel.calls import call, runtime_name
@@ -18,24 +19,47 @@ from embedded_apiserver.cel.values import Optional, Structure, Value, type_of
 _LIST_COST = 10
 _MAP_COST = 30
 _STRUCTURE_COST = 40
+_ENTRY_STEPS = 10  # an entry of a map takes up to 100 bytes
+_TURN_STEPS = 4
 
 
-def compiled_tree(tree: Node, types: Callable[[str], Type | None]) -> tuple[Code, int, frozenset[str]]:
-    """Return the code of a checked tree, the slots that its loops need, and the variables that it reads."""
+class CompiledTree(NamedTuple):
+    """A compiled tree.
+
+    Attributes:
+        code: Its code.
+        slots: The slots that its loops need.
+        variables: The variables that it reads.
+        steps: The parts that an evaluation runs once, at most; loops count the others.
+    """
+
+    code: Code
+    slots: int
+    variables: frozenset[str]
+    steps: int
+
+
+def compiled_tree(tree: Node, types: Callable[[str], Type | None]) -> CompiledTree:
+    """Return a checked tree, compiled."""
     compiler = _Compiler(types)
-    return compiler.code(tree), compiler.slots, frozenset(compiler.variables)
+    code = compiler.code(tree)
+    return CompiledTree(code, compiler.slots, frozenset(compiler.variables), compiler.steps)
 
 
 class _Compiler:
     def __init__(self, types: Callable[[str], Type | None]) -> None:
         self.slots = 0
+        self.steps = 0
         self.variables: set[str] = set()
         self._types = types
         self._names: list[tuple[str, int]] = []
 
     def code(self, node: Node) -> Code:
-        """Return the code of a part."""
-        return _COMPILES[type(node)](self, node)
+        """Return the code of a part, and count its parts in `steps`."""
+        before = self.steps
+        code = _COMPILES[type(node)](self, node)
+        self.steps = before + 1 if code.literal else self.steps + 1
+        return code
 
     def _literal(self, node: syntax.Literal) -> Code:
         return constant(node.value)
@@ -132,6 +156,7 @@ class _Compiler:
     def _map(self, node: syntax.MapLiteral) -> Code:
         entries = [(self.code(entry.key), self.code(entry.value), entry.optional) for entry in node.entries]
         cost = sum(key.cost + value.cost for key, value, _ in entries) + _MAP_COST
+        self.steps += _ENTRY_STEPS * len(entries)
         return Code(_made_map([(key.run, value.run, marked) for key, value, marked in entries]), cost)
 
     def _structure(self, node: syntax.StructureLiteral) -> Code:
@@ -147,6 +172,7 @@ class _Compiler:
                     made[name] = held
             return Structure(of, made)
 
+        self.steps += _ENTRY_STEPS * len(fields)
         return Code(run, sum(value.cost for _, value, _ in fields) + _STRUCTURE_COST)
 
     def _comprehension(self, node: syntax.Comprehension) -> Code:
@@ -157,7 +183,7 @@ class _Compiler:
             self._names.pop()
             return loops.bound(value, slot, result)
         over = self.code(node.over)
-        known = len(self._names)
+        known, outside = len(self._names), self.steps
         slot = self._slot(node.variable)
         second = None if node.second is None else self._slot(node.second)
         keep = None if node.filter is None else self.code(node.filter)
@@ -165,7 +191,9 @@ class _Compiler:
         if node.form is Form.MAP and isinstance(body, syntax.Call):
             whole = len(body.arguments) == 2
             body = body.arguments[-1]
-        loop = Loop(over, slot, second, self.code(body), keep, whole)
+        made = self.code(body)
+        loop = Loop(over, slot, second, made, keep, whole, self.steps - outside + _TURN_STEPS)
+        self.steps = outside
         del self._names[known:]
         return _FORMS[node.form](loop)
 

@@ -11,6 +11,7 @@ import attrs
 from embedded_apiserver.cel.ranges import Range
 from embedded_apiserver.cel.types import Type
 from embedded_apiserver.cel.values import Value
+from embedded_apiserver.cel.work import Work
 
 
 class Operand(NamedTuple):
@@ -48,6 +49,9 @@ class Overload:
         member: Whether it is a method.
         cost: Returns the runtime cost from arguments and result; None costs 1.
         estimate: Returns the static estimate of a call, beside the cost of its arguments; None costs 1.
+        work: Counts the steps of a call before it is made; None counts what texts, lists and maps have, if an argument
+            is one of them.
+        metered: Whether the call counts further steps itself; its first argument is then the meter.
     """
 
     id: str
@@ -57,6 +61,8 @@ class Overload:
     member: bool = False
     cost: Callable[[Sequence[Value], Value], int] | None = None
     estimate: Callable[[Sequence[Operand]], CallEstimate | None] | None = None
+    work: Work | None = None
+    metered: bool = False
 
 
 @attrs.frozen

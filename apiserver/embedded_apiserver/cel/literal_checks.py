@@ -11,9 +11,10 @@ from embedded_apiserver.cel.declarations import Environment
 from embedded_apiserver.cel.errors import EvaluationError, Issue
 from embedded_apiserver.cel.lexer import Source
 from embedded_apiserver.cel.library.format_checks import format_issues
+from embedded_apiserver.cel.meter import current_meter
 from embedded_apiserver.cel.syntax import Node
 from embedded_apiserver.cel.types import Kind, Type
-from embedded_apiserver.patterns import NoPattern, compiled
+from embedded_apiserver.patterns import NoPattern
 
 _EXEMPT = "format"
 """The function whose list of values may be of several types."""
@@ -99,7 +100,7 @@ def _is_timestamp(value: object) -> bool:
 def _is_pattern(value: object) -> bool:
     """Return whether a text is a pattern; the first argument of the function is checked, too, as in cel-go."""
     try:
-        compiled(str(value))
+        current_meter().pattern(str(value))
     except NoPattern:
         return False
     return True

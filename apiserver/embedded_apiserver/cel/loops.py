@@ -18,6 +18,9 @@ _GO_TYPES: dict[type, str] = {
 }  # fmt: skip
 
 
+_ENTRY_STEPS = 10  # an entry of a map takes up to 100 bytes
+
+
 class Loop(NamedTuple):
     """The parts of a loop.
 
@@ -28,6 +31,7 @@ class Loop(NamedTuple):
         body: The test of each element, or the value made of it.
         keep: The filter; None for all elements.
         whole: Whether the body of a loop that makes a map is a map of entries, not the value of the same key.
+        steps: The steps of one turn, with the place that its result takes.
     """
 
     over: Code
@@ -36,18 +40,21 @@ class Loop(NamedTuple):
     body: Code
     keep: Code | None = None
     whole: bool = False
+    steps: int = 1
 
     def turns(self, frame: Frame, cost: int) -> Iterator[None]:
         """Set the variables for one element after another, and count what each costs."""
         elements, values = self.over.run(frame), frame.locals
-        slot, second = self.slot, self.second
+        slot, second, steps, spend = self.slot, self.second, self.steps, frame.meter.spend
         if second is None:
             for element in _elements(elements):
                 values[slot] = element
+                spend(steps)
                 frame.charge(cost)
                 yield
         else:
             for values[slot], values[second] in _pairs(elements):
+                spend(steps)
                 frame.charge(cost)
                 yield
 
@@ -156,6 +163,7 @@ def into_map(loop: Loop) -> Code:
             if passes is not None and not passes(frame):
                 continue
             frame.charge(more)
+            frame.meter.spend(_ENTRY_STEPS)
             value = made(frame)
             entries = value if loop.whole else {frame.locals[loop.slot]: value}
             if not isinstance(entries, dict):
@@ -163,6 +171,7 @@ def into_map(loop: Loop) -> Code:
             if len(entries) == 1:
                 _insert(collected, entries)
             else:
+                frame.meter.spend(_ENTRY_STEPS * (len(collected) + len(entries)))  # it is a new map
                 collected = inserted(collected, entries)
         return collected
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from embedded_apiserver.cel import costs, numbers, times, types
+from embedded_apiserver.cel import costs, numbers, times, types, work
 from embedded_apiserver.cel.declarations import Function, Overload
 from embedded_apiserver.cel.equality import compared, contains, equal, found_key, has_key
 from embedded_apiserver.cel.errors import EvaluationError, no_such_overload
@@ -87,6 +87,7 @@ def _ordered(name: str, prefix: str, holds: Callable[[int], bool]) -> Function:
                 call,
                 cost=costs.compares if suffix in reads else None,
                 estimate=costs.estimated_comparison if suffix in reads else None,
+                work=work.comparing if suffix in reads else None,
             )
             for suffix, one, other in _ORDERED
         ),
@@ -99,7 +100,7 @@ def _same(id: str, of: Type, call: Callable[..., Value]) -> Overload:  # noqa: A
 
 
 def _joined(id: str, of: Type) -> Overload:  # noqa: A002
-    return Overload(id, (of, of), of, operator.add, cost=costs.joins, estimate=costs.estimated_join)
+    return Overload(id, (of, of), of, operator.add, cost=costs.joins, estimate=costs.estimated_join, work=work.joining)
 
 
 def _uint_less(one: int, other: int) -> Uint:
@@ -113,7 +114,7 @@ _ADD = (
     Overload("add_duration_timestamp", (DURATION, TIMESTAMP), TIMESTAMP, lambda a, b: times.plus(b, a)),
     Overload("add_timestamp_duration", (TIMESTAMP, DURATION), TIMESTAMP, times.plus),
     _same("add_int64", INT, lambda a, b: numbers.as_int(a + b)),
-    Overload("add_list", (_LIST, _LIST), _LIST, _plus_lists, estimate=costs.estimated_list_join),
+    Overload("add_list", (_LIST, _LIST), _LIST, _plus_lists, estimate=costs.estimated_list_join, work=work.joining),
     _joined("add_string", STRING),
     _same("add_uint64", UINT, lambda a, b: numbers.as_uint(int(a) + int(b))),
 )
@@ -129,10 +130,26 @@ _NEGATE = (
     Overload("negate_double", (DOUBLE,), DOUBLE, operator.neg),
     Overload("negate_int64", (INT,), INT, lambda a: numbers.as_int(-a)),
 )
-_EQUALS = Overload("equals", (_A, _A), BOOL, equal, cost=costs.equates, estimate=costs.estimated_equality)
-_DIFFERS = Overload("not_equals", (_A, _A), BOOL, _not_equal, cost=costs.compares, estimate=costs.estimated_comparison)
+_EQUALS = Overload(
+    "equals", (_A, _A), BOOL, equal, cost=costs.equates, estimate=costs.estimated_equality, work=work.comparing
+)
+_DIFFERS = Overload(
+    "not_equals",
+    (_A, _A),
+    BOOL,
+    _not_equal,
+    cost=costs.compares,
+    estimate=costs.estimated_comparison,
+    work=work.comparing,
+)
 _IN_LIST = Overload(
-    "in_list", (_A, _LIST), BOOL, contains, cost=costs.searches_list, estimate=costs.estimated_list_search
+    "in_list",
+    (_A, _LIST),
+    BOOL,
+    contains,
+    cost=costs.searches_list,
+    estimate=costs.estimated_list_search,
+    work=work.searching_list,
 )
 
 
@@ -179,5 +196,5 @@ OPERATORS = (
     _ordered("_>_", "greater", lambda order: order > 0),
     _ordered("_>=_", "greater_equals", lambda order: order >= 0),
     Function("_[_]", (Overload("index_list", (_LIST, INT), _A, item), Overload("index_map", (_MAP, _A), _B, item))),
-    Function("@in", (_IN_LIST, Overload("in_map", (_A, _MAP), BOOL, has_key))),
+    Function("@in", (_IN_LIST, Overload("in_map", (_A, _MAP), BOOL, has_key, work=work.free))),
 )

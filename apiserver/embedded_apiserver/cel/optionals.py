@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from embedded_apiserver.cel import types
+from embedded_apiserver.cel import types, work
 from embedded_apiserver.cel.declarations import Function, Overload
 from embedded_apiserver.cel.equality import found_key
 from embedded_apiserver.cel.errors import EvaluationError, no_such_overload
@@ -103,25 +103,37 @@ OPTIONALS = (
     Function("hasValue", (Overload("optional_hasValue", (_OPTIONAL,), BOOL, lambda v: v.present, member=True),)),
     Function("or", (Overload("optional_or_optional", (_OPTIONAL, _OPTIONAL), _OPTIONAL, _or, member=True),)),
     Function("orValue", (Overload("optional_orValue_value", (_OPTIONAL, _V), _V, _or_value, member=True),)),
-    Function("_?._", (Overload("select_optional_field", (DYN, STRING), _OPTIONAL, selected),)),
+    Function("_?._", (Overload("select_optional_field", (DYN, STRING), _OPTIONAL, selected, work=work.free),)),
     Function(
         "_[?_]",
         (
-            Overload("list_optindex_optional_int", (_LIST, INT), _OPTIONAL, indexed),
-            Overload("optional_list_optindex_optional_int", (types.optional_of(_LIST), INT), _OPTIONAL, indexed),
-            Overload("map_optindex_optional_value", (_MAP, _K), _OPTIONAL, indexed),
-            Overload("optional_map_optindex_optional_value", (types.optional_of(_MAP), _K), _OPTIONAL, indexed),
+            Overload("list_optindex_optional_int", (_LIST, INT), _OPTIONAL, indexed, work=work.free),
+            Overload(
+                "optional_list_optindex_optional_int",
+                (types.optional_of(_LIST), INT),
+                _OPTIONAL,
+                indexed,
+                work=work.free,
+            ),
+            Overload("map_optindex_optional_value", (_MAP, _K), _OPTIONAL, indexed, work=work.free),
+            Overload(
+                "optional_map_optindex_optional_value",
+                (types.optional_of(_MAP), _K),
+                _OPTIONAL,
+                indexed,
+                work=work.free,
+            ),
         ),
     ),
     Function(
         "_[_]",
         (
-            Overload("optional_list_index_int", (types.optional_of(_LIST), INT), _OPTIONAL, indexed),
-            Overload("optional_map_index_value", (types.optional_of(_MAP), _K), _OPTIONAL, indexed),
+            Overload("optional_list_index_int", (types.optional_of(_LIST), INT), _OPTIONAL, indexed, work=work.free),
+            Overload("optional_map_index_value", (types.optional_of(_MAP), _K), _OPTIONAL, indexed, work=work.free),
         ),
     ),
-    Function("last", (Overload("list_last", (_LIST,), _OPTIONAL, _last, member=True),)),
-    Function("first", (Overload("list_first", (_LIST,), _OPTIONAL, _first, member=True),)),
+    Function("last", (Overload("list_last", (_LIST,), _OPTIONAL, _last, member=True, work=work.free),)),
+    Function("first", (Overload("list_first", (_LIST,), _OPTIONAL, _first, member=True, work=work.free),)),
     Function("optional.unwrap", (Overload("optional_unwrap", (types.list_of(_OPTIONAL),), _LIST, unwrapped),)),
     Function(
         "unwrapOpt", (Overload("optional_unwrapOpt", (types.list_of(_OPTIONAL),), _LIST, unwrapped, member=True),)

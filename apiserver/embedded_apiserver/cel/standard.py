@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from embedded_apiserver.cel import conversions, costs, numbers, times, types
+from embedded_apiserver.cel import conversions, costs, numbers, times, types, work
 from embedded_apiserver.cel.declarations import Function, Overload
 from embedded_apiserver.cel.errors import EvaluationError
 from embedded_apiserver.cel.operators import OPERATORS
@@ -62,8 +62,8 @@ def _same(value: Value) -> Value:
 
 def _sizes() -> Iterable[Overload]:
     for name, of in (("bytes", BYTES), ("list", types.list_of(_A)), ("map", _MAP), ("string", STRING)):
-        yield Overload(f"size_{name}", (of,), INT, len)
-        yield Overload(f"{name}_size", (of,), INT, len, member=True)
+        yield Overload(f"size_{name}", (of,), INT, len, work=work.free)
+        yield Overload(f"{name}_size", (of,), INT, len, member=True, work=work.free)
 
 
 def _converted(name: str, to: Type, *sources: tuple[str, Type, Callable[..., Value]], same: str) -> Function:
@@ -100,16 +100,17 @@ def _dates() -> Iterable[Function]:
 
 
 _STRING_TO_BYTES = Overload(
-    "string_to_bytes", (STRING,), BYTES, str.encode, cost=costs.reads_first, estimate=costs.estimated_bytes
-)
+    "string_to_bytes", (STRING,), BYTES, str.encode, cost=costs.reads_first, estimate=costs.estimated_bytes,
+    work=work.copying,
+)  # fmt: skip
 _BYTES_TO_STRING = Overload(
     "bytes_to_string", (BYTES,), STRING, conversions.text_of_bytes, cost=costs.reads_first,
-    estimate=costs.estimated_text,
+    estimate=costs.estimated_text, work=work.copying,
 )  # fmt: skip
 _TEXTS = Function(
     "string",
     (
-        Overload("string_to_string", (STRING,), STRING, _same),
+        Overload("string_to_string", (STRING,), STRING, _same, work=work.free),
         Overload("bool_to_string", (BOOL,), STRING, conversions.text_of_bool),
         _BYTES_TO_STRING,
         Overload("double_to_string", (DOUBLE,), STRING, conversions.text_of_number),
@@ -122,19 +123,19 @@ _TEXTS = Function(
 _MATCHES = Function(
     "matches",
     (
-        Overload("matches", (STRING, STRING), BOOL, matches),
+        Overload("matches", (STRING, STRING), BOOL, matches, work=work.matching),
         Overload(
             "matches_string", (STRING, STRING), BOOL, matches, member=True, cost=costs.matches,
-            estimate=costs.estimated_match,
+            estimate=costs.estimated_match, work=work.matching,
         ),
     ),
 )  # fmt: skip
 
 
 def _of_texts(
-    name: str, overload: str, call: Callable[..., Value], cost: costs.Cost, estimate: costs.Estimate
+    name: str, overload: str, call: Callable[..., Value], cost: costs.Cost, estimate: costs.Estimate, count: work.Work
 ) -> Function:
-    made = Overload(overload, (STRING, STRING), BOOL, call, member=True, cost=cost, estimate=estimate)
+    made = Overload(overload, (STRING, STRING), BOOL, call, member=True, cost=cost, estimate=estimate, work=count)
     return Function(name, (made,))
 
 
@@ -191,9 +192,20 @@ _FUNCTIONS: tuple[Function, ...] = (
         ("string_to_uint64", STRING, conversions.uint_of),
         same="uint64_to_uint64",
     ),
-    _of_texts("contains", "contains_string", _contains, costs.searches_text, costs.estimated_text_search),
-    _of_texts("endsWith", "ends_with_string", str.endswith, costs.reads_first, costs.estimated_reading(1)),
-    _of_texts("startsWith", "starts_with_string", str.startswith, costs.reads_first, costs.estimated_reading(1)),
+    _of_texts(
+        "contains", "contains_string", _contains, costs.searches_text, costs.estimated_text_search, work.searching
+    ),
+    _of_texts(
+        "endsWith", "ends_with_string", str.endswith, costs.reads_first, costs.estimated_reading(1), work.comparing
+    ),
+    _of_texts(
+        "startsWith",
+        "starts_with_string",
+        str.startswith,
+        costs.reads_first,
+        costs.estimated_reading(1),
+        work.comparing,
+    ),
     _MATCHES,
     *_dates(),
     Function(

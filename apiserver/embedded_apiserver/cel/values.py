@@ -110,9 +110,13 @@ class Lists(list[Any]):
     """The base of lists that are compared and joined by rules of their own, such as sets.
 
     A function that returns a plain list from such a list is free to do so.
+
+    Attributes:
+        is_pairwise: Whether a comparison looks at each element for each element.
     """
 
     __slots__ = ()
+    is_pairwise = False
 
     def equals(self, other: Value) -> bool:
         """Return whether a value is equal."""

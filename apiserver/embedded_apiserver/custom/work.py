@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from embedded_apiserver.bounds import listed
-from embedded_apiserver.patterns import AnyPattern, compiled
+from embedded_apiserver.patterns import AnyPattern, compiled, steps_to_compile
 from embedded_apiserver.status import too_large
 
 MOST_CHECKS = 250_000
@@ -25,6 +25,7 @@ A check is the comparison of one value with one schema, or anything else that ta
 _FEW = 16  # words of an enum that are compared one by one; more are put into a set
 _SORTED = 10  # words that are put into a set in about the time of a check
 _COMPILED = 5  # instructions of a pattern that are compiled in about the time of a check
+_STEPS = 20  # steps of a pattern's compilation in about the time of a check
 _MATCHED = 1_000  # characters times instructions that are matched in about the time of a check
 
 
@@ -72,6 +73,7 @@ class Work:
         """
         made = self._patterns.get(pattern)
         if made is None:
+            self.spend(steps_to_compile(pattern) // _STEPS)
             made = self._patterns[pattern] = compiled(pattern)
             self.spend(made.size // _COMPILED)
         return made

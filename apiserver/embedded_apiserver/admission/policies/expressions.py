@@ -13,6 +13,7 @@ from embedded_apiserver.authorization.authorizer import Authorizer
 from embedded_apiserver.cel.admission import VARIABLES
 from embedded_apiserver.cel.errors import EvaluationError
 from embedded_apiserver.cel.library.authorization import AUTHORIZER, RESOURCE, Answer, Check, Question
+from embedded_apiserver.cel.meter import current_meter
 from embedded_apiserver.cel.program import Budget, Program
 from embedded_apiserver.cel.values import Value
 from embedded_apiserver.groups.core.kinds import NAMESPACE
@@ -26,6 +27,11 @@ MOST_OF_POLICY = 10_000_000
 """The most that the expressions of a policy may cost for one write; that of a real server."""
 MOST_OF_CONDITIONS = 2_500_000
 """The most that match conditions may cost for one write; that of a real server."""
+
+_STEPS_OF_WRITE = 1_000
+"""Steps to make the values of the variables once: 0.1 to 0.2 ms."""
+_READINGS = 4
+"""Readings of an object that take as long as showing it in another version."""
 
 _HIDDEN = ("uid", "object", "oldObject")
 _METADATA = frozenset({
@@ -139,6 +145,10 @@ def seen_by_expressions(
         params: The parameters of a policy.
         namespace: Whether the namespace is looked up; match conditions do not see it.
     """
+    meter = current_meter()
+    meter.spend(_STEPS_OF_WRITE)
+    if seen_as is not attributes.kind:
+        meter.walk(attributes.obj, attributes.old, times=_READINGS)
     request = {name: value for name, value in request_of(attributes, seen_as, "").items() if name not in _HIDDEN}
     return {
         "object": shown(attributes, seen_as, attributes.obj) if attributes.obj else None,

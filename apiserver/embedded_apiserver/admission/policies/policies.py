@@ -20,6 +20,7 @@ from embedded_apiserver.cel.admission import (
     compiled,
     with_policy_variables,
 )
+from embedded_apiserver.cel.meter import compiled_again
 from embedded_apiserver.cel.program import Program
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object
@@ -132,7 +133,8 @@ class Policies:
             spec = item.decode()["spec"]
             bindings.setdefault(spec["policyName"], []).append(_binding(item.name, spec))
         items = self._storage.read(self._resource).items
-        policies = [policy_of(item, bindings[item.name]) for item in items if item.name in bindings]
+        with compiled_again():
+            policies = [policy_of(item, bindings[item.name]) for item in items if item.name in bindings]
         with self._lock:
             self._known = changed, policies
         return policies

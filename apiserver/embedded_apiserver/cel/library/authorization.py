@@ -19,6 +19,7 @@ from embedded_apiserver.cel.library import costs
 from embedded_apiserver.cel.ranges import exactly
 from embedded_apiserver.cel.types import BOOL, STRING, Type
 from embedded_apiserver.cel.values import Opaque, Value
+from embedded_apiserver.cel.work import of_each_check
 
 _PREFIX = "kubernetes.authorization."
 AUTHORIZER = types.opaque(f"{_PREFIX}Authorizer")
@@ -140,13 +141,17 @@ def _part(name: str) -> Callable[[Check, str], Check]:
 def _method(
     name: str, id_: str, arguments: tuple[Type, ...], result: Type, call: Callable[..., Value], spent: int = 1
 ) -> Function:
+    count = of_each_check if call is _check else None
+
     def cost(_: Any, __: Any) -> int:
         return spent
 
     def estimate(_: Any) -> CallEstimate:
         return CallEstimate(exactly(spent))
 
-    return Function(name, (Overload(id_, arguments, result, call, member=True, cost=cost, estimate=estimate),))
+    return Function(
+        name, (Overload(id_, arguments, result, call, member=True, cost=cost, estimate=estimate, work=count),)
+    )
 
 
 def _selector(name: str, id_: str, part: str) -> Function:

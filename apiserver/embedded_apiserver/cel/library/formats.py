@@ -16,6 +16,7 @@ from embedded_apiserver.cel import times, types
 from embedded_apiserver.cel.declarations import CallEstimate, Function, Library, Operand, Overload
 from embedded_apiserver.cel.errors import EvaluationError
 from embedded_apiserver.cel.library import costs, url_texts
+from embedded_apiserver.cel.meter import Meter
 from embedded_apiserver.cel.types import STRING, list_of, optional_of
 from embedded_apiserver.cel.values import NONE, Opaque, Optional, Value
 
@@ -120,6 +121,11 @@ def _cost(arguments: Sequence[Value], _: Value) -> int:
     return text * math.ceil(one.pattern * costs.PATTERN)
 
 
+def _reading(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count the parts of a name, which may be texts of one character each."""
+    meter.spend(10 * len(arguments[1]))
+
+
 def _estimate(operands: Sequence[Operand]) -> CallEstimate:
     size = costs.sized(operands[1])
     return CallEstimate(size.scaled(costs.TRAVERSAL).scaled(_LONGEST_PATTERN * costs.PATTERN))
@@ -139,6 +145,7 @@ FORMATS = Library(
                     member=True,
                     cost=_cost,
                     estimate=_estimate,
+                    work=_reading,
                 ),
             ),
         ),

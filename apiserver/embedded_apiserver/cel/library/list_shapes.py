@@ -15,9 +15,9 @@ from embedded_apiserver.cel.library.lists import COMPARED, ORDER
 from embedded_apiserver.cel.ranges import MOST, exactly
 from embedded_apiserver.cel.types import Kind, list_of, parameter
 from embedded_apiserver.cel.values import Value, type_of
+from embedded_apiserver.cel.work import LONGEST_RANGE, are_hashed, comparing_all, counting, sorting, walking
 
 _T = parameter("T")
-_LONGEST_RANGE = 1_000_000  # a real server cancels a call that costs more
 
 
 def _slice(values: list[Value], start: int, end: int) -> list[Value]:
@@ -34,11 +34,17 @@ def _slice(values: list[Value], start: int, end: int) -> list[Value]:
 def _flattened(values: list[Value], depth: int = 1) -> list[Value]:
     if depth < 0:
         raise EvaluationError("level must be non-negative")
-    made = list(values)
-    while depth and any(isinstance(value, list) for value in made):
-        made = [item for value in made for item in (value if isinstance(value, list) else [value])]
-        depth -= 1
+    made: list[Value] = []
+    _flatten_into(made, values, depth)
     return made
+
+
+def _flatten_into(made: list[Value], values: list[Value], depth: int) -> None:
+    for value in values:
+        if depth and isinstance(value, list):
+            _flatten_into(made, value, depth - 1)
+        else:
+            made.append(value)
 
 
 def _sorted_by(values: list[Value], keys: list[Value]) -> list[Value]:
@@ -57,12 +63,14 @@ def _sorted_by(values: list[Value], keys: list[Value]) -> list[Value]:
 
 
 def _range(length: int) -> list[int]:
-    if length > _LONGEST_RANGE:
+    if length > LONGEST_RANGE:
         raise EvaluationError("operation cancelled: actual cost limit exceeded")
     return list(range(length))
 
 
 def _distinct(values: list[Value]) -> list[Value]:
+    if are_hashed(values):
+        return list(dict.fromkeys(values))
     made: list[Value] = []
     for value in values:
         if not any(equal(value, other) for other in made):
@@ -131,6 +139,7 @@ def _sorting() -> tuple[Function, ...]:
             member=True,
             cost=_self_comparing(0),
             estimate=_self_comparing_estimate(0),
+            work=sorting,
         )
         for name in ORDER
     )
@@ -143,6 +152,7 @@ def _sorting() -> tuple[Function, ...]:
             member=True,
             cost=_self_comparing(1),
             estimate=_self_comparing_estimate(1),
+            work=sorting,
         )
         for name in ORDER
     )
@@ -171,12 +181,14 @@ LIST_SHAPES = Library(
                     member=True,
                     cost=_flattening,
                     estimate=_flatten_estimate,
+                    work=walking,
                 ),
                 Overload(
                     *("list_flatten_int", (list_of(types.DYN), types.INT), list_of(types.DYN), _flattened),
                     member=True,
                     cost=_flattening,
                     estimate=_flatten_estimate,
+                    work=walking,
                 ),
             ),
         ),
@@ -185,7 +197,10 @@ LIST_SHAPES = Library(
             "lists.range",
             (
                 Overload(
-                    *("lists_range", (types.INT,), list_of(types.INT), _range), cost=_made, estimate=_range_estimate
+                    *("lists_range", (types.INT,), list_of(types.INT), _range),
+                    cost=_made,
+                    estimate=_range_estimate,
+                    work=counting,
                 ),
             ),
         ),
@@ -208,6 +223,7 @@ LIST_SHAPES = Library(
                     member=True,
                     cost=_self_comparing(0),
                     estimate=_distinct_estimate,
+                    work=comparing_all,
                 ),
             ),
         ),

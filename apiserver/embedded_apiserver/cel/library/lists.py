@@ -7,7 +7,7 @@ import functools
 import itertools
 from collections.abc import Callable, Sequence
 
-from embedded_apiserver.cel import types
+from embedded_apiserver.cel import types, work
 from embedded_apiserver.cel.declarations import Function, Library, Overload
 from embedded_apiserver.cel.equality import compared, equal
 from embedded_apiserver.cel.errors import EvaluationError, no_such_overload
@@ -86,6 +86,7 @@ def _each(name: str, call: Callable[..., Value], ordered: Sequence[str], result:
             member=True,
             cost=costs.list_read,
             estimate=costs.list_read_estimate,
+            work=work.walking,
         )
         for type_ in ordered
     )
@@ -97,7 +98,14 @@ _ID = {"isSorted": "is_sorted", "sum": "sum", "max": "max", "min": "min"}
 
 def _found(name: str, id_: str, call: Callable[..., Value]) -> Function:
     made = Overload(
-        id_, (list_of(_A), _A), types.INT, call, member=True, cost=costs.list_read, estimate=costs.list_read_estimate
+        id_,
+        (list_of(_A), _A),
+        types.INT,
+        call,
+        member=True,
+        cost=costs.list_read,
+        estimate=costs.list_read_estimate,
+        work=work.walking,
     )
     return Function(name, (made,))
 

@@ -4,37 +4,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from embedded_apiserver import patterns
 from embedded_apiserver.cel import types
 from embedded_apiserver.cel.declarations import CallEstimate, Function, Library, Operand, Overload
 from embedded_apiserver.cel.errors import EvaluationError
 from embedded_apiserver.cel.library import costs
+from embedded_apiserver.cel.meter import Meter
 from embedded_apiserver.cel.ranges import Range, exactly
 from embedded_apiserver.cel.types import STRING, list_of
 from embedded_apiserver.cel.values import Value
+from embedded_apiserver.cel.work import free
+from embedded_apiserver.patterns import NoPattern
+
+_PER_MATCH = 60  # steps
 
 
-def _compiled(pattern: str) -> patterns.AnyPattern:
+def _places(meter: Meter, text: str, pattern: str) -> Iterator[tuple[int, int]]:
+    """Yield the matches; the search for each may look at all of the text that is left."""
     try:
-        return patterns.compiled(pattern)
-    except patterns.NoPattern as error:
+        made = meter.pattern(pattern)
+    except NoPattern as error:
         raise EvaluationError(f"Illegal regex: {error}") from None
+    meter.spend(made.steps(len(text)) + len(text) // 8)
+    for start, end in made.places(text):
+        yield start, end
+        meter.spend(made.steps(len(text) - end) + _PER_MATCH)
 
 
-def find(text: str, pattern: str) -> str:
+def find(meter: Meter, text: str, pattern: str) -> str:
     """Return the first match, empty if there is none."""
-    return next((text[start:end] for start, end in _compiled(pattern).places(text)), "")
+    return next((text[start:end] for start, end in _places(meter, text, pattern)), "")
 
 
-def find_all(text: str, pattern: str, most: int = -1) -> list[str]:
+def find_all(meter: Meter, text: str, pattern: str, most: int = -1) -> list[str]:
     """Return the matches that do not overlap, at most so many unless `most` is negative.
 
     An empty match right after another match is none, as in Go.
     """
     found, last = list[str](), -1
-    for start, end in _compiled(pattern).places(text):
+    for start, end in _places(meter, text, pattern):
         if 0 <= most <= len(found):
             break
         if end > start or start != last:
@@ -61,7 +70,12 @@ REGEXES = Library(
             "find",
             (
                 Overload(
-                    *("string_find_string", (STRING, STRING), STRING, find), member=True, cost=_cost, estimate=_estimate
+                    *("string_find_string", (STRING, STRING), STRING, find),
+                    member=True,
+                    cost=_cost,
+                    estimate=_estimate,
+                    work=free,
+                    metered=True,
                 ),
             ),
         ),
@@ -73,12 +87,16 @@ REGEXES = Library(
                     member=True,
                     cost=_cost,
                     estimate=_estimate,
+                    work=free,
+                    metered=True,
                 ),
                 Overload(
                     *("string_find_all_string_int", (STRING, STRING, types.INT), _LIST, find_all),
                     member=True,
                     cost=_cost,
                     estimate=_estimate,
+                    work=free,
+                    metered=True,
                 ),
             ),
         ),

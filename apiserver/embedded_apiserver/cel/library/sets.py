@@ -12,9 +12,12 @@ from embedded_apiserver.cel.library import costs
 from embedded_apiserver.cel.ranges import exactly
 from embedded_apiserver.cel.types import list_of, parameter
 from embedded_apiserver.cel.values import Value
+from embedded_apiserver.cel.work import are_hashed, comparing_all
 
 
 def _contains(values: list[Value], wanted: list[Value]) -> bool:
+    if are_hashed(values, wanted):
+        return set(values).issuperset(wanted)
     return all(contains(value, values) for value in wanted)
 
 
@@ -23,6 +26,8 @@ def _are_equivalent(one: list[Value], other: list[Value]) -> bool:
 
 
 def _intersect(one: list[Value], other: list[Value]) -> bool:
+    if are_hashed(one, other):
+        return not set(one).isdisjoint(other)
     return any(contains(value, other) for value in one)
 
 
@@ -51,6 +56,7 @@ SETS = Library(
                     *(f"list_sets_{name}_list", (_LIST, _LIST), types.BOOL, call),
                     cost=_cost(factor),
                     estimate=_estimate(factor),
+                    work=comparing_all,
                 ),
             ),
         )

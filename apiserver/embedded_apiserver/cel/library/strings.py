@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from embedded_apiserver.cel import types
+from embedded_apiserver.cel import types, work
 from embedded_apiserver.cel.declarations import CallEstimate, Function, Library, Operand, Overload
 from embedded_apiserver.cel.errors import EvaluationError
 from embedded_apiserver.cel.library import costs
@@ -150,23 +150,30 @@ def _method(
     call: Callable[..., Value],
     cost: costs.Cost | None = None,
     estimate: costs.Estimate | None = None,
+    count: work.Work | None = None,
 ) -> Function:
-    return Function(name, (Overload(id_, arguments, result, call, member=True, cost=cost, estimate=estimate),))
+    return Function(
+        name, (Overload(id_, arguments, result, call, member=True, cost=cost, estimate=estimate, work=count),)
+    )
 
 
 _READ = costs.read(), costs.read_estimate(is_result=True)
-_INDEX = _indexing, _index_estimate
-_REPLACE = costs.read(2), _replace_estimate
-_SPLIT = costs.read(2), _split_estimate
-_JOIN = _making, _join_estimate
+_CASE = *_READ, work.copying
+_INDEX = _indexing, _index_estimate, work.searching
+_LAST_INDEX = _indexing, _index_estimate, work.searching_backwards
+_REPLACE = costs.read(2), _replace_estimate, work.replacing
+_SPLIT = costs.read(2), _split_estimate, work.splitting
+_JOIN = _making, _join_estimate, work.joining_words
 _WORDS = list_of(STRING)
 STRINGS = Library(
     (
-        _method("charAt", "string_char_at_int", (STRING, INT), STRING, _char_at),
+        _method("charAt", "string_char_at_int", (STRING, INT), STRING, _char_at, count=work.free),
         _method("indexOf", "string_index_of_string", (STRING, STRING), INT, _index_of, *_INDEX),
         _method("indexOf", "string_index_of_string_int", (STRING, STRING, INT), INT, _index_of, *_INDEX),
-        _method("lastIndexOf", "string_last_index_of_string", (STRING, STRING), INT, _last_index_of, *_INDEX),
-        _method("lastIndexOf", "string_last_index_of_string_int", (STRING, STRING, INT), INT, _last_index_of, *_INDEX),
+        _method("lastIndexOf", "string_last_index_of_string", (STRING, STRING), INT, _last_index_of, *_LAST_INDEX),
+        _method(
+            "lastIndexOf", "string_last_index_of_string_int", (STRING, STRING, INT), INT, _last_index_of, *_LAST_INDEX
+        ),
         _method("lowerAscii", "string_lower_ascii", (STRING,), STRING, lambda text: text.translate(_LOWER), *_READ),
         _method("replace", "string_replace_string_string", (STRING, STRING, STRING), STRING, _replaced, *_REPLACE),
         _method(
@@ -181,11 +188,11 @@ STRINGS = Library(
         ),
         _method("split", "string_split_string", (STRING, STRING), _WORDS, _split, *_SPLIT),
         _method("split", "string_split_string_int", (STRING, STRING, INT), _WORDS, _split, *_SPLIT),
-        _method("substring", "string_substring_int", (STRING, INT), STRING, _substring, *_READ),
-        _method("substring", "string_substring_int_int", (STRING, INT, INT), STRING, _substring, *_READ),
-        _method("trim", "string_trim", (STRING,), STRING, lambda text: text.strip(_SPACES), *_READ),
+        _method("substring", "string_substring_int", (STRING, INT), STRING, _substring, *_CASE),
+        _method("substring", "string_substring_int_int", (STRING, INT, INT), STRING, _substring, *_CASE),
+        _method("trim", "string_trim", (STRING,), STRING, lambda text: text.strip(_SPACES), *_CASE),
         _method("upperAscii", "string_upper_ascii", (STRING,), STRING, lambda text: text.translate(_UPPER), *_READ),
-        _method("format", "string_format", (STRING, list_of(types.DYN)), STRING, formatted),
+        _method("format", "string_format", (STRING, list_of(types.DYN)), STRING, formatted, count=work.formatting),
         Function("strings.quote", (Overload("strings_quote", (STRING,), STRING, _quote),)),
         _method("join", "list_join", (_WORDS,), STRING, _joined, *_JOIN),
         _method("join", "list_join_string", (_WORDS, STRING), STRING, _joined, *_JOIN),

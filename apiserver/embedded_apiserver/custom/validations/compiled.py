@@ -12,6 +12,7 @@ from embedded_apiserver.cel import types
 from embedded_apiserver.cel.declarations import Environment
 from embedded_apiserver.cel.errors import CompileError, InstantiationError
 from embedded_apiserver.cel.library.libraries import LIBRARIES
+from embedded_apiserver.cel.meter import compiled_again
 from embedded_apiserver.cel.program import Program, compile_expression
 from embedded_apiserver.custom.validations.converting import Convert, converter
 from embedded_apiserver.custom.validations.declared import declared, self_name, with_metadata
@@ -89,7 +90,8 @@ class RuleNode:
 @functools.lru_cache(_DEFINITIONS)
 def rules_of_definition(definition: Definition) -> RuleNode | None:
     """Return the rules of a version of a definition; None if there are none."""
-    return rule_node(definition.structure, is_root=True)
+    with compiled_again():
+        return rule_node(definition.structure, is_root=True)
 
 
 def rule_node(schema: Raw, *, is_root: bool) -> RuleNode | None:

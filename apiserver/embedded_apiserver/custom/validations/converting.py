@@ -32,6 +32,7 @@ class SetList(Lists):
     """A list whose elements differ and have no order."""
 
     __slots__ = ()
+    is_pairwise = True
 
     def equals(self, other: Value) -> bool:
         """Return whether a list has the same elements."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from embedded_apiserver.causes import duplicate, forbidden, invalid, invalid_part, required
 from embedded_apiserver.cel.errors import BudgetExceeded, EvaluationError
+from embedded_apiserver.cel.meter import current_meter
 from embedded_apiserver.cel.program import Budget, Program
 from embedded_apiserver.cel.values import NONE, Optional, Value
 from embedded_apiserver.custom.validations.compiled import Compiled, RuleNode
@@ -22,6 +23,12 @@ from embedded_apiserver.typed.paths import ROOT, Path
 
 _TOTAL = 10_000_000
 """The most that all evaluations for one object may cost; that of a real server."""
+
+_RULE_STEPS = 30
+"""Steps to evaluate a rule beside those of its expression: 5 µs."""
+
+_CONVERSION = 20
+"""Readings of a value that take as long as its conversion to one of expressions, if it is a date: 10 µs."""
 
 _LONGEST_MESSAGE = 5 * 1024
 """Bytes of a message that an expression makes."""
@@ -111,8 +118,12 @@ class Judge:
             self.left = -1
             yield invalid(field, word, _OVER)
             return
+        meter = current_meter()
+        if node.convert is not None:
+            meter.walk(value, old, times=_CONVERSION)
         fixed, optional = _bindings(node, value, old)
         for rule in node.rules:
+            meter.spend(_RULE_STEPS)
             if rule.fault:
                 yield invalid(field, word, f"rule compile error: {rule.fault}")
             if rule.program is None or (rule.compares and old is None and not rule.takes_optional):

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The count of the steps that expressions take, before they take them.
+
+Clients see the costs of a real server, which are counted after a call and for each policy or rule alone. So they bound
+neither the time nor the memory of one request; this count does both, beside them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Iterator
+
+from embedded_apiserver.cel.values import Lists, Value
+from embedded_apiserver.patterns import AnyPattern, compiled, steps_to_compile
+
+MOST_STEPS = 2_000_000
+"""Steps that the expressions of one request may take by default.
+
+A step takes at most 0.2 µs of CPU, or makes at most 8 bytes. So 2,000,000 take at most 0.4 s, or 16 MB.
+"""
+
+
+_VISIT = 3  # steps to look at a value here, and where it is used
+_INSTRUCTION = 25  # steps to compile an instruction of a pattern, up to 4 µs
+_UNBOUNDED = 1 << 62
+_current: contextvars.ContextVar[Meter | None] = contextvars.ContextVar("meter of expressions", default=None)
+
+
+class OutOfSteps(Exception):
+    """The expressions of a request would take more steps than they may; no operator and no policy absorbs this."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"limit is {most} steps of expressions in one request; --most-expression-steps changes it")
+
+
+class Meter:
+    """Counts the steps of all expressions of one request.
+
+    Args:
+        most: The most that they may take.
+
+    Threads: one.
+    """
+
+    __slots__ = ("_left", "_most", "_patterns")
+
+    def __init__(self, most: int = MOST_STEPS) -> None:
+        self._left = self._most = most
+        self._patterns: dict[str, AnyPattern] = {}
+
+    def spend(self, steps: int) -> None:
+        """Count steps that are about to be taken.
+
+        Raises:
+            OutOfSteps: They are too many.
+        """
+        self._left -= steps
+        if self._left < 0:
+            raise OutOfSteps(self._most)
+
+    def pattern(self, text: str) -> AnyPattern:
+        """Return a compiled regular expression; its steps are counted when the request needs it first.
+
+        Raises:
+            NoPattern: The text is none.
+            OutOfSteps: It is too long, or has too many instructions.
+        """
+        made = self._patterns.get(text)
+        if made is None:
+            self.spend(steps_to_compile(text))
+            made = self._patterns[text] = compiled(text)
+            self.spend(_INSTRUCTION * made.size)
+        return made
+
+    def walk(self, *values: Value, times: int = 1) -> None:
+        """Count the steps of reading values with all that is in them.
+
+        A list that is there twice counts twice: it is also read twice.
+
+        Args:
+            values: The values.
+            times: The times that they are read.
+
+        Raises:
+            OutOfSteps: They are too many; the rest of the values has not been looked at.
+        """
+        pending = [(value, _VISIT * times) for value in values]
+        while pending:
+            value, steps = pending.pop()
+            self.spend(steps)
+            if isinstance(value, (str, bytes)):
+                self.spend(len(value) // 8 * times)
+            elif isinstance(value, dict):
+                self.spend(len(value))
+                pending += [(part, steps) for item in value.items() for part in item]
+            elif isinstance(value, list):
+                self.spend(len(value))
+                # In a list that stands for a set, each element is compared with each.
+                steps *= max(len(value), 1) if isinstance(value, Lists) and value.is_pairwise else 1
+                pending += [(part, steps) for part in value]
+
+
+def current_meter() -> Meter:
+    """Return the meter of the request that is answered on this thread; a new one outside of requests."""
+    return _current.get() or Meter()
+
+
+@contextlib.contextmanager
+def metered(most: int) -> Iterator[None]:
+    """Count the steps of all expressions inside the block, on this thread, with one meter."""
+    token = _current.set(Meter(most))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+@contextlib.contextmanager
+def compiled_again() -> Iterator[None]:
+    """Count no steps for expressions that are compiled inside the block.
+
+    They were counted in the request that stored them. The request that needs them next is another's.
+    """
+    with metered(_UNBOUNDED):
+        yield

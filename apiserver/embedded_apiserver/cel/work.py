@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of calls that read or make more than a few bytes, counted before each call; see `meter`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+
+from embedded_apiserver.cel.meter import Meter
+from embedded_apiserver.cel.types import Kind, Type
+from embedded_apiserver.cel.values import Value
+from embedded_apiserver.patterns import NoPattern
+
+Work = Callable[[Meter, Sequence[Value]], None]
+"""Counts the steps of a call with these arguments."""
+
+_READ = frozenset({Kind.STRING, Kind.BYTES, Kind.LIST, Kind.MAP})
+_PER_PIECE = 8  # a text of a few characters takes 50 to 64 bytes
+_SHORT_TEXT, _SHORT_PART = 30_000, 100  # up to these, CPython's search compares each place with each character
+
+
+def work_of(declared: Work | None, arguments: Sequence[Type]) -> Work | None:
+    """Return how the steps of a function are counted; None for one that reads scalars alone."""
+    if declared is not None:
+        return declared
+    return reading if any(of.kind in _READ for of in arguments) else None
+
+
+def free(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count nothing, for a function that looks something up."""
+
+
+def reading(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count a step for each character, byte, element or entry, as a function of Python needs that reads them once."""
+    meter.spend(sum(len(value) for value in arguments if isinstance(value, (str, bytes, list, dict))))
+
+
+def of_each_check(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count the look at all roles and bindings of a user; 2 ms, for a user with some hundreds."""
+    meter.spend(10_000)
+
+
+def copying(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count the making of a text from the first argument, by a function of C."""
+    meter.spend(_bytes(arguments[0]) // 8 + 1)
+
+
+def comparing(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count a comparison of two values, whatever is in them."""
+    one, other = arguments
+    if isinstance(one, (list, dict)) and isinstance(other, (list, dict)):
+        meter.walk(one, other)
+    elif isinstance(one, (str, bytes)):
+        meter.spend(len(one) // 64)
+
+
+def joining(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count the making of a text or a list of two."""
+    one, other = arguments
+    if isinstance(one, list):
+        meter.spend(len(one) + len(other))
+        if type(one) is not list:  # the elements of sets, and the keys of maps, are compared
+            meter.walk(one, other)
+            meter.spend(len(one) * len(other))
+    else:
+        meter.spend((_bytes(one) + _bytes(other)) // 8)
+
+
+def searching(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count the search for the first place of a text in a text."""
+    meter.spend(_search(arguments[0], arguments[1]))
+
+
+def searching_backwards(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count the search for the last place, which compares each place with each character."""
+    meter.spend(len(arguments[0]) * len(arguments[1]) // 64)
+
+
+def replacing(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count a replacement, with the text that it makes."""
+    text, old, new = arguments[:3]
+    meter.spend(_search(text, old) + _bytes(text) // 8)
+    found = text.count(old)
+    if len(arguments) == 4 and arguments[3] >= 0:
+        found = min(found, arguments[3])
+    meter.spend(found * _bytes(new) // 8)
+
+
+def splitting(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count the pieces of a text."""
+    text, separator = arguments[:2]
+    meter.spend(_search(text, separator) + _bytes(text) // 8)
+    meter.spend(_PER_PIECE * (text.count(separator) if separator else len(text)))
+
+
+def joining_words(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count the making of one text of many."""
+    words = arguments[0]
+    between = _bytes(arguments[1]) if len(arguments) == 2 else 0
+    meter.spend(len(words))
+    meter.spend((sum(map(_bytes, words)) + len(words) * between) // 8)
+
+
+def formatting(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count a text of a pattern and values, which has some characters for each character of them."""
+    pattern, values = arguments
+    meter.spend(len(pattern))
+    for value in values:
+        meter.walk(value)
+        meter.spend(30)
+        if isinstance(value, (str, bytes)):
+            meter.spend(len(value) // 2)
+        elif isinstance(value, (list, dict)):
+            meter.walk(value)
+
+
+def compiling(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count the compilation of a regular expression, the second argument; one that is none takes no more."""
+    with contextlib.suppress(NoPattern):
+        meter.pattern(arguments[1])
+
+
+def matching(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count a match of a regular expression, the second argument."""
+    text, pattern = arguments
+    with contextlib.suppress(NoPattern):
+        meter.spend(meter.pattern(pattern).steps(len(text)) + len(text) // 8)
+
+
+def walking(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count the reading of a list with all that is in it, and once more for its cost."""
+    meter.walk(*arguments, times=2)
+
+
+def searching_list(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count the comparison of a value with each element of a list; the first argument is the value."""
+    wanted, within = arguments
+    if isinstance(wanted, (list, dict)):
+        meter.walk(wanted, within)
+    else:
+        meter.spend(len(within) if isinstance(wanted, str) else 3 * len(within))
+
+
+def comparing_all(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count the comparisons of each element of the first list with each of the last."""
+    one, other = arguments[0], arguments[-1]
+    meter.spend(len(one) + len(other))
+    if are_hashed(one, other):
+        meter.spend(8 * (len(one) + len(other)))
+        return
+    meter.spend(3 * len(one) * len(other))
+    if any(isinstance(value, (list, dict)) for value in one):
+        for value in one:
+            meter.walk(value)
+            meter.walk(other)
+
+
+def sorting(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count the comparisons that bring keys into an order."""
+    keys = arguments[-1]
+    meter.spend(len(keys))
+    longest = max((len(key) for key in keys if isinstance(key, (str, bytes))), default=0)
+    meter.spend(len(keys) * len(keys).bit_length() * (5 + longest // 64))
+
+
+def counting(meter: Meter, arguments: Sequence[Value]) -> None:
+    """Count the numbers of a range."""
+    meter.spend(5 * max(arguments[0], 0) if arguments[0] <= LONGEST_RANGE else 0)
+
+
+LONGEST_RANGE = 1_000_000
+"""Numbers of a range; a real server cancels a call that costs more."""
+
+
+def are_hashed(*lists: Sequence[Value]) -> bool:
+    """Return whether all elements are of one type whose values are equal as Python's are, so that a set can hold them.
+
+    Numbers are not: an integer may equal a floating-point number.
+    """
+    kinds = {type(value) for values in lists for value in values}
+    return kinds <= {str} or kinds <= {int} or kinds <= {bytes}
+
+
+def _bytes(value: Value) -> int:
+    """Return the bytes of a text in memory, at most; 0 for what is none."""
+    if isinstance(value, str):
+        return len(value) if value.isascii() else 4 * len(value)
+    return len(value) if isinstance(value, bytes) else 0
+
+
+def _search(text: str, part: str) -> int:
+    if len(text) <= _SHORT_TEXT:
+        return len(text) * min(len(part), _SHORT_PART) // 64 + 1
+    return len(text) // 8
