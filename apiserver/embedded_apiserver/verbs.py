@@ -51,13 +51,6 @@ _OF_OBJECTS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delet
 _NO_NAMES = (".", "..")
 _Wanted = tuple[Kind, str, str, Now]
 """The arguments of `form_for`."""
-# The subresources that a real server shows as objects alone, whatever the reason.
-_WITHOUT_TABLES = (
-    *(("namespaces", "finalize"), ("pods", "ephemeralcontainers"), ("pods", "resize")),
-    ("serviceaccounts", "token"),
-    *(("apiservices", "status"), ("certificatesigningrequests", "approval"), ("resourceclaims", "status")),
-    ("customresourcedefinitions", "status"),
-)
 _OF_PARTS = {**_OF_OBJECTS, "POST": "create"}
 _OF_PROXIES = {**_OF_PARTS, "HEAD": "get", "OPTIONS": "get"}
 
@@ -142,7 +135,7 @@ class Verbs:
         if route.name in _NO_NAMES or "%" in route.name:
             check_segment(route.name, verb)
         accept = request.headers.get("accept", "")
-        if route.subresource and (route.kind.plural, route.subresource) in _WITHOUT_TABLES:
+        if route.subresource in route.kind.tableless:
             accept = without_tables(accept)
         wanted = (route.sent, accept, query.get("includeObject", ""), self._host.now)
         if verb == "list" and is_watch(query):
@@ -198,7 +191,7 @@ class Verbs:
         if route.kind is COMPONENT_STATUS:
             return _listed(self._components.list(options), form)
         selection = Selection.of(route.kind, route.namespace, options)
-        return _listed(page_of(self._storage, route.kind.resource, selection, options), form)
+        return _listed(page_of(self._storage, route.kind, selection, options), form)
 
     def _watch(self, route: Route, query: Query, wanted: _Wanted, on_ready: Callable[[], None] | None) -> Watch:
         try:

@@ -8,14 +8,13 @@ from decimal import Decimal
 
 from apimachinery.quantities import parse_quantity
 from embedded_apiserver.admission.pod_resources import containers_of, of_pod
-from embedded_apiserver.groups.core.kinds import CONFIG_MAP, QUOTA, SECRET, SERVICE
+from embedded_apiserver.checks.resources import COUNTED
+from embedded_apiserver.groups.core.kinds import SERVICE
 from embedded_apiserver.groups.pods.kinds import CLAIM, POD
-from embedded_apiserver.groups.workloads.kinds import REPLICATION_CONTROLLER
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.typed.pod_amounts import Amounts, amounts
 
-_COUNTED = (CONFIG_MAP, CLAIM, POD, QUOTA, REPLICATION_CONTROLLER, SECRET, SERVICE)
 _ONE = Decimal(1)
 _STORAGE_CLASS = ".storageclass.storage.k8s.io/"
 # Resources of pods that a quota may name without `requests.`.
@@ -34,7 +33,7 @@ def usage_of(kind: Kind, obj: Object) -> Amounts:
         if part(obj, "status").get("phase") not in ("Succeeded", "Failed"):
             used |= {"pods": _ONE, **_of_pod(obj)}
         return used
-    if kind in _COUNTED:
+    if not kind.group and kind.plural in COUNTED:
         used[kind.plural] = _ONE
     if kind is SERVICE:
         used |= _of_service(part(obj, "spec"))

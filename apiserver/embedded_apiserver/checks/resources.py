@@ -19,15 +19,16 @@ NameRule = Callable[[str, str], list[Cause]]
 _HUGE = "hugepages-"
 _CONTAINER = {"cpu", "memory", "ephemeral-storage"}
 _OF_POD = ("cpu", "memory")
-_COUNTED = {
+COUNTED = {
     *("pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps"),
     *("persistentvolumeclaims", "services.nodeports", "services.loadbalancers"),
 }
+"""The resources of which a quota limits the number."""
 _AMOUNTS = {
     *(f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in ("cpu", "memory", "ephemeral-storage")),
     "requests.storage",
 }
-QUOTA = frozenset(_COUNTED | _AMOUNTS)
+QUOTA = frozenset(COUNTED | _AMOUNTS)
 """The resources that a quota can limit, those with a prefix and huge pages aside."""
 _STANDARD = QUOTA | {"storage"}
 
@@ -110,7 +111,7 @@ def amount_causes(name: str, text: str, field: str) -> list[Cause]:
     value, causes = quantity(text), []
     if value < 0:
         causes.append(invalid(field, text, NOT_NEGATIVE))
-    if value != value.to_integral_value() and (name in _COUNTED or is_extended(name)):
+    if value != value.to_integral_value() and (name in COUNTED or is_extended(name)):
         causes.append(invalid(field, text, "must be an integer"))
     return causes
 

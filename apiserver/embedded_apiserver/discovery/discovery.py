@@ -29,11 +29,6 @@ _BUILD = {
     "platform": "",
 }
 
-# The versions whose hash a real server tells, because they are the oldest that it can still read.
-_STORED_IN = dict.fromkeys(
-    ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "customresourcedefinitions"), "v1beta1"
-)
-
 
 def version_document(release: Release) -> dict[str, str]:
     """Return the document at `/version` of a server of this release; clients compare it with their own version."""
@@ -187,6 +182,6 @@ def _nicknames(kind: Kind) -> dict[str, list[str]]:
 
 def _storage_hash(kind: Kind) -> str:
     """Return the hash that changes when objects are stored in another version; here, that never happens."""
-    version = _STORED_IN.get(kind.plural, kind.version)
+    version = kind.hashed_version or kind.version
     digest = hashlib.sha256(f"{kind.group}/{version}/{kind.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()

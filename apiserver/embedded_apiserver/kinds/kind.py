@@ -63,6 +63,14 @@ class Kind:
         unknown_field: The response that refuses another field, if a real server has one of its own for the kind.
         scheme: The place of the code in a real server that knows the kind, which refusals of unknown kinds name; empty
             if unknown kinds are refused as others are.
+        place: The path in the storage of a real server, which refusals name; the plural if it is empty.
+        is_cached: False if a real server reads single objects from its storage, as it does lists.
+        creates_by_status: True if a PUT or an apply of the status of an object that does not exist creates it.
+        tableless: The subresources that a real server shows as objects alone, whatever form is asked for.
+        hashed_version: The version whose hash discovery tells, the oldest that a real server reads; empty for its own.
+        hidden_annotation: The annotation without which metadata are shown alone: a real server keeps it as a field.
+        template: The path of the template of the pods that a controller makes of an object; empty if there is none.
+        orphaning: The warning of a deletion that keeps the dependents because its client names no policy.
         policy: The parts that a write sets, keeps and counts.
         checks: The rules by which objects are checked, metadata aside; those of a custom kind are in its definition.
         metadata: The rules that a real server applies to changed metadata besides the general ones, in their order: `w`
@@ -110,6 +118,14 @@ class Kind:
     names_known_fields: bool = True
     unknown_field: str = ""
     scheme: str = SCHEME
+    place: str = ""
+    is_cached: bool = True
+    creates_by_status: bool = False
+    tableless: tuple[str, ...] = ()
+    hashed_version: str = ""
+    hidden_annotation: str = ""
+    template: tuple[str, ...] = ()
+    orphaning: str = ""
     policy: Policy = PLAIN
     checks: Checks = UNCHECKED
     metadata: str = "u"

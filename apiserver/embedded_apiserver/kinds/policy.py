@@ -7,7 +7,7 @@ the storage.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -22,7 +22,8 @@ Update = Callable[[Object, Object, str], Object]
 Warnings = Callable[[Object, Object | None], Iterable[str]]
 """Takes the object that a client sent and the stored one, which is None if the object is new."""
 
-_OF_OBJECTS = ("labels", "annotations", "finalizers", "ownerReferences", "generation")
+ALL = ("labels", "annotations", "finalizers", "ownerReferences", "generation")
+"""The fields of the metadata that a write of the status of some kinds leaves as they are."""
 
 
 def changed(*names: str) -> Predicate:
@@ -78,7 +79,10 @@ class Policy:
         status: The status of a new object, whatever its client sent; None keeps that.
         generation: Whether a change counts as a new generation; None if objects have no generation.
         first_generation: The generation of a new object; 0 for none.
-        freezes: True if a write of the status leaves labels, annotations, finalizers and owners as they are.
+        freezes: The fields of the metadata that a write of the status leaves as they are, such as `ALL`.
+        resets: If the spec never changes: by subresource, the path of the field of the status that such a write resets.
+        dependents: The fate of the dependents of a deleted object if its client names none: `Background` deletes them,
+            `Orphan` keeps them; empty if there are none, whatever is asked for.
         is_named_by_uid: True if an object without a name gets its uid as one, rather than being refused.
         created: Takes a new object, its metadata complete, and returns it with what else the server adds.
         isolated: Takes the stored and the sent object, metadata included, and the subresource, and returns the latter
@@ -96,7 +100,9 @@ class Policy:
     status: Mapping[str, Any] | None = None
     generation: Predicate | None = None
     first_generation: int = 1
-    freezes: bool = False
+    freezes: tuple[str, ...] = ()
+    resets: Mapping[str, tuple[str, ...]] = {}
+    dependents: str = "Background"
     is_named_by_uid: bool = False
     created: Callable[[Object], Object] = _itself
     isolated: Update = isolated
@@ -119,7 +125,7 @@ class Policy:
         made = self.isolated(old, new, subresource)
         if subresource == "status":
             if self.freezes:
-                made = {**made, "metadata": _frozen(old["metadata"], made["metadata"])}
+                made = {**made, "metadata": _frozen(self.freezes, old["metadata"], made["metadata"])}
         elif self.generation is not None and self.generation(old, made):
             generation = old["metadata"].get("generation", 0) + 1
             made = {**made, "metadata": {**made["metadata"], "generation": generation}}
@@ -130,7 +136,7 @@ PLAIN = Policy()
 """The policy of a kind without a behaviour of its own."""
 
 
-def _frozen(before: Object, after: Object) -> Object:
-    """Return the metadata of an object whose status alone is written."""
-    kept = {name: before[name] for name in _OF_OBJECTS if name in before}
-    return {**{name: value for name, value in after.items() if name not in _OF_OBJECTS}, **kept}
+def _frozen(names: Sequence[str], before: Object, after: Object) -> Object:
+    """Return the metadata `after` with these fields of `before`."""
+    kept = {name: before[name] for name in names if name in before}
+    return {**{name: value for name, value in after.items() if name not in names}, **kept}

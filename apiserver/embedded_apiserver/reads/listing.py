@@ -19,7 +19,7 @@ import msgspec
 
 from apimachinery.decoding import decoder_of
 from embedded_apiserver.go_texts import no_json
-from embedded_apiserver.groups.events.kinds import EVENT
+from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.list_options import ListOptions, version_number
 from embedded_apiserver.reads.selection import Selection
 from embedded_apiserver.status import StatusError, bad_request, expired, too_large_version
@@ -88,7 +88,7 @@ def too_old(asked: int, forgotten: Compacted) -> StatusError:
     return expired(f"too old resource version: {asked} ({forgotten.oldest})")
 
 
-def page_of(storage: Storage, collection: str, selection: Selection, options: ListOptions) -> Page:
+def page_of(storage: Storage, kind: Kind, selection: Selection, options: ListOptions) -> Page:
     """Return the page that `options` ask for.
 
     Raises:
@@ -98,13 +98,13 @@ def page_of(storage: Storage, collection: str, selection: Selection, options: Li
         token = _Token.parse(options.token)
         if options.version not in ("", "0"):
             raise bad_request("specifying resource version is not allowed when using continue")
-        snapshot = _state(storage, collection, selection, None if token.rv == _NEWEST else token.rv, token.start)
+        snapshot = _state(storage, kind.resource, selection, None if token.rv == _NEWEST else token.rv, token.start)
         following = bisect.bisect_right(snapshot.items, token.start, key=attrgetter("key"))
         return _cut(snapshot, following, selection, options.limit)
     asked = version_number(options.version, of_list=True)
     if asked > storage.version:
-        raise too_large_version(asked, storage.version, is_cached=collection != EVENT.resource)
-    snapshot = _state(storage, collection, selection, asked if options.is_exact else None)
+        raise too_large_version(asked, storage.version, is_cached=kind.is_cached)
+    snapshot = _state(storage, kind.resource, selection, asked if options.is_exact else None)
     # Version 0 asks for any state. A real server answers it from its cache, which ignores the limit.
     return _cut(snapshot, 0, selection, 0 if options.version == "0" else options.limit)
 

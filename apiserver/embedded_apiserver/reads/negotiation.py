@@ -16,7 +16,7 @@ from embedded_apiserver.reads.columns import table_of
 from embedded_apiserver.reads.forms import Form, LineForm
 from embedded_apiserver.reads.protobuf_form import protobuf_form, protobuf_metadata
 from embedded_apiserver.reads.tables import Include, TableForm
-from embedded_apiserver.reads.views import OneOrMany, hidden_annotation, lean_view, metadata_view, whole_view
+from embedded_apiserver.reads.views import OneOrMany, lean_view, metadata_view, whole_view
 from embedded_apiserver.reads.yaml_form import YAMLForm
 from embedded_apiserver.status import StatusError, bad_request, not_acceptable
 
@@ -184,7 +184,7 @@ def _lines(kind: Kind, media_type: str, parameters: Mapping[str, str], include: 
     lean = media_type == JSON and _DROPPED in parameters.get("drop", "").split("+")
     if not _converts(parameters):
         return protobuf_form(kind) if is_protobuf else lean_view(kind) if lean else whole_view(kind)
-    wanted, version, hidden = parameters.get("as"), parameters.get("v", ""), hidden_annotation(kind)
+    wanted, version, hidden = parameters.get("as"), parameters.get("v", ""), kind.hidden_annotation
     if parameters.get("g") != "meta.k8s.io" or version not in ("v1", "v1beta1"):
         return None
     if wanted in _PARTIAL:

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from embedded_apiserver.custom import forms
-from embedded_apiserver.groups.workloads.kinds import DAEMON_SET, DEPLOYMENT
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.reads.forms import EventType, JSONForm, LineForm, json_form
 from embedded_apiserver.status import StatusError, untyped
@@ -86,18 +85,6 @@ class _Described(msgspec.Struct, gc=False):
 
 
 _metadata_of = msgspec.json.Decoder(_Described).decode
-
-
-# A real server keeps these annotations as fields of its own form, from which it takes the metadata alone.
-_FIELDS: Mapping[Kind, str] = {
-    DAEMON_SET: "deprecated.daemonset.template.generation",
-    DEPLOYMENT: "deprecated.deployment.rollback.to",
-}
-
-
-def hidden_annotation(kind: Kind) -> str:
-    """Return the annotation that objects of a kind are shown without when their metadata are shown alone."""
-    return _FIELDS.get(kind, "")
 
 
 def metadata_alone(raw: bytes, hidden: str = "") -> bytes:

@@ -18,9 +18,7 @@ from embedded_apiserver.admission.namespace_lifecycle import PERMANENT
 from embedded_apiserver.admission.step import Asked
 from embedded_apiserver.groups.core.kinds import NAMESPACE
 from embedded_apiserver.groups.definitions.kinds import DEFINITION
-from embedded_apiserver.groups.events.kinds import EVENT, NEW_EVENT
 from embedded_apiserver.groups.pods.kinds import POD
-from embedded_apiserver.groups.workloads.kinds import JOB, REPLICATION_CONTROLLER
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.list_options import ListOptions
 from embedded_apiserver.objects import part
@@ -42,13 +40,6 @@ _ENDED_BY_THE_SERVER = (NAMESPACE, DEFINITION)
 
 # Their deletion is an update first, so that watches see the deletionTimestamp although there is nothing to wait for.
 _MARKED_FIRST = (POD, NAMESPACE)
-# The dependents of these stay, unless the client asks for something else; those of all others are deleted.
-_ORPHANING = (JOB, REPLICATION_CONTROLLER)
-_WITHOUT_DEPENDENTS = (EVENT, NEW_EVENT)  # whatever policy is asked for
-_ORPHANED_PODS = (
-    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
-    "propagationPolicy=Orphan to suppress this warning"
-)
 
 Object = Mapping[str, Any]
 
@@ -112,7 +103,7 @@ class Deletion:
     ) -> Page:
         """Delete each selected object of a collection, one by one, and return the objects as they were listed."""
         selection = Selection.of(route.kind, route.namespace, listed)
-        page = page_of(self._storage, route.kind.resource, selection, listed)
+        page = page_of(self._storage, route.kind, selection, listed)
         for item in page.items:
             try:
                 self.delete(route._replace(namespace=item.namespace, name=item.name), options, asked)
@@ -181,14 +172,14 @@ def _set_finalizers(kind: Kind, metadata: dict[str, Any], options: DeleteOptions
     before = metadata.get("finalizers", [])
     said = [one for one in before if one in (_ORPHAN, _FOREGROUND)]
     match options.propagation_policy, options.orphan_dependents:
-        case _ if kind in _WITHOUT_DEPENDENTS:
+        case _ if not kind.policy.dependents:
             wanted = []
         case ("Orphan", _) | (None, True):
             wanted = [_ORPHAN]
         case ("Foreground", _):
             wanted = [_FOREGROUND]
         case (None, None):
-            wanted = said or ([_ORPHAN] if kind in _ORPHANING else [])
+            wanted = said or ([_ORPHAN] if kind.policy.dependents == "Orphan" else [])
         case _:
             wanted = []
     if wanted == said:
@@ -201,7 +192,7 @@ def _set_finalizers(kind: Kind, metadata: dict[str, Any], options: DeleteOptions
 def deletion_warnings(kind: Kind, options: DeleteOptions) -> list[str]:
     """Return what the client is warned of: the pods of jobs that are deleted without a policy stay."""
     has_policy = options.propagation_policy is not None or options.orphan_dependents is not None
-    return [] if kind is not JOB or has_policy else [_ORPHANED_PODS]
+    return [] if has_policy or not kind.orphaning else [kind.orphaning]
 
 
 def check_preconditions(kind: Kind, name: str, old: Object, wanted: Preconditions) -> None:

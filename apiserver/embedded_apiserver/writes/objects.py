@@ -11,10 +11,7 @@ from apimachinery.host import Host
 from embedded_apiserver.admission.step import Asked, by_the_server
 from embedded_apiserver.authorization.guard import Guard
 from embedded_apiserver.custom import forms
-from embedded_apiserver.groups.core.kinds import SERVICE
-from embedded_apiserver.groups.events.kinds import EVENT
 from embedded_apiserver.groups.parts import SCALE
-from embedded_apiserver.groups.registration.kinds import VALIDATING_POLICY
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.list_options import version_number
 from embedded_apiserver.objects import Object
@@ -76,10 +73,9 @@ class Objects:
 
     def get(self, route: Route, version: str = "") -> Stored:
         """Return one object; `version` is the oldest resourceVersion of the server that the client accepts."""
-        # A real server reads an event as it reads a list: from its store and not from its cache.
-        is_event = route.kind.stored is EVENT
-        if version and (asked := version_number(version, of_list=is_event)) > self._storage.version:
-            raise too_large_version(asked, self._storage.version, is_cached=not is_event)
+        is_cached = route.kind.is_cached
+        if version and (asked := version_number(version, of_list=not is_cached)) > self._storage.version:
+            raise too_large_version(asked, self._storage.version, is_cached=is_cached)
         return self._find(route)
 
     def create(self, route: Route, content: Content) -> Written:
@@ -296,5 +292,5 @@ class Objects:
 
 
 def _creates(route: Route) -> bool:
-    """Return whether a write to this path may create the object; a real server does it by the status of two kinds."""
-    return not route.subresource or (route.kind in (SERVICE, VALIDATING_POLICY) and route.subresource == "status")
+    """Return whether a write to this path may create the object."""
+    return not route.subresource or (route.kind.creates_by_status and route.subresource == "status")

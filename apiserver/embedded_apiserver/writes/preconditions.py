@@ -10,16 +10,6 @@ from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.routes import Route
 from embedded_apiserver.status import conflict
 
-# Where a real server stores the kinds that it does not store under their plural; its message names the place.
-_PLACES = {
-    ("", "endpoints"): "services/endpoints",
-    ("", "nodes"): "minions",
-    ("", "replicationcontrollers"): "controllers",
-    ("", "services"): "services/specs",
-    ("networking.k8s.io", "ingresses"): "ingress",
-    ("apiextensions.k8s.io", "customresourcedefinitions"): "apiextensions.k8s.io/customresourcedefinitions",
-}
-
 
 def check_uid(route: Route, asked: str, actual: str, *, dry_run: bool = False) -> None:
     """Refuse a PUT whose object has another uid than the stored one.
@@ -49,4 +39,4 @@ def check_uid(route: Route, asked: str, actual: str, *, dry_run: bool = False) -
 def _place(kind: Kind) -> str:
     if kind.definition is not None:
         return f"{kind.group}/{kind.plural}"
-    return _PLACES.get((kind.group, kind.plural), kind.plural)
+    return kind.place or kind.plural

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Mapping
 
 from embedded_apiserver.admission.pod_security.existing import LONGEST, in_order, warnings_of
 from embedded_apiserver.admission.pod_security.levels import (
@@ -17,28 +18,13 @@ from embedded_apiserver.admission.pod_security.levels import (
 from embedded_apiserver.admission.pod_security.table import violations
 from embedded_apiserver.admission.step import Attributes, Step
 from embedded_apiserver.audit_annotations import annotate
+from embedded_apiserver.groups.all import KINDS
 from embedded_apiserver.groups.core.kinds import NAMESPACE
-from embedded_apiserver.groups.pods.kinds import POD, POD_TEMPLATE
-from embedded_apiserver.groups.workloads.kinds import (
-    CRON_JOB,
-    DAEMON_SET,
-    DEPLOYMENT,
-    JOB,
-    REPLICA_SET,
-    REPLICATION_CONTROLLER,
-    STATEFUL_SET,
-)
-from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.groups.pods.kinds import POD
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.status import Cause, internal, invalid
 
-_IN_SPEC = (DAEMON_SET, DEPLOYMENT, JOB, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET)
-TEMPLATES: Mapping[Kind, Callable[[Object], Object]] = {
-    **dict.fromkeys(_IN_SPEC, lambda obj: part(part(obj, "spec"), "template")),
-    CRON_JOB: lambda obj: part(part(part(part(obj, "spec"), "jobTemplate"), "spec"), "template"),
-    POD_TEMPLATE: lambda obj: part(obj, "template"),
-}
-"""By kind, the template of the pods that a controller makes of an object; empty if it has none."""
+_MAKERS = tuple(kind for kind in KINDS if kind.template)  # the kinds that controllers make pods of
 _ENFORCED, _VIOLATIONS, _ERROR = (PREFIX + key for key in ("enforce-policy", "audit-violations", "error"))
 _PRIVILEGED = str(LevelVersion())
 
@@ -50,7 +36,7 @@ class PodSecurity(Step):
     """
 
     name = "PodSecurity"
-    kinds = (NAMESPACE, POD, *TEMPLATES)
+    kinds = (NAMESPACE, POD, *_MAKERS)
     subresources = ("ephemeralcontainers", "resize")
 
     def validate(self, attributes: Attributes) -> None:
@@ -83,7 +69,7 @@ class PodSecurity(Step):
             annotate(_ERROR, f"{failure}: {_not_found(attributes.namespace)}")
         elif not LABELS.isdisjoint(labels):
             policy, faults = policy_of(labels)
-            template = TEMPLATES[attributes.kind](attributes.obj)
+            template = functools.reduce(part, attributes.kind.template, attributes.obj)
             if template and (faults or any(one.level is not Level.PRIVILEGED for one in policy[1:])):
                 self._judge(attributes, template, policy, faults)
 

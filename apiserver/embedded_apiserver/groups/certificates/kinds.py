@@ -13,13 +13,20 @@ SIGNING_REQUEST = Kind(
     version="v1",
     kind="CertificateSigningRequest",
     plural="certificatesigningrequests",
+    tableless=("approval",),
     namespaced=False,
     short_names=("csr",),
     subresources=("approval", "status"),
     name_rule="path",
     fields={"spec.signerName": ""},
     names_known_fields=False,
-    policy=Policy(status={}, isolated=strategy.isolated_request, dated=strategy.dated_request),
+    policy=Policy(
+        status={},
+        # Decisions are made through `approval`, and the certificate is written through `status`.
+        resets={"status": ("f:status", "f:conditions"), "approval": ("f:status", "f:certificate")},
+        isolated=strategy.isolated_request,
+        dated=strategy.dated_request,
+    ),
     metadata="wu",
     status_metadata="wu",
     checks=Checks(

@@ -11,7 +11,7 @@ from embedded_apiserver.groups.devices import columns, devices
 from embedded_apiserver.kinds.cells import NAMED
 from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.policy import Policy, changed, warned
+from embedded_apiserver.kinds.policy import ALL, Policy, changed, warned
 from embedded_apiserver.objects import Object, part
 
 
@@ -36,8 +36,9 @@ DEVICE_CLASS = _resource(
 RESOURCE_CLAIM = _resource(
     kind="ResourceClaim",
     plural="resourceclaims",
+    tableless=("status",),
     subresources=("status",),
-    policy=Policy(status={}, freezes=True),
+    policy=Policy(status={}, freezes=ALL),
     metadata="wu",
     checks=Checks(devices.resource_claim, devices.resource_claim_change, devices.claim_status),
     cells=columns.CLAIMS,

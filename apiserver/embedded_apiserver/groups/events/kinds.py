@@ -21,6 +21,7 @@ _event = partial(
     short_names=("ev",),
     create_on_update=True,
     names_known_fields=False,
+    is_cached=False,
 )
 EVENT = _event(
     group="",
@@ -29,6 +30,7 @@ EVENT = _event(
         **dict.fromkeys(("reason", "reportingComponent", "source", "type"), ""),
     },
     field_paths={"source": "source.component"},
+    policy=Policy(dependents=""),
     metadata="",
     checks=Checks(events.event, before_metadata=True),
     cells=columns.EVENTS,
@@ -45,7 +47,7 @@ NEW_EVENT = _event(
         "reportingController": "reportingComponent",
     },
     stored_as=EVENT,
-    policy=Policy(stored_form=events.stored_form, shown_form=events.shown_form),
+    policy=Policy(dependents="", stored_form=events.stored_form, shown_form=events.shown_form),
     checks=Checks(events.new_event, events.event_change),
 )
 KINDS = (EVENT, NEW_EVENT)

@@ -8,7 +8,7 @@ from functools import partial
 from embedded_apiserver.groups.flowcontrol import columns, flow_control
 from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.policy import Policy, changed
+from embedded_apiserver.kinds.policy import ALL, Policy, changed
 
 _flow = partial(
     Kind,
@@ -16,7 +16,7 @@ _flow = partial(
     version="v1",
     namespaced=False,
     subresources=("status",),
-    policy=Policy(status={}, generation=changed("spec"), freezes=True),
+    policy=Policy(status={}, generation=changed("spec"), freezes=ALL),
     metadata="w",
     status_metadata="",
 )

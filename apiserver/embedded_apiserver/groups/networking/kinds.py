@@ -15,13 +15,14 @@ from embedded_apiserver.groups.networking import (
 )
 from embedded_apiserver.kinds.checks import Checks, of_spec
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.policy import Policy, changed
+from embedded_apiserver.kinds.policy import ALL, Policy, changed
 
 _counting = Policy(generation=changed("spec"))
 _network = partial(Kind, group="networking.k8s.io", version="v1", namespaced=False)
 INGRESS = _network(
     kind="Ingress",
     plural="ingresses",
+    place="ingress",
     namespaced=True,
     short_names=("ing",),
     subresources=("status",),
@@ -61,7 +62,7 @@ SERVICE_CIDR = _network(
     plural="servicecidrs",
     subresources=("status",),
     introduced=33,
-    policy=Policy(status={}, freezes=True),
+    policy=Policy(status={}, freezes=ALL),
     checks=Checks(address_ranges.service_cidr, address_ranges.service_cidr_change),
     cells=columns.RANGES,
 )

@@ -25,6 +25,7 @@ _core = partial(Kind, group="", version="v1")
 POD = _core(
     kind="Pod",
     plural="pods",
+    tableless=("ephemeralcontainers", "resize"),
     short_names=("po",),
     categories=("all",),
     subresources=(
@@ -64,6 +65,7 @@ POD = _core(
 POD_TEMPLATE = _core(
     kind="PodTemplate",
     plural="podtemplates",
+    template=("template",),
     deletes_with_object=True,
     policy=Policy(generation=changed("template"), warnings=strategy.template_warnings),
     checks=Checks(pods.new_template, pods.template_change),

@@ -8,7 +8,7 @@ from functools import partial
 from embedded_apiserver.groups.registration import api_services, columns, hooks, mutating_policies, policies
 from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.policy import Policy, changed
+from embedded_apiserver.kinds.policy import ALL, Policy, changed
 from embedded_apiserver.objects import Object, part
 
 _LOCAL = {"type": "Available", "status": "True", "reason": "Local", "message": "Local APIServices are always available"}
@@ -34,18 +34,21 @@ VALIDATING_HOOKS = _hooks(kind="ValidatingWebhookConfiguration", plural="validat
 MUTATING_POLICY = _registration(
     kind="MutatingAdmissionPolicy",
     plural="mutatingadmissionpolicies",
+    hashed_version="v1beta1",
     checks=Checks(mutating_policies.policy, mutating_policies.policy_change),
     cells=columns.POLICIES,
 )
 MUTATING_POLICY_BINDING = _registration(
     kind="MutatingAdmissionPolicyBinding",
     plural="mutatingadmissionpolicybindings",
+    hashed_version="v1beta1",
     checks=Checks(mutating_policies.binding),
     cells=columns.BINDINGS,
 )
 VALIDATING_POLICY = _registration(
     kind="ValidatingAdmissionPolicy",
     plural="validatingadmissionpolicies",
+    creates_by_status=True,
     subresources=("status",),
     policy=Policy(status={}, generation=changed("spec")),
     checks=Checks(policies.policy, policies.policy_change),
@@ -72,13 +75,14 @@ API_SERVICE = Kind(
     version="v1",
     kind="APIService",
     plural="apiservices",
+    tableless=("status",),
     namespaced=False,
     categories=("api-extensions",),
     subresources=("status",),
     unconditional_update=False,
     name_rule="path",
     scheme="k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28",
-    policy=Policy(status={}, created=_new_api_service, freezes=True),
+    policy=Policy(status={}, created=_new_api_service, freezes=ALL),
     metadata="gm",
     checks=Checks(api_services.api_service, status=api_services.api_service_status),
     cells=columns.API_SERVICES,

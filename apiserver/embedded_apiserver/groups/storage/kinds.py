@@ -9,7 +9,7 @@ from embedded_apiserver.groups.storage import columns, drivers, persistent_volum
 from embedded_apiserver.groups.storage.warnings import of_capacity, of_storage_class, of_volume
 from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.kinds.policy import Policy, changed, warned
+from embedded_apiserver.kinds.policy import ALL, Policy, changed, warned
 
 VOLUME = Kind(
     group="",
@@ -75,7 +75,7 @@ ATTACHMENT = _storage(
     subresources=("status",),
     unconditional_update=False,
     deletes_with_object=True,
-    policy=Policy(status={"attached": False}, freezes=True),
+    policy=Policy(status={"attached": False}, freezes=ALL),
     metadata="w",
     status_metadata="w",
     checks=Checks(drivers.attachment, drivers.attachment_change, drivers.attachment_change),

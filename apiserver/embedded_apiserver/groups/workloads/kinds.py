@@ -23,6 +23,10 @@ from embedded_apiserver.kinds.policy import Policy, changed
 _ALL, _STATUS, _SCALED = ("all",), ("status",), ("scale", "status")
 _REPLICAS = "replicas fullyLabeledReplicas readyReplicas availableReplicas observedGeneration"
 _FULL = "fullyLabeledReplicas readyReplicas availableReplicas"
+_ORPHANED_PODS = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
 _counting = partial(Policy, status={}, generation=changed("spec"))
 _of_template = strategy.template_warnings("spec", "template")
 
@@ -31,12 +35,14 @@ REPLICATION_CONTROLLER = Kind(
     version="v1",
     kind="ReplicationController",
     plural="replicationcontrollers",
+    place="controllers",
+    template=("spec", "template"),
     short_names=("rc",),
     categories=_ALL,
     subresources=_SCALED,
     fields={"status.replicas": "0"},
     names_known_fields=False,
-    policy=_counting(status={"replicas": 0}, warnings=_of_template),
+    policy=_counting(status={"replicas": 0}, dependents="Orphan", warnings=_of_template),
     checks=of_spec(workloads.replication_controller, status=workloads.counted(_REPLICAS, _FULL)),
     cells=columns.CONTROLLERS,
 )
@@ -45,6 +51,7 @@ _apps = partial(Kind, group="apps", version="v1")
 REPLICA_SET = _apps(
     kind="ReplicaSet",
     plural="replicasets",
+    template=("spec", "template"),
     short_names=("rs",),
     categories=_ALL,
     subresources=_SCALED,
@@ -59,12 +66,14 @@ REPLICA_SET = _apps(
 DEPLOYMENT = _apps(
     kind="Deployment",
     plural="deployments",
+    template=("spec", "template"),
+    hidden_annotation="deprecated.deployment.rollback.to",
     short_names=("deploy",),
     categories=_ALL,
     subresources=_SCALED,
     policy=_counting(
         generation=strategy.is_other_deployment,
-        updated=strategy.updated_deployment,
+        freezes=("labels",),
         warnings=strategy.template_warnings("spec", "template", when=strategy.is_other_deployment),
     ),
     checks=of_spec(
@@ -82,6 +91,7 @@ DEPLOYMENT = _apps(
 STATEFUL_SET = _apps(
     kind="StatefulSet",
     plural="statefulsets",
+    template=("spec", "template"),
     short_names=("sts",),
     categories=_ALL,
     subresources=_SCALED,
@@ -103,6 +113,8 @@ STATEFUL_SET = _apps(
 DAEMON_SET = _apps(
     kind="DaemonSet",
     plural="daemonsets",
+    template=("spec", "template"),
+    hidden_annotation="deprecated.daemonset.template.generation",
     short_names=("ds",),
     categories=_ALL,
     subresources=_STATUS,
@@ -135,6 +147,7 @@ _batch = partial(Kind, group="batch", version="v1", categories=_ALL, subresource
 CRON_JOB = _batch(
     kind="CronJob",
     plural="cronjobs",
+    template=("spec", "jobTemplate", "spec", "template"),
     short_names=("cj",),
     policy=_counting(warnings=strategy.template_warnings("spec", "jobTemplate", "spec", "template")),
     status_metadata="",
@@ -147,7 +160,9 @@ JOB = _batch(
     fields={"status.successful": "0"},
     field_paths={"status.successful": "status.succeeded"},
     unknown_field='field label "{}" not supported for Job',
-    policy=_counting(created=strategy.new_job, warnings=_of_template),
+    orphaning=_ORPHANED_PODS,
+    template=("spec", "template"),
+    policy=_counting(created=strategy.new_job, dependents="Orphan", warnings=_of_template),
     metadata="wu",
     checks=Checks(jobs.job, job_changes.job_change, job_status.job_status_change),
     cells=columns.JOBS,

@@ -60,15 +60,6 @@ def is_other_deployment(old: Object, new: Object) -> bool:
     return part(old, "spec") != part(new, "spec") or before != after
 
 
-def updated_deployment(old: Object, made: Object, subresource: str) -> Object:
-    """Return an updated deployment, whose labels a write of the status leaves as they are."""
-    if subresource != "status":
-        return made
-    metadata = {name: value for name, value in made["metadata"].items() if name != "labels"}
-    labels = {"labels": old["metadata"]["labels"]} if "labels" in old["metadata"] else {}
-    return {**made, "metadata": {**metadata, **labels}}
-
-
 def new_job(obj: Object) -> Object:
     """Return a job that selects pods by its own uid, so that no two jobs have the same pods.
 
