@@ -9,10 +9,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import http.client
+import io
 import socket
 import ssl
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Self
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlencode, urlsplit
 
 from apimachinery.errors import UsageError
@@ -112,11 +114,11 @@ class TLSCaller:
         while (kept := self._take(place)) is not None:
             with contextlib.suppress(*_BROKEN):  # it was closed while it was idle
                 return self._exchanged(place, kept, request, deadline)
-        return self._exchanged(place, _Connection(place, self._left(deadline)), request, deadline)
+        return self._exchanged(place, _Connection(place), request, deadline)
 
     def _exchanged(self, place: _Place, connection: _Connection, request: HTTPRequest, deadline: float) -> HTTPResponse:
         try:
-            connection.wait_at_most(self._left(deadline))
+            connection.left = partial(self._left, deadline)
             path = f"{request.path}?{urlencode(request.query)}" if request.query else request.path
             connection.request(request.method, path, request.body, dict(request.headers))
             answer = connection.getresponse()
@@ -126,7 +128,6 @@ class TLSCaller:
                 if size > _LIMIT:
                     raise ValueError("the response body is too large")
                 parts.append(part)
-                connection.wait_at_most(self._left(deadline))
         except BaseException:
             connection.close()
             raise
@@ -159,30 +160,79 @@ class TLSCaller:
 
 
 class _Connection(http.client.HTTPConnection):
-    """A connection to an address whose certificate must be valid for another name than that of the address."""
+    """A connection to an address whose certificate must be valid for another name than that of the address.
 
-    def __init__(self, place: _Place, timeout: float) -> None:
-        super().__init__(place.name, place.port, timeout=timeout)
+    Attributes:
+        left: Returns the seconds that are left of the exchange; raises `TimeoutError` if there are none.
+    """
+
+    def __init__(self, place: _Place) -> None:
+        super().__init__(place.name, place.port)
         self._place = place
-        self._timeout = timeout
+        self.left: Callable[[], float] = lambda: 0.0
 
     def connect(self) -> None:
         """Connect, and check the certificate."""
-        plain = socket.create_connection((self._place.host, self._place.port), self._timeout)
+        plain = socket.create_connection((self._place.host, self._place.port), self.left())
         try:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.sock = _context(self._place.ca_bundle, self._place.is_trusted).wrap_socket(
+            plain.settimeout(self.left())  # of the whole handshake
+            made = _context(self._place.ca_bundle, self._place.is_trusted).wrap_socket(
                 plain, server_hostname=self._place.name
             )
         except BaseException:
             plain.close()
             raise
+        self.sock = _TimedSocket(made, lambda: self.left())
 
-    def wait_at_most(self, seconds: float) -> None:
-        """Set the limit of the next step."""
-        self._timeout = seconds
-        if self.sock is not None:
-            self.sock.settimeout(seconds)
+
+class _TimedSocket:
+    """The part of a socket that `http.client` uses; each system call waits for as long as the exchange may still take.
+
+    The timeout of a socket alone begins again with each byte: a webhook that sends some now and then would never end.
+
+    Args:
+        made: The socket.
+        left: Returns the seconds that are left, or raises `TimeoutError`.
+    """
+
+    def __init__(self, made: socket.socket, left: Callable[[], float]) -> None:
+        self._made = made
+        self._left = left
+
+    def sendall(self, data: bytes) -> None:
+        """Send all of `data`."""
+        rest = memoryview(data)
+        while rest:
+            self._made.settimeout(self._left())
+            rest = rest[self._made.send(rest) :]
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """Return a file that reads from the socket."""
+        return io.BufferedReader(_TimedFile(self._made, self._left))
+
+    def close(self) -> None:
+        """Close the socket, once its files are closed."""
+        self._made.close()
+
+
+class _TimedFile(io.RawIOBase):
+    """Reads from a socket as `_TimedSocket` sends."""
+
+    def __init__(self, made: socket.socket, left: Callable[[], float]) -> None:
+        self._made, self._left = made, left
+        self._file = made.makefile("rb", buffering=0)  # the socket stays open until this is closed
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._made.settimeout(self._left())
+        return self._file.readinto(buffer)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 @functools.lru_cache(_CONTEXTS)

@@ -114,6 +114,42 @@ def test_a_webhook_that_is_not_there_or_says_nothing_is_given_up() -> None:
         assert why(caller, Target("https://nowhere.invalid/")) == "dial tcp: lookup nowhere.invalid: no such host"
 
 
+class Ticking(SystemHost):
+    """A host whose clock advances by a second at each look, so that no test waits."""
+
+    ticks = 0.0
+
+    def monotonic(self) -> float:
+        self.ticks += 1.0
+        return self.ticks
+
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "piece"),
+    [
+        pytest.param(b"", b"HTTP/1.1 100 Continue\r\n\r\n", id="provisional answers"),
+        pytest.param(HEAD + b"x: ", b"a", id="a head"),
+        pytest.param(HEAD + b"transfer-encoding: chunked\r\n\r\n", b"0", id="the line of a chunk"),
+        pytest.param(HEAD + b"content-length: 9000\r\n\r\n", b"a", id="a body"),
+    ],
+)
+def test_the_timeout_is_that_of_the_whole_exchange(certificates: Certificates, first: bytes, piece: bytes) -> None:
+    def drip(peer: socket.socket) -> None:
+        with contextlib.suppress(OSError), certificates.server_context().wrap_socket(peer, server_side=True) as secure:
+            secure.recv(1 << 16)
+            for part in (first, *[piece] * 2_000):  # each is a record of TLS of its own, and so a read
+                secure.send(part)
+
+    with contextlib.closing(TLSCaller(Ticking("tests"))) as caller, socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = HOST.spawn("drip", lambda: drip(listener.accept()[0]))
+        target = Target(f"https://127.0.0.1:{listener.getsockname()[1]}/", None, bundle(certificates))
+        assert why(caller, target, 100.0) == "context deadline exceeded"
+    thread.join()
+
+
 def test_a_connection_that_was_closed_while_it_was_idle_is_replaced(
     webhook: Webhook, certificates: Certificates
 ) -> None:
