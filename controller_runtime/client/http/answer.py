@@ -146,16 +146,15 @@ def whole_answer(answer: Answer, longest: int = LONGEST_ANSWER) -> api.HTTPRespo
     """
     is_refusal = not 200 <= answer.status < 300
     limit = min(longest, _LONGEST_REFUSAL) if is_refusal else longest
-    parts: list[memoryview] = []
-    left = limit + 1
-    while left > 0 and (pieces := answer.pieces()):
-        parts += pieces
-        left -= sum(map(len, pieces))
-        answer.expect_more(limit + 1 - left)
-    if left <= 0 and not is_refusal:
+    body = bytearray()  # one copy of the bytes: a list of pieces of one byte would take 200 times as much
+    while len(body) <= limit and (pieces := answer.pieces()):
+        for piece in pieces:
+            body += piece
+        answer.expect_more(len(body))
+    if len(body) > limit and not is_refusal:
         raise ConnectionError(f"the answer is longer than {limit} bytes")
-    body = b"".join(parts)
-    return api.HTTPResponse(answer.status, answer.headers, body if left > 0 else body[: limit + 1])
+    del body[limit + 1 :]
+    return api.HTTPResponse(answer.status, answer.headers, bytes(body))
 
 
 def _head(head: bytes) -> _Head:

@@ -12,6 +12,8 @@ from typing import Protocol
 _LONGEST_LINE = 64 * 1024  # bytes between two chunks, and of all trailers
 # A line with the size of a chunk, after the end of the chunk before it. Sixteen digits are more than any body has.
 _SIZE_LINE = re.compile(rb"(?:\r\n)?([0-9a-fA-F]{1,16})[ \t]*(?:;[^\n]*?)?\r?\n")
+# Pieces that are kept apart. A view takes 200 bytes, so very many pieces of a few bytes are joined.
+_MOST_PIECES = 1_000
 _CUT = "cut inside the answer"
 
 
@@ -98,6 +100,8 @@ class Chunked:
                 if not piece:
                     break
                 pieces.append(piece)
+                if len(pieces) == _MOST_PIECES:
+                    pieces = [memoryview(b"".join(pieces))]
                 at += len(piece)
                 left -= len(piece)
                 continue

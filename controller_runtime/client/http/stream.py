@@ -37,8 +37,7 @@ class HTTPStream(Stream):
         self._answer = answer
         self._what = what
         # The parts of a line that is not complete yet; the reader's own.
-        self._rest: list[bytes] = []
-        self._rest_size = 0
+        self._rest = bytearray()  # grows with the bytes of a line, however many pieces they come in
         # Guards the two fields below. They decide which thread closes the descriptor: never `close` during a `read`,
         # since the system could give its number to another connection, which would then be read.
         self._lock = host.lock("http stream")
@@ -90,13 +89,11 @@ class HTTPStream(Stream):
                 return
         head, newline, tail = bytes(piece).rpartition(b"\n")
         if newline:
-            lines += [line for line in b"".join((*self._rest, head)).split(b"\n") if line]
-            self._rest, self._rest_size = [], 0
-        if tail:
-            self._rest.append(tail)
-            self._rest_size += len(tail)
-            if self._rest_size > _LONGEST_LINE:
-                raise ConnectionError("a line without end")
+            lines += [line for line in b"".join((self._rest, head)).split(b"\n") if line]
+            self._rest = bytearray()
+        self._rest += tail
+        if len(self._rest) > _LONGEST_LINE:
+            raise ConnectionError("a line without end")
 
     def _lost(self, error: BaseException) -> ConnectionLost:
         if isinstance(error, TimeoutError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import tracemalloc
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -347,6 +348,26 @@ def test_an_answer_of_just_the_longest_size_is_read_whole() -> None:
         with contextlib.closing(transport):
             assert len(transport.request(GET, soon()).body) == 300_000
             assert (transport.request(PUT, soon()).body, server.accepted) == (b"{}", 1)
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["a request", "a watch"])
+def test_an_answer_in_very_many_pieces_takes_the_memory_of_its_bytes(streamed: bool, connect: Connect) -> None:
+    count = 100_000
+    with RawServer(HOST, each(CHUNKED + b"1\r\nx\r\n" * count + b"1\r\n\n\r\n0\r\n\r\n")) as server:
+        transport = connect(server.configuration)
+        tracemalloc.start()
+        try:
+            if streamed:
+                with transport.stream(GET, soon()) as stream:
+                    (line,) = stream.read(soon()) or ()
+            else:
+                line = transport.request(GET, soon()).body.removesuffix(b"\n")
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+
+    assert line == b"x" * count
+    assert peak < 40 * count  # with an object for each piece it was up to 280 times as much
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["a request", "a watch"])

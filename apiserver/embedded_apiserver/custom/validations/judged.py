@@ -24,8 +24,8 @@ from embedded_apiserver.typed.paths import ROOT, Path
 _TOTAL = 10_000_000
 """The most that all evaluations for one object may cost; that of a real server."""
 
-_RULE_STEPS = 30
-"""Steps to evaluate a rule beside those of its expression: 5 µs."""
+_RULE_STEPS = 50
+"""Steps to evaluate a rule beside those of its expression: up to 10 µs."""
 
 _CONVERSION = 20
 """Readings of a value that take as long as its conversion to one of expressions, if it is a date: 10 µs."""
