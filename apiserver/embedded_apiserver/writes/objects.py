@@ -7,8 +7,10 @@ otherwise it starts again. So only the rules of a kind refuse a write for its re
 
 from __future__ import annotations
 
+from functools import partial
+
 from apimachinery.host import Host
-from embedded_apiserver.admission.step import Asked, by_the_server
+from embedded_apiserver.admission.step import Asked
 from embedded_apiserver.authorization.guard import Guard
 from embedded_apiserver.custom import forms
 from embedded_apiserver.groups.parts import SCALE
@@ -22,10 +24,8 @@ from embedded_apiserver.status import (
     CREATE_OPTIONS,
     PATCH_OPTIONS,
     UPDATE_OPTIONS,
-    already_exists,
     bad_request,
     conflict,
-    forbidden,
     not_found,
     too_large_version,
 )
@@ -36,16 +36,13 @@ from embedded_apiserver.typed.documents import check_weight
 from embedded_apiserver.typed.patch import APPLY_PATCH, STRATEGIC_MERGE_PATCH, apply_patch, form_of
 from embedded_apiserver.writes import apply
 from embedded_apiserver.writes.admitting import Admitting
-from embedded_apiserver.writes.commits import UNCHECKED, Commits
 from embedded_apiserver.writes.content import Content, Written
 from embedded_apiserver.writes.entries import APPLY
 from embedded_apiserver.writes.managed import Writer, settled, updated
 from embedded_apiserver.writes.preconditions import check_uid
-from embedded_apiserver.writes.strategy import check_name, prepare_update, sent_version, undeleted, unversioned
+from embedded_apiserver.writes.strategy import check_name, sent_version
+from embedded_apiserver.writes.tail import SERVER, Tail
 from embedded_apiserver.writes.warned import of_write, warned_of
-
-_GENERATED_NAMES_TRIED = 8
-_SERVER = Writer("kube-apiserver")
 
 
 class Objects:
@@ -67,9 +64,7 @@ class Objects:
     ) -> None:
         self._host = host
         self._storage = storage
-        self._guard = guard
-        self._admitting = admitting or Admitting(host, storage)
-        self._commits = Commits(host, storage)
+        self._tail = Tail(host, storage, guard, admitting or Admitting(host, storage))
 
     def get(self, route: Route, version: str = "") -> Stored:
         """Return one object; `version` is the oldest resourceVersion of the server that the client accepts."""
@@ -174,67 +169,25 @@ class Objects:
         if route.sent is SCALE and kind.definition is not None:
             check_custom_scale(kind, old, applied)
         obj = admit(kind, applied, options.field_validation, old=shown, is_applied=True)[0]
-        self._check_rights(kind, route.namespace, route.name, old, obj)
-        admitted, check = self._admitting.update(route, old, obj, asked)
-        with self._admitting.addressed(route, admitted, old, dry_run=asked.dry_run) as given:
-            told: list[str] = []
-            made = prepare_update(kind, old, given or admitted, subresource=route.subresource, now=now, told=told)
-            asked.warnings.extend(text for text in told if text not in asked.warnings)
-            with check(made) if check is not None else UNCHECKED:
-                new, untidy = settled(old, made, entries), apply.is_untidy(kind, applied)
-                stored = self._commits.replace(
-                    route, current, old, new, options.dry_run, is_applied=True, is_untidy=untidy
-                )
-                return obj, stored
+        untidy = apply.is_untidy(kind, applied)
+        settle = partial(settled, old, entries=entries)
+        return obj, self._tail.change(route, current, old, obj, asked, now, settle, is_applied=True, is_untidy=untidy)
 
     def _replaced(
         self, route: Route, current: Stored, old: Object, obj: Object, writer: Writer, asked: Asked
     ) -> bytes | None:
         """Store what a PUT or a patch makes of an object; return None if another write came first."""
-        kind, part, now = route.kind, route.subresource, self._host.now()
+        kind, now = route.kind, self._host.now()
         if route.sent is SCALE:
             obj = scaled(kind, old, obj)
-        self._check_rights(kind, route.namespace, route.name, old, obj)
-        admitted, check = self._admitting.update(route, old, obj, asked)
-        with self._admitting.addressed(route, admitted, old, dry_run=asked.dry_run) as given:
-            told: list[str] = []
-            made = prepare_update(kind, old, given or admitted, subresource=part, now=now, told=told)
-            asked.warnings.extend(text for text in told if text not in asked.warnings)
-            with check(made) if check is not None else UNCHECKED:
-                new = updated(kind, old, made, obj, writer, now, kind.policy.shown_form)
-                return self._commits.replace(route, current, old, new, asked.dry_run)
+        settle = partial(updated, kind, old, sent=obj, writer=writer, now=now, show=kind.policy.shown_form)
+        return self._tail.change(route, current, old, obj, asked, now, settle)
 
     def add(
-        self, kind: Kind, namespace: str, obj: Object, writer: Writer = _SERVER, asked: Asked | None = None
+        self, kind: Kind, namespace: str, obj: Object, writer: Writer = SERVER, asked: Asked | None = None
     ) -> bytes:
-        """Store a new object, decoded by `decode`, and return it in encoded form.
-
-        Args:
-            kind: The kind of the object.
-            namespace: The namespace in the path; empty for a cluster-scoped kind.
-            obj: The object.
-            writer: The owner of its fields.
-            asked: The user who asks for it, and the options; None for the server itself.
-        """
-        asked = asked or by_the_server()
-        self._check_kind(kind, obj)
-        self._check_rights(kind, namespace, "", None, obj)
-        obj = undeleted(obj)
-        wanted, stem = (obj.get("metadata", {}).get(key) for key in ("name", "generateName"))
-        admitted, check = self._admitting.create(kind, namespace, obj, asked)
-        dry_run = asked.dry_run
-        for _ in range(_GENERATED_NAMES_TRIED):
-            with self._admitting.addressed(Route(kind, namespace), admitted, dry_run=dry_run) as given:
-                name, raw = self._commits.add(
-                    kind, namespace, given or admitted, writer, dry_run, sent=obj, check=check
-                )
-            if raw is not None:
-                return raw
-            if wanted:
-                break
-        is_ending = bool(wanted) and self._commits.is_terminating(kind, namespace, name)
-        with warned_of([*kind.policy.warnings(obj, None)]):  # as a real server, which checks the object first
-            raise already_exists(kind, name, terminating=is_ending, retry_after=1 if stem else None)
+        """Store a new object, decoded by `decode`, and return it in encoded form; see `Tail.add`."""
+        return self._tail.add(kind, namespace, obj, writer, asked)
 
     def _create_by_apply(self, route: Route, config: Object, writer: Writer, asked: Asked) -> bytes | None:
         kind = route.kind
@@ -246,49 +199,20 @@ class Objects:
         applied, entries = apply.apply_first(kind, config, writer, self._host.now())
         obj, _ = admit(kind, applied, is_applied=True)
         check_name(obj, namespace=route.namespace, name=route.name)
-        self._check_kind(kind, obj)
-        if self._guard is not None:
-            self._guard.check_create(kind, route.namespace, route.name, obj)
-        admitted, check = self._admitting.create(kind, route.namespace, unversioned(obj), asked)
-        dry_run, untidy = asked.dry_run, apply.is_untidy(kind, applied)
-        with self._admitting.addressed(route, admitted, dry_run=dry_run) as given:
-            made = given or admitted
-            _, raw = self._commits.add(
-                kind, route.namespace, made, writer, dry_run, entries, is_applied=True, is_untidy=untidy, check=check
-            )
-        return raw
+        return self._tail.create(route, obj, writer, asked, entries, is_untidy=apply.is_untidy(kind, applied))
 
     def _create_by_update(self, route: Route, obj: Object, writer: Writer, asked: Asked) -> bytes | None:
-        kind = route.kind
-        if not kind.create_on_update or not _creates(route):
-            raise not_found(kind, route.name)
+        if not route.kind.create_on_update or not _creates(route):
+            raise not_found(route.kind, route.name)
         sent_version(obj)
         check_uid(route, obj["metadata"].get("uid", ""), "", dry_run=asked.dry_run)
-        self._check_kind(kind, obj)
-        if self._guard is not None:
-            self._guard.check_create(kind, route.namespace, route.name, obj)
-        sent, dry_run = unversioned(obj), asked.dry_run
-        admitted, check = self._admitting.create(kind, route.namespace, sent, asked)
-        with self._admitting.addressed(route, admitted, dry_run=dry_run) as given:
-            made = given or admitted
-            _, raw = self._commits.add(kind, route.namespace, made, writer, dry_run, sent=sent, check=check)
-        return raw
+        return self._tail.create(route, obj, writer, asked)
 
     def _find(self, route: Route) -> Stored:
         found = self._storage.get(route.kind.resource, route.key)
         if found is None:
             raise not_found(route.kind, route.name)
         return found
-
-    def _check_kind(self, kind: Kind, obj: Object) -> None:
-        """Refuse a new object of a kind whose definition is being deleted."""
-        if kind.is_terminating:
-            text = "create not allowed while custom resource definition is terminating"
-            raise forbidden(kind, obj.get("metadata", {}).get("name", ""), text)
-
-    def _check_rights(self, kind: Kind, namespace: str, name: str, old: Object | None, new: Object) -> None:
-        if self._guard is not None:
-            self._guard.check_write(kind, namespace, name, old, new)
 
 
 def _creates(route: Route) -> bool:

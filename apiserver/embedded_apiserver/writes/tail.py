@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tail that all writes of objects share: rights, admission, the addresses of a service, the rules, the commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from apimachinery.host import Host
+from embedded_apiserver.admission.step import Asked, by_the_server
+from embedded_apiserver.authorization.guard import Guard
+from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.objects import Object
+from embedded_apiserver.routes import Route
+from embedded_apiserver.status import already_exists, forbidden
+from embedded_apiserver.storage.storage import Storage
+from embedded_apiserver.storage.stored import Stored
+from embedded_apiserver.writes.admitting import Admitting
+from embedded_apiserver.writes.commits import UNCHECKED, Check, Commits
+from embedded_apiserver.writes.entries import Entry
+from embedded_apiserver.writes.managed import Writer
+from embedded_apiserver.writes.strategy import prepare_update, undeleted, unversioned
+from embedded_apiserver.writes.warned import warned_of
+
+_GENERATED_NAMES_TRIED = 8
+SERVER = Writer("kube-apiserver")
+"""The owner of the fields that the server itself writes."""
+
+
+class Tail:
+    """The last steps of each write.
+
+    Args:
+        host: Provides time and randomness.
+        storage: The objects.
+        guard: Checks what the user may write; None if that is everything.
+        admitting: The admission of the server.
+
+    Threads: any.
+    """
+
+    def __init__(self, host: Host, storage: Storage, guard: Guard | None, admitting: Admitting) -> None:
+        self._guard = guard
+        self._admitting = admitting
+        self._commits = Commits(host, storage)
+
+    def change(
+        self,
+        route: Route,
+        current: Stored,
+        old: Object,
+        obj: Object,
+        asked: Asked,
+        now: datetime,
+        settle: Callable[[Object], Object],
+        *,
+        is_applied: bool = False,
+        is_untidy: bool = False,
+    ) -> bytes | None:
+        """Store `obj` in place of `old`, as `settle` returns it with its entries; None if another write came first."""
+        self._check_rights(route.kind, route.namespace, route.name, old, obj)
+
+        def commit(new: Object, check: Check | None) -> bytes | None:
+            told: list[str] = []
+            made = prepare_update(route.kind, old, new, subresource=route.subresource, now=now, told=told)
+            asked.warnings.extend(text for text in told if text not in asked.warnings)
+            with check(made) if check is not None else UNCHECKED:
+                return self._commits.replace(
+                    route, current, old, settle(made), asked.dry_run, is_applied=is_applied, is_untidy=is_untidy
+                )
+
+        return self._stored(route, old, obj, asked, commit)
+
+    def add(
+        self, kind: Kind, namespace: str, obj: Object, writer: Writer = SERVER, asked: Asked | None = None
+    ) -> bytes:
+        """Store a new object, decoded by `decode`, and return it in encoded form.
+
+        Args:
+            kind: The kind of the object.
+            namespace: The namespace in the path; empty for a cluster-scoped kind.
+            obj: The object.
+            writer: The owner of its fields.
+            asked: The user who asks for it, and the options; None for the server itself.
+        """
+        given, name = asked or by_the_server(), ""
+        self._check_kind(kind, obj)
+        self._check_rights(kind, namespace, "", None, obj)
+        obj = undeleted(obj)
+        wanted, stem = (obj.get("metadata", {}).get(key) for key in ("name", "generateName"))
+
+        def commit(new: Object, check: Check | None) -> bytes | None:
+            nonlocal name
+            name, raw = self._commits.add(kind, namespace, new, writer, given.dry_run, sent=obj, check=check)
+            return raw
+
+        raw = self._stored(Route(kind, namespace), None, obj, given, commit, 1 if wanted else _GENERATED_NAMES_TRIED)
+        if raw is not None:
+            return raw
+        is_ending = bool(wanted) and self._commits.is_terminating(kind, namespace, name)
+        with warned_of([*kind.policy.warnings(obj, None)]):  # as a real server, which checks the object first
+            raise already_exists(kind, name, terminating=is_ending, retry_after=1 if stem else None)
+
+    def create(
+        self,
+        route: Route,
+        obj: Object,
+        writer: Writer,
+        asked: Asked,
+        entries: Sequence[Entry] | None = None,
+        *,
+        is_untidy: bool = False,
+    ) -> bytes | None:
+        """Store a new object under the name in its path; an applied one has entries already."""
+        kind, new = route.kind, unversioned(obj)
+        self._check_kind(kind, obj)
+        if self._guard is not None:
+            self._guard.check_create(kind, route.namespace, route.name, obj)
+
+        def commit(made: Object, check: Check | None) -> bytes | None:
+            return self._commits.add(
+                kind,
+                route.namespace,
+                made,
+                writer,
+                asked.dry_run,
+                entries,
+                is_applied=entries is not None,
+                is_untidy=is_untidy,
+                sent=new,
+                check=check,
+            )[1]
+
+        return self._stored(route, None, new, asked, commit)
+
+    def _stored(
+        self,
+        route: Route,
+        old: Object | None,
+        obj: Object,
+        asked: Asked,
+        commit: Callable[[Object, Check | None], bytes | None],
+        tries: int = 1,
+    ) -> bytes | None:
+        """Admit an object that its writer may write, give it addresses if it is a service, and commit it.
+
+        `commit` takes the object and the check that admission asks for, and returns None if another write came first;
+        then it is called again, `tries` times in all.
+        """
+        if old is None:
+            admitted, check = self._admitting.create(route.kind, route.namespace, obj, asked)
+        else:
+            admitted, check = self._admitting.update(route, old, obj, asked)
+        for _ in range(tries):
+            with self._admitting.addressed(route, admitted, old, dry_run=asked.dry_run) as given:
+                raw = commit(given or admitted, check)
+            if raw is not None:
+                return raw
+        return None
+
+    def _check_kind(self, kind: Kind, obj: Object) -> None:
+        """Refuse a new object of a kind whose definition is being deleted."""
+        if kind.is_terminating:
+            text = "create not allowed while custom resource definition is terminating"
+            raise forbidden(kind, obj.get("metadata", {}).get("name", ""), text)
+
+    def _check_rights(self, kind: Kind, namespace: str, name: str, old: Object | None, new: Object) -> None:
+        if self._guard is not None:
+            self._guard.check_write(kind, namespace, name, old, new)
