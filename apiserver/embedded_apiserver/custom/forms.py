@@ -121,8 +121,8 @@ def of_own_type(kind: Kind, name: str, obj: Object, subresource: str = "") -> Ob
         return obj
     version, word = obj["apiVersion"], obj["kind"]
     if not subresource:
-        faults = ("kind", word, kind.kind), ("apiVersion", version, kind.api_version)
-        causes = [invalid(field, value, f"must be {right}") for field, value, right in faults if value != right]
+        found = ("kind", word, kind.kind), ("apiVersion", version, kind.api_version)
+        causes = [invalid(field, value, f"must be {right}") for field, value, right in found if value != right]
         other = attrs.evolve(kind, group=version.rpartition("/")[0], kind=word)
         raise status.invalid(other, name, causes)
     return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}

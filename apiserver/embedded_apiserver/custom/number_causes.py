@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The faults of numbers by a schema. Like a real server, this one compares whole numbers with bounds cut to whole ones.
+"""The causes against numbers by a schema. Like a real server, it compares whole numbers with bounds cut to whole ones.
 
 So `minimum: 0.5` of a `number` accepts a 0 that was sent without a fraction, and in an `integer` refuses each value.
 """
@@ -14,14 +14,14 @@ from embedded_apiserver.typed.go_values import plain
 from embedded_apiserver.typed.paths import Path
 
 NOWHERE = "<nil>"
-"""The field that a real server names for faults of combined schemas and of the ranges of numbers."""
+"""The field that a real server names for causes of combined schemas and of the ranges of numbers."""
 
 _BITS = {"int32": 31}
 _NEAR = 1e-9  # by which a quotient of floats may be off a whole number
 
 
 def number_causes(schema: Raw, value: float, path: Path) -> Iterator[Cause]:
-    """Return the faults of a number, in the order of a real server."""
+    """Return the causes against a number, in the order of a real server."""
     if not _is_in_range(schema, value):
         yield _out_of_range(schema, "Checked", path)
     if "multipleOf" in schema:

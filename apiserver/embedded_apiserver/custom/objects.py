@@ -44,7 +44,7 @@ def custom_checks(kind: Kind, definition: Definition, tolerate: Callable[[str], 
     Args:
         kind: The kind of the objects.
         definition: The definition of that kind, in the version that is served.
-        tolerate: Is called with each fault of a part that an update does not change: its client is warned of it.
+        tolerate: Is called with each cause of a part that an update does not change: its client is warned of it.
     """
 
     def new(obj: Object) -> Iterator[Cause]:
@@ -59,7 +59,7 @@ def custom_checks(kind: Kind, definition: Definition, tolerate: Callable[[str], 
 
     def updated(found: Iterable[Cause], old: Object, obj: Object) -> Iterator[Cause]:
         whole, before = _whole(kind, obj), _whole(kind, old)
-        # Faults that the lists of the stored object have, too, must not stop an update of another field.
+        # Causes that the lists of the stored object have, too, must not stop an update of another field.
         found = itertools.chain(found, () if any(_list_causes(definition, before)) else _list_causes(definition, whole))
         return _with_rules(definition, found, lambda node: Judge(tolerate).update(node, whole, before))
 
@@ -124,7 +124,7 @@ def _scale_causes(kind: Kind, obj: Object, subresource: str = "") -> Iterator[Ca
 def _with_rules(
     definition: Definition, causes: Iterable[Cause], judge: Callable[[RuleNode], Iterator[Cause]]
 ) -> Iterator[Cause]:
-    """Add the faults by the rules in CEL or, as a real server does, that a cause prevented their evaluation."""
+    """Add the causes by the rules in CEL or, as a real server does, that a cause prevented their evaluation."""
     is_blocked = False
     for cause in causes:
         is_blocked = is_blocked or cause.reason in _BLOCKING
@@ -171,7 +171,7 @@ def _uses(definition: Definition, word: str) -> bool:
 
 
 def _about_object(kind: Kind, obj: Object, path: Path) -> Iterator[Cause]:
-    """Return the faults of the kind and the apiVersion of an embedded object."""
+    """Return the causes against the kind and the apiVersion of an embedded object."""
     for word in ("apiVersion", "kind"):
         if word not in obj:
             yield required(f"{path}.{word}")

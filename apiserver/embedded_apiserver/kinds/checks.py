@@ -17,14 +17,14 @@ Change = Callable[[Object, Object], Iterable[Cause]]
 
 
 def nothing(*objects: Object) -> Iterable[Cause]:
-    """Return no fault."""
+    """Return no cause."""
     return ()
 
 
 class Checks(NamedTuple):
-    """The rules of one kind; each returns faults, those of the metadata of all kinds aside.
+    """The rules of one kind; each returns causes, those of the metadata of all kinds aside.
 
-    A rule that can find very many faults is a generator: the caller stops it after as many as it reports.
+    A rule that can find very many causes is a generator: the caller stops it after as many as it reports.
 
     Attributes:
         new: Takes a new object.
@@ -32,7 +32,7 @@ class Checks(NamedTuple):
         status: As `change`, for an update of the status.
         parts: As `change`, for updates of other subresources, by their names.
         before_metadata: True if these rules come before those of the metadata of a new object, which are checked only
-            if there is no fault.
+            if there is no cause.
     """
 
     new: New = nothing
@@ -42,7 +42,7 @@ class Checks(NamedTuple):
     before_metadata: bool = False
 
     def causes_of_change(self, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
-        """Return the faults of an update."""
+        """Return the causes against an update."""
         rule = self.status if subresource == "status" else self.parts.get(subresource, self.change)
         return self.new(new) if rule is None else rule(old, new)
 

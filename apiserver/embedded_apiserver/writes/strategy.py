@@ -3,7 +3,7 @@
 
 Kubernetes calls this the strategy of a resource. Metadata that the server sets is never taken from the client, fields
 that a path must not write are taken from the stored object, and an object that breaks rules is refused with all its
-faults at once. Every function is pure and modifies nothing that it is given.
+causes at once. Every function is pure and modifies nothing that it is given.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def prepare_update(
         new: The object sent, as returned by `decode` or `admit`.
         subresource: `status`, `finalize` (namespaces), or empty.
         now: The time of the write; without it, the rules date nothing.
-        told: Gets the warnings of faults that the update does not change; None drops them.
+        told: Gets the warnings of causes that the update does not change; None drops them.
 
     Raises:
         StatusError: 400 if the name differs, 409 if the version is stale, 422 if the uid differs or rules are broken.

@@ -56,11 +56,11 @@ class PodSecurity(Step):
         if LABELS.isdisjoint(labels):
             annotate(_ENFORCED, _PRIVILEGED)
             return
-        policy, faults = policy_of(labels)
-        if not faults and all(one.level is Level.PRIVILEGED for one in policy):
+        policy, causes = policy_of(labels)
+        if not causes and all(one.level is Level.PRIVILEGED for one in policy):
             annotate(_ENFORCED, _PRIVILEGED)
         elif attributes.old is None or is_significant(part(attributes.obj, "spec"), part(attributes.old, "spec")):
-            self._judge(attributes, attributes.obj, policy, faults)
+            self._judge(attributes, attributes.obj, policy, causes)
 
     def _check_template(self, attributes: Attributes) -> None:
         labels = self._labels(attributes.namespace)
@@ -68,15 +68,15 @@ class PodSecurity(Step):
             failure = f'failed to lookup namespace "{attributes.namespace}"'
             annotate(_ERROR, f"{failure}: {_not_found(attributes.namespace)}")
         elif not LABELS.isdisjoint(labels):
-            policy, faults = policy_of(labels)
+            policy, causes = policy_of(labels)
             template = functools.reduce(part, attributes.kind.template, attributes.obj)
-            if template and (faults or any(one.level is not Level.PRIVILEGED for one in policy[1:])):
-                self._judge(attributes, template, policy, faults)
+            if template and (causes or any(one.level is not Level.PRIVILEGED for one in policy[1:])):
+                self._judge(attributes, template, policy, causes)
 
-    def _judge(self, attributes: Attributes, pod: Object, policy: Policy, faults: list[Cause]) -> None:
+    def _judge(self, attributes: Attributes, pod: Object, policy: Policy, causes: list[Cause]) -> None:
         """Refuse a pod, or note and warn of what a policy has against it; templates are not refused."""
-        if faults:
-            annotate(_ERROR, f"Failed to parse policy: {_together(faults)}")
+        if causes:
+            annotate(_ERROR, f"Failed to parse policy: {_together(causes)}")
         found: dict[LevelVersion, str] = {}
         for asked in set(policy if attributes.kind is POD else policy[1:]):
             against = violations(asked, self._newest, part(pod, "metadata"), part(pod, "spec"))
@@ -95,9 +95,9 @@ class PodSecurity(Step):
         labels, before = _labels_of(attributes.obj), _labels_of(attributes.old or {})
         if LABELS.isdisjoint(labels):
             return
-        (policy, faults), (old, old_faults) = policy_of(labels), policy_of(before)
-        if faults and faults != old_faults:
-            raise invalid(NAMESPACE, attributes.name, faults)
+        (policy, causes), (old, old_causes) = policy_of(labels), policy_of(before)
+        if causes and causes != old_causes:
+            raise invalid(NAMESPACE, attributes.name, causes)
         if attributes.old is None or not is_stricter(policy.enforce, old.enforce):
             return
         namespace, host = attributes.name, self._around.host
@@ -146,6 +146,6 @@ def _not_found(namespace: str) -> str:
     return f'namespaces "{namespace}" not found'
 
 
-def _together(faults: list[Cause]) -> str:
-    texts = list(dict.fromkeys(map(str, faults)))
+def _together(causes: list[Cause]) -> str:
+    texts = list(dict.fromkeys(map(str, causes)))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -31,7 +31,7 @@ class Compiled:
     Attributes:
         rule: The rule as it was given.
         program: Its expression; None if that is empty or does not compile.
-        fault: Why the expression does not compile.
+        cause: Why the expression does not compile.
         message: The expression of its message; None if there is none, or if it does not compile.
         message_fault: Why the expression of the message does not compile.
         path: The path of the field that a refusal names, relative to the value; empty for the value itself.
@@ -63,7 +63,7 @@ class Compiled:
 
 @attrs.frozen
 class RuleNode:
-    """The rules of a schema and of those below it.
+    """The rules of a schema and those below it.
 
     Attributes:
         schema: The schema.
@@ -95,7 +95,7 @@ def rules_of_definition(definition: Definition) -> RuleNode | None:
 
 
 def rule_node(schema: Raw, *, is_root: bool) -> RuleNode | None:
-    """Return the rules of a schema and of those below it; None if there are none.
+    """Return the rules of a schema and those below it; None if there are none.
 
     Args:
         schema: The schema.

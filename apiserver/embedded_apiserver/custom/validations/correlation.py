@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which part of a stored object is the old value of a part of its update, and whether the two are equal.
 
-A fault in a part that an update does not change is no reason to refuse the update: the rule may be newer than the
+A cause in a part that an update does not change is no reason to refuse the update: the rule may be newer than the
 object. So the refusal becomes a warning.
 """
 

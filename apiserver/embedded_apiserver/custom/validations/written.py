@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The faults of a definition's rules, found when it is written: types, costs, the use of old values.
+"""The causes against a definition's rules, found when it is written: types, costs, the use of old values.
 
 Texts and numbers are those of a real server, so that a definition that is accepted here is accepted there.
 """
@@ -55,20 +55,20 @@ class _Place(NamedTuple):
 
 
 class _Written:
-    """The faults of all rules below a schema.
+    """The causes against all rules below a schema.
 
     Args:
-        faults: The paths of the faults that the schema has otherwise; rules around them are not looked at.
+        refused: The paths of other causes against the schema; rules around them are not looked at.
     """
 
-    def __init__(self, faults: Sequence[str]) -> None:
-        self._faults = faults
+    def __init__(self, refused: Sequence[str]) -> None:
+        self._refused = refused
         self._total = 0
         self._costs: list[tuple[int, str]] = []
 
     def causes(self, schema: Raw, place: _Place) -> Iterator[Cause]:
         yield from self._below(schema, place)
-        if not schema.get(RULES) or any(fault.startswith(str(place.path)) for fault in self._faults):
+        if not schema.get(RULES) or any(fault.startswith(str(place.path)) for fault in self._refused):
             return
         is_root = place.is_root or bool(schema.get(_EMBEDDED))
         own, rules = declared(schema, "", is_root=is_root), compiled_rules(schema, is_root=is_root)
@@ -126,21 +126,21 @@ class _Written:
         yield forbidden(place, _exceeded(name, self._total, _MOST_TOTAL))
 
 
-def rule_causes(schema: Raw, path: Path, faults: Sequence[str]) -> Iterator[Cause]:
-    """Return the faults of all rules of a schema of whole objects.
+def rule_causes(schema: Raw, path: Path, refused: Sequence[str]) -> Iterator[Cause]:
+    """Return the causes against all rules of a schema of whole objects.
 
     Args:
         schema: The schema, which is structural.
         path: Its path in the definition.
-        faults: The paths of the faults that it has otherwise.
+        refused: The paths of other causes against it.
     """
-    written = _Written(faults)
+    written = _Written(refused)
     yield from written.causes(schema, _Place(path, is_root=True))
     yield from written.of_total(str(path))
 
 
 def default_causes(schema: Raw, path: Path, judge: Judge, *, is_root: bool) -> Iterator[Cause]:
-    """Return the faults of the default of a schema by its rules.
+    """Return the causes against the default of a schema by its rules.
 
     Args:
         schema: A schema with a default that its other keywords accept.

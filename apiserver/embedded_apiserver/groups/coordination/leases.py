@@ -16,7 +16,7 @@ _NOT_A_VERSION = "must be a valid semantic version"
 
 
 def lease(obj: Object) -> list[Cause]:
-    """Return the faults of a lease: durations are positive, and a preferred holder comes with a strategy."""
+    """Return the causes against a lease: durations are positive, and a preferred holder comes with a strategy."""
     spec = part(obj, "spec")
     causes = []
     if (duration := spec.get("leaseDurationSeconds", 1)) <= 0:
@@ -32,7 +32,7 @@ def lease(obj: Object) -> list[Cause]:
 
 
 def candidate(obj: Object) -> list[Cause]:
-    """Return the faults of a candidate, which names its lease, its own version and the version that it emulates."""
+    """Return the causes against a candidate, which names its lease, its version and the emulated one."""
     spec = part(obj, "spec")
     causes = [] if spec.get("leaseName") else [required("spec.leaseName")]
     causes += _version_causes(spec)
@@ -46,13 +46,13 @@ def candidate(obj: Object) -> list[Cause]:
 
 
 def candidate_change(old: Object, new: Object) -> list[Cause]:
-    """Return the faults of an updated candidate, whose lease never changes."""
+    """Return the causes against an updated candidate, whose lease never changes."""
     before, after = (part(one, "spec").get("leaseName", "") for one in (old, new))
     return [*candidate(new), *([] if before == after else [invalid("spec.leaseName", after, "field is immutable")])]
 
 
 def _strategy_causes(strategy: str) -> list[Cause]:
-    """Return the faults of the name of an election strategy.
+    """Return the causes against the name of an election strategy.
 
     A name without a prefix has to be one of the built-in strategies; a custom one has a DNS prefix (`example.com/own`).
     """
@@ -70,7 +70,7 @@ def _version_causes(spec: Object) -> list[Cause]:
         causes.append(required("spec.binaryVersion"))
     elif parse(binary) is None:
         causes.append(invalid("spec.binaryVersion", binary, _NOT_A_VERSION))
-    # An invalid version counts as the lowest, as on a real server. So one fault may be reported twice.
+    # An invalid version counts as the lowest, as on a real server. So one cause may be reported twice.
     if binary and emulated and (parse(binary) or ZERO) < (parse(emulated) or ZERO):
         text = "must be greater than or equal to `emulationVersion`"
         causes.append(invalid("spec.binaryVersion", binary, text))

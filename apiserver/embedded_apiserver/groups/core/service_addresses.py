@@ -22,7 +22,7 @@ def is_headless(spec: Object) -> bool:
 
 
 def addresses(spec: Object, known: Sequence[str]) -> Iterator[Cause]:
-    """Return the faults of cluster addresses and families; `known` are the addresses that were accepted before."""
+    """Return the causes against cluster addresses and families; `known` are the addresses that were accepted before."""
     one, many = spec.get("clusterIP", ""), spec.get("clusterIPs") or []
     families = spec.get("ipFamilies") or ()
     if one and many and many[0] != one:
@@ -37,11 +37,11 @@ def addresses(spec: Object, known: Sequence[str]) -> Iterator[Cause]:
         seen.add(family)
     if (policy := spec.get("ipFamilyPolicy")) is not None:
         yield from one_of(policy, _POLICIES, "spec.ipFamilyPolicy")
-    faults = list(_each_address(many or ([one] if one else []), known))
-    yield from faults
+    found = list(_each_address(many or ([one] if one else []), known))
+    yield from found
     if len(many) > 2:
         yield invalid("spec.clusterIPs", many, "may only hold up to 2 values")
-    if faults:
+    if found:
         return
     if len(many) > 1 and not has_two_families(many):
         yield invalid("spec.clusterIPs", many, "may specify no more than one IP for each IP family")
@@ -62,7 +62,7 @@ def _each_address(many: Sequence[str], known: Sequence[str]) -> Iterator[Cause]:
 
 
 def address_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the faults of changed cluster addresses, families, class and port of health checks."""
+    """Return the causes against changed cluster addresses, families, class and port of health checks."""
     before, after = part(old, "spec"), part(new, "spec")
     if "ExternalName" not in (before.get("type"), after.get("type")):
         if not (is_headless(before) and is_headless(after)):

@@ -146,7 +146,7 @@ def _set_addresses(made: dict[str, Any], before: Object, pool: Pool) -> None:
     if not made.get("ipFamilies"):
         made["ipFamilies"] = ["IPv4"]
     if is_headless or (before and _has_address(before)):
-        return  # an address that has changed is a fault that the rules find
+        return  # an address that has changed is a cause that the checks find
     if not given:
         address = _next(pool.addresses, pool.taken)
         made |= {"clusterIP": address, "clusterIPs": [address]}
@@ -181,7 +181,7 @@ def _policy_causes(made: Object, before: Object) -> Iterator[Cause]:
 
 
 def _family_of_address_causes(given: list[str], made: Object) -> Iterator[Cause]:
-    """Return the faults of addresses whose family is not given, and that no service can have here."""
+    """Return the causes against addresses whose family is not given, and that no service can have here."""
     for index, address in enumerate(given):
         if address == NONE:
             return

@@ -25,7 +25,7 @@ _ATTRIBUTES = "volumeAttributesClassName"
 
 
 def claim_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the faults of the change of a claim.
+    """Return the causes against the change of a claim.
 
     A real server lets the amount grow only if the storage class allows that. Storage classes are not looked at here, so
     that each allows it.
@@ -106,7 +106,7 @@ def _compared(spec: Object) -> Object:
 
 
 def claim_status(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the faults of the status of a claim."""
+    """Return the causes against the status of a claim."""
     status = part(new, "status")
     for name, text in (status.get("capacity") or {}).items():
         yield from _amount(text, f"status.capacity[{name}]")
@@ -115,8 +115,8 @@ def claim_status(old: Object, new: Object) -> Iterator[Cause]:
         if word not in _RESIZES:
             yield not_supported("status.allocatedResourceStatuses", name, sorted(_RESIZES))
     for name, text in (status.get("allocatedResources") or {}).items():
-        faults = list(_resource(name, "status.allocatedResources"))
-        yield from faults or _amount(text, f"status.allocatedResources[{name}]")
+        found = list(_resource(name, "status.allocatedResources"))
+        yield from found or _amount(text, f"status.allocatedResources[{name}]")
 
 
 def _amount(text: str, field: str) -> list[Cause]:

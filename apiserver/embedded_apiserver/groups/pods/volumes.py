@@ -23,7 +23,7 @@ PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 
 
 def volumes(spec: Object, place: str, pod_name: str = "") -> tuple[dict[str, Object], list[Cause]]:
-    """Return the valid volumes by name, and the faults of the others.
+    """Return the valid volumes by name, and the causes against the others.
 
     Args:
         spec: The spec of a pod.
@@ -36,13 +36,13 @@ def volumes(spec: Object, place: str, pod_name: str = "") -> tuple[dict[str, Obj
     made = {f"{pod_name}-{one.get('name', '')}" for one in given if pod_name and one.get("ephemeral") is not None}
     for index, volume in enumerate(given):
         field, name = f"{place}[{index}]", volume.get("name", "")
-        faults = list(_source_causes(volume, field, pod_name))
-        faults += label(name, f"{field}.name") if name else [required(f"{field}.name")]
+        found = list(_source_causes(volume, field, pod_name))
+        found += label(name, f"{field}.name") if name else [required(f"{field}.name")]
         if name in known:
-            faults.append(duplicate(f"{field}.name", name))
-        if not faults:
+            found.append(duplicate(f"{field}.name", name))
+        if not found:
             known[name] = volume
-        causes += faults
+        causes += found
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName", "")
         if claim in made:
             text = "must not reference a PVC that gets created for an ephemeral volume"

@@ -17,13 +17,13 @@ _SUBJECTS = ("ServiceAccount", "User", "Group")
 
 
 def role(obj: Object) -> Iterator[Cause]:
-    """Return the faults of a role: each rule is about resources."""
+    """Return the causes against a role: each rule is about resources."""
     for index, rule in enumerate(obj.get("rules") or ()):
         yield from _rule_causes(rule, f"rules[{index}]", namespaced=True)
 
 
 def cluster_role(obj: Object) -> Iterator[Cause]:
-    """Return the faults of a cluster role: each rule is either about resources or about paths."""
+    """Return the causes against a cluster role: each rule is either about resources or about paths."""
     for index, rule in enumerate(obj.get("rules") or ()):
         yield from _rule_causes(rule, f"rules[{index}]", namespaced=False)
     if (aggregation := obj.get("aggregationRule")) is not None:
@@ -100,7 +100,7 @@ def _aggregation_causes(aggregation: Object, field: str) -> Iterator[Cause]:
         yield required(field, "at least one clusterRoleSelector required if aggregationRule is non-nil")
     for index, selector in enumerate(selectors or ()):
         place = f"{field}[{index}]"
-        faults = list(label_selector(selector, place))
-        yield from faults
-        if faults:
+        found = list(label_selector(selector, place))
+        yield from found
+        if found:
             yield invalid(place, None, "invalid label selector.")
