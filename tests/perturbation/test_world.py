@@ -69,6 +69,26 @@ def test_a_difference_is_told_by_its_path(calm: dict[str, Any], here: dict[str, 
     assert [each for each in differing(calm, here) if told in each]
 
 
+@pytest.mark.parametrize(
+    ("calm", "here", "told"),
+    [
+        (
+            {"data": {"password": "b25l"}},
+            {"data": {"password": "dHdv"}},
+            "data.password: a value in a calm run, a value",
+        ),
+        ({}, {"data": {"password": "dHdv"}}, "data: absent in a calm run, a value here"),
+        ({"data": ["b25l"]}, {"data": ["dHdv"]}, "data.0: a value in a calm run, a value here"),
+    ],
+)
+def test_values_of_a_secret_are_not_told(calm: dict[str, Any], here: dict[str, Any], told: str) -> None:
+    (found,) = differences(simplified({"secrets": [pod(**calm)]}), simplified({"secrets": [pod(**here)]}))
+
+    assert str(found).startswith(f"secrets default/web {told}")
+    assert "dHdv" not in str(found)
+    assert "b25l" not in str(found)
+
+
 def test_objects_that_are_missing_or_too_many_differ() -> None:
     state = simplified({"pods": [pod()]})
     deleted = {Name("pods", "default/web"): [DELETED]}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -28,7 +29,13 @@ LONGEST_CREDENTIAL = 1024**2
 
 _NO_CREDENTIAL: tuple[type[Exception], ...] = (LookupError, TypeError, AttributeError, *UNREADABLE)
 _PIECE = 64 * 1024  # bytes that are read at once, and most bytes of stderr that are kept
-_SHOWN = 300  # characters at the end of stderr that go into an error
+_SHOWN = 300  # characters of the last line of stderr that go into an error
+# The value after the name of a credential, and texts that are as long as tokens are and have no space.
+_SECRET = re.compile(
+    r"((?:passw\w*|pwd|secret\w*|token\w*|\w*key\w*|authorization|bearer|basic|credential\w*)[\"']?(?:\s*[:=]\s*|\s+))"
+    r"(?:(?:bearer|basic)\s+)?[^\s,;&]+|(?<![^\s=:\"'])[\w.+/=-]{40,}",
+    re.IGNORECASE,
+)
 
 
 class ExecPlugin:
@@ -112,8 +119,7 @@ class ExecPlugin:
         finally:
             self._process = None
         if process.returncode:
-            text = errors.decode(errors="replace").strip()[-_SHOWN:]
-            raise OSError(f"{self} failed with exit status {process.returncode}: {text or 'its stderr is empty'}")
+            raise OSError(f"{self} failed with exit status {process.returncode}: {_last_words(errors)}")
         return output
 
     def _output_of(self, process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
@@ -167,6 +173,19 @@ class ExecPlugin:
             )
         except _NO_CREDENTIAL as error:
             raise ValueError(f"{self} returned no credential: {error}") from error
+
+
+def _last_words(errors: bytes) -> str:
+    """Return the last line of a plugin's stderr, for an error that will be logged.
+
+    It is escaped, at most `_SHOWN` characters, and lacks the values that look like credentials: a plugin may print the
+    request that it made, or a token that was refused.
+    """
+    lines = errors.decode(errors="replace").strip().splitlines()
+    if not lines:
+        return "its stderr is empty"
+    text = _SECRET.sub(lambda found: f"{found[1] or ''}<hidden>", lines[-1].strip())[-_SHOWN:]
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -52,6 +52,9 @@ def rest_config(chosen: kubeconfig.Chosen, name: str, context: str | None) -> RE
 
 def _with_tls(plain: RESTConfig, chosen: kubeconfig.Chosen, user: kubeconfig.User) -> RESTConfig:
     cluster = chosen.cluster
+    if cluster.insecure_skip_tls_verify and (cluster.certificate_authority or cluster.certificate_authority_data):
+        text = "specifying a root certificates file with the insecure flag is not allowed"  # as client-go says
+        raise UsageError(f"{text}: remove insecure-skip-tls-verify or the certificate authority")
     authority = kubeconfig.decoded(cluster.certificate_authority_data, "certificate-authority-data")
     certificate = kubeconfig.decoded(user.client_certificate_data, "client-certificate-data")
     key = kubeconfig.decoded(user.client_key_data, "client-key-data")

@@ -52,7 +52,8 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         what = f"{self.name} {self.path}".rstrip()
-        return f"{what}: {_short(self.calm)} in a calm run, {_short(self.here)} here"
+        hides = self.name.resource == "secrets"  # a test's output is kept by a build, and may be public
+        return f"{what}: {_short(self.calm, hides)} in a calm run, {_short(self.here, hides)} here"
 
 
 def simplified(found: Mapping[str, Iterable[Mapping[str, Any]]]) -> State:
@@ -171,10 +172,12 @@ def _compare(name: Name, path: str, calm: Any, here: Any) -> Iterable[Difference
         yield Difference(name, path, calm, here)
 
 
-def _short(value: Any) -> str:
+def _short(value: Any, hides: bool = False) -> str:
     if value in (_ABSENT, DELETED):
         return str(value).strip("<>")
     if isinstance(value, dict) and "metadata" in value:
         return "there"
+    if hides:
+        return "a value"
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -21,6 +21,7 @@ import yaml
 from kubernetes.client import Configuration
 from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger
 
+from apimachinery.errors import UsageError
 from apimachinery.system import SystemHost
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.endpoint import endpoint_of
@@ -201,6 +202,19 @@ def test_the_files_of_a_user_are_beside_the_kubeconfig_that_has_the_user(folder:
     ours = by_us(os.pathsep.join(map(str, (folder / "elsewhere" / "a", folder / "b"))))
 
     assert (ours.certificate, ours.key) == (PEMS["crt"], PEMS["key"])
+
+
+@pytest.mark.parametrize("authority", [{"certificate-authority": "pki/ca"}, {"certificate-authority-data": DATA["ca"]}])
+def test_an_authority_that_would_not_be_used_is_refused(folder: Path, authority: dict[str, str]) -> None:
+    cluster = {"server": "https://api.test", "insecure-skip-tls-verify": True, **authority}
+    content = {
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "contexts": [{"name": "x", "context": {"cluster": "c"}}],
+    }
+    (folder / "config").write_text(json.dumps({**content, "current-context": "x"}))
+
+    with pytest.raises(UsageError, match="root certificates file with the insecure flag is not allowed"):
+        from_kubeconfig(str(folder / "config"))
 
 
 def test_a_token_file_wins_over_a_token(folder: Path) -> None:
