@@ -132,7 +132,7 @@ class EmbeddedCluster(CheckedCluster):
         self.acts_as = None if role is None else acting(role).create(self._admin)
         self._given_transport, self._faults = transport, numbered(faults) if faults is not None else None
         self._leader_election, self._namespace = leader_election, namespace
-        self._allow_panics, self._panics = allow_panics, Panics()
+        self._panics = Panics(allows=allow_panics)
         self._beside = Beside(server_host, self.server, garbage_collection, workloads)
         self._setup: Setup | None = None
         self._requests: list[HTTPRequest] = []
@@ -244,8 +244,7 @@ class EmbeddedCluster(CheckedCluster):
 
     def raise_panics(self) -> None:
         """Raise an `AssertionError` if reconciles raised unexpected errors so far, and forget them."""
-        if not self._allow_panics:
-            self._panics.raise_unexpected()
+        self._panics.raise_unexpected()
 
     def __enter__(self) -> Self:
         return self

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -15,9 +16,10 @@ from controller_runtime.api.resources import NODES
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.panics import Panic
-from controller_runtime.controller.reconciler import Result
+from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing import EmbeddedCluster, ReconcilesPanicked, Simulation, a_node
+from controller_runtime.testing.panics import Panics
 
 
 def raising(error: Exception) -> Callable[[Manager], None]:
@@ -155,3 +157,18 @@ def test_a_program_is_told_of_each_panic(simulation: Simulation, cluster: Embedd
     assert [panic.controller for panic in seen] == ["failing"]
     manager.stopping.set()
     simulation.settle()
+
+
+def test_an_allowed_panic_is_kept_only_by_the_block_that_expects_it() -> None:
+    def noted(panics: Panics, error: Exception) -> weakref.ref[Exception]:
+        panics.note(Panic("failing", Request("a"), error))
+        return weakref.ref(error)
+
+    allowed = Panics(allows=True)
+    assert noted(allowed, ValueError())() is None
+
+    with allowed.expect(KeyError) as seen:
+        kept = noted(allowed, KeyError("team"))
+        assert noted(allowed, ValueError())() is None
+    assert [panic.error for panic in seen] == [kept()]
+    allowed.raise_unexpected()
