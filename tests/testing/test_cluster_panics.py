@@ -172,15 +172,16 @@ class Team(Referable):
 
 
 def test_an_allowed_panic_is_kept_only_by_the_block_that_expects_it() -> None:
-    def noted(panics: Panics, error: Exception) -> weakref.ref[Exception]:
+    def noted(panics: Panics, kind: type[Exception]) -> weakref.ref[Exception]:
+        error = kind()
         panics.note(Panic("failing", Request("a"), error))
         return weakref.ref(error)
 
     allowed = Panics(allows=True)
-    assert noted(allowed, Other())() is None
+    assert noted(allowed, Other)() is None
 
     with allowed.expect(Team) as seen:
-        kept = noted(allowed, Team())
-        assert noted(allowed, Other())() is None
+        kept = noted(allowed, Team)
+        assert noted(allowed, Other)() is None
     assert [panic.error for panic in seen] == [kept()]
     allowed.raise_unexpected()
