@@ -62,9 +62,9 @@ def _names(context: click.Context, option: click.Parameter, text: str) -> tuple[
     help="Append a line of JSON to this file for each request; by default there is no record of them.",
 )
 @click.option(
-    "--emulated-version",
+    "--release",
     metavar="1.N",
-    help="Answer as this release of Kubernetes: what came later is refused or unknown; by default the newest.",
+    help="Answer as the server of this release: what came later is refused or unknown; by default the newest.",
 )
 @click.option(
     "--enable-admission-plugins",
@@ -142,7 +142,7 @@ class ServerSettings:
 
     data_dir: Path | None = None
     accept_loss: bool = False
-    emulated_version: str | None = None
+    release: str | None = None
     enable_admission_plugins: Collection[str] = ()
     disable_admission_plugins: Collection[str] = ()
     feature_gates: str = ""
@@ -181,7 +181,7 @@ class ServerSettings:
             signing_key=identity.signing_key,
             authority=identity.certificates.authority.decode(),
             journal=journal,
-            emulated=self.emulated_version,
+            release=self.release,
             enable_admission_plugins=self.enable_admission_plugins,
             disable_admission_plugins=self.disable_admission_plugins,
             feature_gates=parse_gates(self.feature_gates),

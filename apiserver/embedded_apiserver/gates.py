@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feature gates: what a server of the emulated release has in it and does not serve by default."""
+"""Feature gates: what a server of the release has in it and does not serve by default."""
 
 from __future__ import annotations
 

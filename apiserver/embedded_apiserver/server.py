@@ -73,7 +73,7 @@ class APIServer:
             that has no token of a service account.
         signing_key: The private key for tokens of service accounts, in PEM form; None for a new one, so that tokens
             end with the server.
-        emulated: The release of Kubernetes as which the server answers, such as `1.33`; None for the newest that it
+        release: The release of Kubernetes as which the server answers, such as `1.33`; None for the newest that it
             knows. Later features are refused or unknown, as by a server of that release in its default configuration.
         enable_admission_plugins: The names of steps of admission to switch on that are off by default.
         disable_admission_plugins: The names of steps of admission to switch off.
@@ -94,7 +94,7 @@ class APIServer:
         records: Records the addresses of services; None for a server that has no `IPAddress` for them.
 
     Raises:
-        UsageError: The data directory cannot be used, or is damaged; the release cannot be emulated; or an admission
+        UsageError: The data directory cannot be used, or is damaged; the release is not known; or an admission
             plugin or a feature gate is unknown.
 
     Threads: any, for every method.
@@ -110,7 +110,7 @@ class APIServer:
         token: str | None = None,
         journal: Journal | None = None,
         signing_key: str | None = None,
-        emulated: str | None = None,
+        release: str | None = None,
         enable_admission_plugins: Collection[str] = (),
         disable_admission_plugins: Collection[str] = (),
         feature_gates: Mapping[str, bool] = MappingProxyType({}),
@@ -121,7 +121,7 @@ class APIServer:
     ) -> None:
         self._host = host
         self._most_expression_steps = most_expression_steps
-        self.release = NEWEST if emulated is None else Release.parse(emulated)
+        self.release = NEWEST if release is None else Release.parse(release)
         gates = FeatureGates.of(feature_gates, self.release)
         if data_dir is not None:
             from embedded_apiserver.storage.journal import SQLiteJournal  # a server in memory has no SQLite

@@ -49,7 +49,7 @@ class EmbeddedCluster(CheckedCluster):
     Args:
         host: The host that the manager runs on.
         server: An API server that exists already, to run another manager on its objects.
-        emulated: The release of Kubernetes as which a new server answers, such as `1.33`; None for the newest. A
+        release: The release of Kubernetes as which a new server answers, such as `1.33`; None for the newest. A
             manager on it then uses its fall-backs; see `docs/versions.md`.
         transport: The manager's transport; by default it calls the server directly. `kill` and `restart` need the
             default.
@@ -75,7 +75,7 @@ class EmbeddedCluster(CheckedCluster):
         webhook_faults: The faults of the server's calls to webhooks.
 
     Raises:
-        UsageError: The role cannot be read, or is given beside a transport; the release cannot be emulated, or an
+        UsageError: The role cannot be read, or is given beside a transport; the release is not known, or an
             admission plugin is unknown; or either is given beside a server.
 
     Attributes:
@@ -98,7 +98,7 @@ class EmbeddedCluster(CheckedCluster):
         garbage_collection: bool = False,
         workloads: bool = False,
         allow_panics: bool = False,
-        emulated: str | None = None,
+        release: str | None = None,
         namespace: str = "",
         disable_admission_plugins: Collection[str] = (),
         enable_admission_plugins: Collection[str] = (),
@@ -108,7 +108,7 @@ class EmbeddedCluster(CheckedCluster):
         webhook_faults: Faults | None = None,
     ) -> None:
         of_server: ServerOptions = {
-            "emulated": emulated,
+            "release": release,
             "disable_admission_plugins": disable_admission_plugins,
             "enable_admission_plugins": enable_admission_plugins,
             "cluster_objects": cluster_objects,

@@ -13,7 +13,7 @@ from embedded_apiserver import APIServer
 class ServerOptions(TypedDict):
     """Arguments for a new `APIServer`."""
 
-    emulated: str | None
+    release: str | None
     disable_admission_plugins: Collection[str]
     enable_admission_plugins: Collection[str]
     cluster_objects: bool

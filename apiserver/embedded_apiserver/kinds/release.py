@@ -62,7 +62,7 @@ class Release(NamedTuple):
         """
         match = _TEXT.fullmatch(text)
         if match is None or not _OLDEST <= int(match[1]) <= _NEWEST:
-            raise UsageError(f"cannot emulate Kubernetes {text!r}: give a release from 1.{_OLDEST} to 1.{_NEWEST}")
+            raise UsageError(f"cannot answer as Kubernetes {text!r}: give a release from 1.{_OLDEST} to 1.{_NEWEST}")
         return cls(int(match[1]))
 
     def __str__(self) -> str:

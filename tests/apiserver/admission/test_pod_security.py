@@ -137,7 +137,7 @@ def test_pods_are_looked_at_for_a_second_of_the_hosts_clock(sim: Simulation, mon
 def test_the_newest_level_is_that_of_the_release_as_which_the_server_answers(
     sim: Simulation, release: str, status: int
 ) -> None:
-    ask = Asking(APIServer(sim.host(f"s{release}"), emulated=release))
+    ask = Asking(APIServer(sim.host(f"s{release}"), release=release))
     ask.patch("/api/v1/namespaces/default", {"metadata": {"labels": labelled(enforce="baseline")}})
     probe = {"httpGet": {"port": 80, "host": "elsewhere"}}
 

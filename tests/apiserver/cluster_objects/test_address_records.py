@@ -80,7 +80,7 @@ def test_a_server_without_the_objects_of_a_cluster_has_none(sim: Simulation) -> 
 
 
 def test_a_server_of_a_release_without_the_kind_has_none(sim: Simulation) -> None:
-    server = APIServer(sim.host("server"), cluster_objects=True, emulated="1.32")
+    server = APIServer(sim.host("server"), cluster_objects=True, release="1.32")
 
     Asking(server).ok("POST", SERVICES, service())
     assert server.storage.is_empty("ipaddresses.networking.k8s.io")

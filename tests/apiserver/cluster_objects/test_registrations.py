@@ -47,7 +47,7 @@ def test_each_version_that_is_served_is_registered_and_available(full: Asking) -
 
 
 def test_an_older_release_registers_what_it_serves(sim: Simulation) -> None:
-    ask = Asking(APIServer(sim.host("server"), cluster_objects=True, emulated="1.33"))
+    ask = Asking(APIServer(sim.host("server"), cluster_objects=True, release="1.33"))
 
     assert "v1.resource.k8s.io" not in _registered(ask)
 

@@ -58,7 +58,7 @@ def elected() -> LeaderElectionConfig:
 
 def program(sim: Simulation, release: str, election: LeaderElectionConfig) -> EmbeddedCluster:
     """Return a cluster whose manager marks nodes while it leads."""
-    cluster = EmbeddedCluster(sim.host("r0"), emulated=release, leader_election=election)
+    cluster = EmbeddedCluster(sim.host("r0"), release=release, leader_election=election)
     manager = cluster.manager
     manager.add(Controller("marker", Marker(manager.client, manager.recorder("example.com/marker"))).watch(NODES))
     return cluster
@@ -114,7 +114,7 @@ def test_a_list_is_streamed_where_the_release_can_and_paged_elsewhere(
 @pytest.mark.parametrize("release", WITHOUT_STREAMED_LISTS)
 def test_a_heartbeat_renews_its_lease(sim: Simulation, release: str) -> None:
     host = sim.host("r0")
-    client = Client(host, InProcessTransport(host, APIServer(sim.host("server"), emulated=release)))
+    client = Client(host, InProcessTransport(host, APIServer(sim.host("server"), release=release)))
     heartbeat = LeaseHeartbeat(
         host,
         client.within(1.0),
@@ -154,6 +154,6 @@ def test_a_cluster_takes_a_server_or_a_release(sim: Simulation) -> None:
     host = sim.host("r0")
 
     with pytest.raises(UsageError, match="not both"):
-        EmbeddedCluster(host, server=APIServer(host), emulated="1.33")
+        EmbeddedCluster(host, server=APIServer(host), release="1.33")
     with pytest.raises(UsageError, match=r"give a release from 1\.31 to 1\.36"):
-        EmbeddedCluster(host, emulated="1.30")
+        EmbeddedCluster(host, release="1.30")

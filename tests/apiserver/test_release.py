@@ -43,7 +43,7 @@ REFUSAL = {
 
 
 def server_of(sim: Simulation, release: str) -> Asking:
-    return Asking(APIServer(sim.host("apiserver"), emulated=release))
+    return Asking(APIServer(sim.host("apiserver"), release=release))
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -125,7 +125,9 @@ def test_an_unknown_release_is_refused_in_one_line(
     text: str, sim: Simulation, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(UsageError):
-        APIServer(sim.host("apiserver"), emulated=text)
+        APIServer(sim.host("apiserver"), release=text)
 
-    assert main(["--emulated-version", text]) == 2
-    assert capsys.readouterr().err == (f"error: cannot emulate Kubernetes {text!r}: give a release from 1.31 to 1.36\n")
+    assert main(["--release", text]) == 2
+    assert capsys.readouterr().err == (
+        f"error: cannot answer as Kubernetes {text!r}: give a release from 1.31 to 1.36\n"
+    )
