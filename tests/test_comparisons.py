@@ -54,7 +54,7 @@ INSTANCES: dict[str, type] = {
 """Words for an object that the guides use without having made it."""
 ELSEWHERE = {
     *("Cabin", "dict", "logging", "prometheus_client", "setup", "reconcile", "status", "jitter", "raw"),
-    *("DELETE", "operations", "manifests"),
+    *("DELETE", "operations", "manifests", "requeue_after"),
 }
 """Words that name something in the reader's program, in other packages, or a part of what the same cell names."""
 FUNCTIONS = {"fill", "refuse"}
