@@ -19,7 +19,7 @@ from embedded_apiserver.admission.service_account import ServiceAccount
 from embedded_apiserver.answers import refusal, text
 from embedded_apiserver.authentication.access import Access, Actors
 from embedded_apiserver.authorization.bootstrap import provide_bootstrap
-from embedded_apiserver.cel.meter import MOST_STEPS, OutOfSteps, metered
+from embedded_apiserver.cel.meter import MOST_STEPS, Meter, OutOfSteps
 from embedded_apiserver.cluster_objects.keeper import Keeper
 from embedded_apiserver.cluster_objects.recorded import provide_recorded
 from embedded_apiserver.cluster_objects.registrations import Registrations
@@ -193,7 +193,7 @@ class APIServer:
         """
         accept = request.headers.get("accept", "")
         try:
-            with metered(self._most_expression_steps):
+            with Meter(self._most_expression_steps):
                 answer = self._answer_or_refusal(request, accept, on_ready)
             return readable_answer(request, answer) if isinstance(answer, HTTPResponse) else answer
         except RecursionError:  # decoding, merging and comparing all recurse into the body

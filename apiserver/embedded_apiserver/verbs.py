@@ -183,8 +183,9 @@ class Verbs:
         if not content.user.may_do_everything:
             guard = Guard(self._authorizer, content.user)
             objects = Objects(self._host, self._storage, guard, self._admitting)
-        do = {"create": objects.create, "update": objects.update, "patch": objects.patch}[verb]
-        return do(route, content)
+        if verb == "create":
+            return objects.create(route, content)
+        return objects.update(route, content) if verb == "update" else objects.patch(route, content)
 
     def _list(self, route: Route, query: Query, form: Form) -> HTTPResponse:
         options = ListOptions.parse(query)

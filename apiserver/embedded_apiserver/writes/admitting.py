@@ -133,17 +133,17 @@ class Admitting:
                 step.validate(attributes)
 
     def addressed(
-        self, route: Route, obj: Object, old: Object | None = None, *, dry_run: bool = False
-    ) -> AbstractContextManager[Object | None]:
+        self, route: Route, obj: Object, old: Object | None, *, dry_run: bool
+    ) -> AbstractContextManager[Object] | None:
         """Return a service with its addresses, which no other gets while the context lasts: it is stored in it.
 
-        For an object of another kind, which needs none, the context returns None. See `Addresses.claimed`.
+        An object of another kind needs none, so the result is None. See `Addresses.claimed`.
 
         Raises:
             StatusError: 422, a service asks for an address that it cannot get.
         """
         if route.kind is not SERVICE or route.subresource:
-            return UNCHECKED
+            return None
         return self._addresses.claimed(route.namespace, obj, old, dry_run=dry_run)
 
     def counted(self, kind: Kind, namespace: str, *, dry_run: bool = False) -> AbstractContextManager[None]:

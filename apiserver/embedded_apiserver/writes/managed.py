@@ -191,7 +191,7 @@ def _lost_elsewhere(
     """Return what the owners of fields of an autoscaler in its other API version lose, by that version."""
     if kind.stored is not AUTOSCALER:
         return {}
-    lost = dict[str, set[Path]]()
+    lost: dict[str, set[Path]] = {}
     old = kind.policy.stored_form(kind.policy.shown_form(old))  # as `new` it has been in the version of the write
     for other in (AUTOSCALER, OLD_AUTOSCALER):
         if other is not kind and any(entry["apiVersion"] == other.api_version for entry in base):

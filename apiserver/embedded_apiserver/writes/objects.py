@@ -180,7 +180,10 @@ class Objects:
         kind, now = route.kind, self._host.now()
         if route.sent is SCALE:
             obj = scaled(kind, old, obj)
-        settle = partial(updated, kind, old, sent=obj, writer=writer, now=now, show=kind.policy.shown_form)
+
+        def settle(made: Object) -> Object:
+            return updated(kind, old, made, obj, writer, now, kind.policy.shown_form)
+
         return self._tail.change(route, current, old, obj, asked, now, settle)
 
     def add(

@@ -14,7 +14,8 @@ _METADATA = (*CLIENT_METADATA, *DELETION_METADATA)
 
 def metadata_of(kind: Kind, subresource: str) -> tuple[str, ...]:
     """Return the fields of the metadata that can be written: those that a write of the status does not freeze."""
-    frozen = kind.policy.freezes if subresource == "status" else ()
+    if subresource != "status" or not (frozen := kind.policy.freezes):
+        return _METADATA
     return () if frozen == ALL else tuple(name for name in _METADATA if name not in frozen)
 
 

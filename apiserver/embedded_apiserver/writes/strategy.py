@@ -30,6 +30,7 @@ from embedded_apiserver.objects import Object, part
 from embedded_apiserver.writes.generated_names import generated_name
 
 _VERSION = re.compile(r"[0-9]{1,20}")  # 20 digits: those of the largest unsigned number of 64 bits
+_METADATA = tuple((name, name in CLIENT_METADATA) for name in METADATA_ORDER)
 _PARTS = ("metadata", "spec", "status")
 _OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 
@@ -102,7 +103,7 @@ def prepare_update(
     check_name(new, namespace=before.get("namespace", ""), name=name)
     _check_version(kind, before, new, subresource)
     new = of_own_type(kind, name, new, subresource)
-    policy, tolerated = kind.policy, list[str]()
+    policy, tolerated = kind.policy, [] if told is None else told
     made = policy.update(old, {**policy.stored_form(new), "metadata": _metadata_of(before, sent)}, subresource)
     if now is not None:
         made = policy.dated(old, made, now)
@@ -115,8 +116,6 @@ def prepare_update(
     except status.StatusError as error:
         error.warnings = [*error.warnings, *tolerated]
         raise
-    if told is not None:
-        told[:] = tolerated
     return _in_order(made)
 
 
@@ -195,8 +194,8 @@ def _check_version(kind: Kind, before: Object, new: Object, subresource: str) ->
 def _metadata_of(owned: Object, sent: Object) -> dict[str, Any]:
     """Return metadata with the server's fields of `owned` and the client's of `sent`, in a real server's order."""
     metadata = {}
-    for name in METADATA_ORDER:
-        source = sent if name in CLIENT_METADATA else owned
+    for name, is_clients in _METADATA:
+        source = sent if is_clients else owned
         if name in source:
             metadata[name] = source[name]
     if len(owners := metadata.get("ownerReferences", ())) > 1:

@@ -63,7 +63,8 @@ class Tail:
         def commit(new: Object, check: Check | None) -> bytes | None:
             told: list[str] = []
             made = prepare_update(route.kind, old, new, subresource=route.subresource, now=now, told=told)
-            asked.warnings.extend(text for text in told if text not in asked.warnings)
+            if told:
+                asked.warnings.extend(text for text in told if text not in asked.warnings)
             with check(made) if check is not None else UNCHECKED:
                 return self._commits.replace(
                     route, current, old, settle(made), asked.dry_run, is_applied=is_applied, is_untidy=is_untidy
@@ -152,8 +153,12 @@ class Tail:
         else:
             admitted, check = self._admitting.update(route, old, obj, asked)
         for _ in range(tries):
-            with self._admitting.addressed(route, admitted, old, dry_run=asked.dry_run) as given:
-                raw = commit(given or admitted, check)
+            claim = self._admitting.addressed(route, admitted, old, dry_run=asked.dry_run)
+            if claim is None:
+                raw = commit(admitted, check)
+            else:
+                with claim as given:
+                    raw = commit(given, check)
             if raw is not None:
                 return raw
         return None

@@ -14,7 +14,7 @@ from embedded_apiserver.cel import types
 from embedded_apiserver.cel.declarations import Environment
 from embedded_apiserver.cel.errors import BudgetExceeded
 from embedded_apiserver.cel.library.libraries import LIBRARIES
-from embedded_apiserver.cel.meter import MOST_STEPS, Meter, OutOfSteps, metered
+from embedded_apiserver.cel.meter import MOST_STEPS, Meter, OutOfSteps
 from embedded_apiserver.cel.program import Budget, compile_expression
 from embedded_apiserver.patterns import steps_to_compile
 
@@ -86,13 +86,13 @@ def test_expressions_about_large_objects_take_fewer_steps(text: str, values: dic
 def test_no_operator_absorbs_the_end_of_the_steps() -> None:
     program = compile_expression("l == l || true", ENVIRONMENT)
 
-    with metered(100), pytest.raises(OutOfSteps, match="limit is 100 steps"):
+    with Meter(100), pytest.raises(OutOfSteps, match="limit is 100 steps"):
         program.evaluate({"l": SHARED}, Budget())
 
 
 def test_all_evaluations_of_a_request_share_the_steps() -> None:
     program = compile_expression("l.all(x, x == 1)", ENVIRONMENT)
-    with metered(10_000):
+    with Meter(10_000):
         for _ in range(6):
             program.evaluate({"l": [1] * 100}, Budget())
         with pytest.raises(OutOfSteps):
