@@ -28,7 +28,14 @@ from embedded_apiserver import __main__ as apiserver
 ROOT = Path(__file__).parents[1]
 # `coordinated` is played by tests/examples/test_coordinated.py, with fewer replicas.
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.stem != "coordinated")
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "config").rglob("*.md")])
+DOCUMENTS = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs" / "decisions").glob("*.md"),
+        *(ROOT / "config").rglob("*.md"),
+    ]
+)
 PLUGIN = "controller_runtime.testing.pytest_plugin"
 BLOCK = re.compile(r"<!-- example: (\S+) -->\n```python\n(.*?)```\n", re.DOTALL)
 
@@ -157,6 +164,27 @@ def test_the_readme_leads_to_every_guide() -> None:
     linked = set(re.findall(r"\]\((docs/[\w-]+\.md)\)", (ROOT / "README.md").read_text()))
 
     assert linked == {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")}
+
+
+def test_the_map_of_the_architecture_has_every_room() -> None:
+    """A room is a package, or a module beside packages; a group of the API is named in the text below the map."""
+    told = (ROOT / "ARCHITECTURE.md").read_text().partition("\n## The way of one change")[0]
+    folders = [ROOT / name for name in ("controller_runtime", "controllers", "apimachinery")]
+    folders += [(server := ROOT / "apiserver" / "embedded_apiserver"), server / "groups"]
+    packages = {init.parent.name for folder in folders for init in folder.glob("*/__init__.py")}
+    modules = {path.stem for folder in folders[2:] for path in folder.glob("*.py") if path.stem != "__init__"}
+
+    assert {room for room in packages | modules if not re.search(rf"(?<!\w){room}(?!\w)", told)} == set()
+
+
+def test_the_architecture_has_ten_decisions_and_leads_to_the_pages_of_the_others() -> None:
+    decisions = (ROOT / "ARCHITECTURE.md").read_text().partition("\n## Decisions")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (?!decision \||---)", decisions, re.MULTILINE)
+
+    assert len(rows) == 10
+    assert set(re.findall(r"\]\(docs/decisions/([\w-]+)\.md\)", decisions)) == {
+        path.stem for path in (ROOT / "docs" / "decisions").glob("*.md")
+    }
 
 
 def commands_of(document: Path) -> Iterator[list[str]]:

@@ -34,7 +34,7 @@ PACKAGES = {
 ROOTS = {**PACKAGES, **{name: BESIDE / name for name in ("examples", "benchmarks", "tests")}}
 DOCUMENTS = sorted(
     path
-    for folder in (BESIDE, BESIDE / "docs", BESIDE / "config", BESIDE / "benchmarks")
+    for folder in (BESIDE, BESIDE / "docs", BESIDE / "docs" / "decisions", BESIDE / "config", BESIDE / "benchmarks")
     for path in folder.glob("*.md")
     if path.name != "conformance.md"  # generated from the tests' docstrings, which are read here
 )

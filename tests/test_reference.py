@@ -96,6 +96,7 @@ def test_every_document_is_in_the_contents_exactly_once() -> None:
     documents = [
         *(path for path in ROOT.glob("*.md") if path.name != "README.md"),
         *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs" / "decisions").glob("*.md"),
         *(ROOT / "config").rglob("*.md"),
         *(ROOT / folder / "README.md" for folder in ("apimachinery", "apiserver", "benchmarks", "controllers")),
         ROOT / "tests" / "perturbation" / "others" / "operators" / "README.md",

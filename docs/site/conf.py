@@ -42,7 +42,7 @@ version = release = controller_runtime.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 root_doc = "README"
 include_patterns = [
-    *("*.md", "docs/*.md", "docs/site/reference/*", "config/**.md", "benchmarks/*.md"),
+    *("*.md", "docs/*.md", "docs/decisions/*.md", "docs/site/reference/*", "config/**.md", "benchmarks/*.md"),
     *("apimachinery/README.md", "apiserver/README.md", "controllers/README.md"),
     "tests/perturbation/others/operators/README.md",
 ]
