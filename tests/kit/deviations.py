@@ -51,6 +51,5 @@ DEVIATIONS: dict[str, Deviation] = {
         Part.ANSWER, "members of an operation that mean nothing are not warned of"
     ),
     "patch table: no list": _LANGUAGE,
-    "patch table: nothing": _LANGUAGE,
     "protobuf: a kind that does not exist": _LANGUAGE,
 }

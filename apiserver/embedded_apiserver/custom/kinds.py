@@ -9,7 +9,7 @@ from apimachinery.equality import same_json
 from apimachinery.names import qualified_name_problems
 from embedded_apiserver.kinds.definition import WORKLOAD, Definition, ScalePaths
 from embedded_apiserver.kinds.kind import Conversion, Kind
-from embedded_apiserver.kinds.policy import Policy
+from embedded_apiserver.kinds.policy import ALL, Policy
 from embedded_apiserver.kinds.versions import rank
 from embedded_apiserver.objects import Object, with_status_of
 
@@ -91,7 +91,11 @@ def _about_finalizer(name: str) -> list[str]:
 _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 _POLICY = Policy(generation=_is_other, isolated=lambda old, new, subresource: new, warnings=_warnings)
 _WITH_STATUS = Policy(
-    generation=_is_other, created=lambda obj: with_status_of({}, obj), isolated=_isolated, warnings=_warnings
+    generation=_is_other,
+    freezes=ALL,  # so that no manager comes to own metadata sent with a status, which would be a change
+    created=lambda obj: with_status_of({}, obj),
+    isolated=_isolated,
+    warnings=_warnings,
 )
 
 

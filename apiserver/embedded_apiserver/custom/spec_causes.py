@@ -27,6 +27,8 @@ _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _SELECTABLE = ("string", "boolean", "integer")
 _MOST_SELECTABLE = 8
+_NO_SCHEMA = "may only be set when validations.schema is included"
+_NO_OWN_SCHEMA = "may only be set when `version.schema.openAPIV3Schema` is not included"
 _MOST_NAMES = 32  # short names, or categories: the status repeats them all, up to 63 bytes each
 _MOST_COLUMNS = 64  # printer columns: a table computes each of them for each object
 
@@ -137,11 +139,15 @@ def _versions_causes(versions: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
             yield from _column_causes(f"{place}[{index}]", column)
     has_one_schema = all(version.get("schema") == versions[0].get("schema") for version in versions)
     for place, version in _shared_or_each(versions, "selectableFields"):
-        # A schema that all versions share is at `spec` in the older API, and the fields of one version miss it there.
-        if place == "spec.selectableFields" or not has_one_schema:
+        is_shared = place == "spec.selectableFields"
+        if not version.get("selectableFields"):
+            continue
+        # The older API, in which a real server checks them, has at `spec` what all versions share: fields at one of
+        # both places miss a schema at the other, so that versions with the same fields must have the same schema.
+        if is_shared == has_one_schema and part(version, "schema").get("openAPIV3Schema") is not None:
             yield from _selectable_causes(place, version)
-        elif version.get("selectableFields"):
-            yield invalid(place, "", "may only be set when `version.schema.openAPIV3Schema` is not included")
+        else:
+            yield invalid(place, "", _NO_SCHEMA if is_shared else _NO_OWN_SCHEMA)
 
 
 def _warning_problems(warning: str, *, deprecated: bool) -> Iterator[str]:

@@ -60,13 +60,22 @@ def from_json(body: bytes, *, tell_repeated: bool = True) -> tuple[dict[str, Any
         suspicious = tell_repeated and len(msgspec.json.encode(document)) != len(msgspec.json.format(body, indent=-1))
         repeated = _repeated(body) if suspicious else []
     except UNREADABLE as error:
-        cut = "unexpected end of JSON input" if str(error) == _TRUNCATED else error
-        raise _unreadable("json", no_json(body) or cut, body) from error
+        raise _unreadable("json", why_unreadable(body, error), body) from error
     if document is None:  # everywhere in the API, null counts as nothing was given
         return {}, []
     if type(document) is not dict:
-        raise _unreadable("json", f"json: cannot unmarshal {_GO_TYPES[type(document)]} into {_TYPE_META}", body)
+        raise _unreadable("json", f"{no_object(document)} {_TYPE_META}", body)
     return document, repeated
+
+
+def why_unreadable(body: bytes, error: Exception) -> str:
+    """Return why a text is not JSON, in the words of a real server if it ends early or begins with no value."""
+    return no_json(body) or ("unexpected end of JSON input" if str(error) == _TRUNCATED else str(error))
+
+
+def no_object(document: Any) -> str:
+    """Return how a real server's refusal of a JSON value that is not an object begins; the Go type follows."""
+    return f"json: cannot unmarshal {_GO_TYPES[type(document)]} into"
 
 
 def from_yaml(body: bytes) -> tuple[dict[str, Any], list[str]]:

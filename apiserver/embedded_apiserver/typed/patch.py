@@ -15,8 +15,9 @@ from apimachinery.errors import UNREADABLE
 from embedded_apiserver import status
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.typed import jsonpatch, mergepatch, strategic
-from embedded_apiserver.typed.documents import check_values
+from embedded_apiserver.typed.documents import check_values, no_object, why_unreadable
 
+_GO_MAP = "Go value of type map[string]interface {}"
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
@@ -75,10 +76,19 @@ def apply_patch(kind: Kind, content_type: str, current: Mapping[str, Any], patch
         whole = {"kind": kind.kind, "apiVersion": kind.api_version, **current}
         if media_type == JSON_PATCH:
             return jsonpatch.apply(whole, document)
+        if document is None and media_type == STRATEGIC_MERGE_PATCH:
+            return whole  # as a patch without fields
         if type(document) is not dict:
-            raise status.bad_request(f"error decoding patch: expected an object, got {patch[:30].decode()}")
+            raise _refused(media_type, "" if document is None else f"{no_object(document)} {_GO_MAP}")
         if media_type == MERGE_PATCH:
             return mergepatch.apply(whole, document)
         return strategic.apply(kind.schema, whole, document)
     except UNREADABLE as error:
-        raise status.bad_request(f"error decoding patch: {error}") from error
+        raise _refused(media_type, why_unreadable(patch, error)) from error
+
+
+def _refused(media_type: str, problem: str) -> status.StatusError:
+    """Return the refusal of a patch that is not an object, in the words of a real server; null has no `problem`."""
+    if not problem:
+        return status.bad_request("Invalid JSON Patch")
+    return status.bad_request(problem if media_type == STRATEGIC_MERGE_PATCH else f"error decoding patch: {problem}")

@@ -119,8 +119,6 @@ class Compiler:
             else:
                 if name in form.zeros:
                     fields.zeros[name] = form.zeros[name]
-                elif reader is None and name in form.nulls:
-                    fields.zeros[name] = None
                 if name in form.defaults and form.defaults[name] is None:
                     fields.defaults[name] = None
                 if name != "metadata":

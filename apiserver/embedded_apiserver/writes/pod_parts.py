@@ -70,7 +70,8 @@ class PodParts:
         obj, warnings = decode(kind, content.body, content.media_type, options.field_validation)
         if route.kind is BINDING:
             route = _of_pod(route, obj)
-        if obj["metadata"].get("name", "") not in ("", route.name):
+        check_namespace(obj, route.namespace)
+        if obj["metadata"].get("name", "") != route.name:
             raise bad_request(f"name in URL does not match name in {kind.kind} object")
         asked = Asked(content.user, options, warnings, options.dry_run)
         with warned_of(warnings):

@@ -27,6 +27,7 @@ from embedded_apiserver.kinds.checks import Checks
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.metadata import CLIENT_METADATA, DELETION_METADATA, METADATA_ORDER
 from embedded_apiserver.objects import Object, part
+from embedded_apiserver.typed.empty_lists import without_empty_lists
 from embedded_apiserver.writes.generated_names import generated_name
 
 _VERSION = re.compile(r"[0-9]{1,20}")  # 20 digits: those of the largest unsigned number of 64 bits
@@ -62,7 +63,7 @@ def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, ui
     owned |= {field: sent[field] for field in DELETION_METADATA if sent.get(field) is not None}
     if kind.namespaced:
         owned["namespace"] = namespace
-    obj = of_own_type(kind, name, obj)
+    obj = without_empty_lists(kind, of_own_type(kind, name, obj))
     made = kind.policy.create({**kind.policy.stored_form(obj), "metadata": _metadata_of(owned, sent)})
     checks = _checks_of(kind)
     found = checks.new(made)
@@ -102,7 +103,7 @@ def prepare_update(
     name = before["name"]
     check_name(new, namespace=before.get("namespace", ""), name=name)
     _check_version(kind, before, new, subresource)
-    new = of_own_type(kind, name, new, subresource)
+    new = without_empty_lists(kind, of_own_type(kind, name, new, subresource))
     policy, tolerated = kind.policy, [] if told is None else told
     made = policy.update(old, {**policy.stored_form(new), "metadata": _metadata_of(before, sent)}, subresource)
     if now is not None:

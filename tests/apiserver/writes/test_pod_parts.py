@@ -9,10 +9,11 @@ import pytest
 from kit.asking import PODS, Asking, Object, pod
 
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+NAMED: Object = {"metadata": {"name": "p"}}
 
 
 def binding(node: str = "n1", **more: Any) -> Object:
-    return {"target": {"kind": "Node", "name": node}, **more}
+    return {**NAMED, "target": {"kind": "Node", "name": node}, **more}
 
 
 def running(ask: Asking, name: str, **labels: str) -> None:
@@ -53,8 +54,8 @@ def test_a_bound_pod_is_on_its_node_once_and_for_all(ask: Asking) -> None:
     ("sent", "code"),
     [
         pytest.param(binding(metadata={"name": "q"}), 400, id="another pod's name"),
-        pytest.param({"target": {"kind": "Node"}}, 500, id="no node"),
-        pytest.param({"target": {"kind": "Moon", "name": "n"}}, 500, id="not a node"),
+        pytest.param({**NAMED, "target": {"kind": "Node"}}, 500, id="no node"),
+        pytest.param({**NAMED, "target": {"kind": "Moon", "name": "n"}}, 500, id="not a node"),
     ],
 )
 def test_a_binding_that_makes_no_sense_is_refused(sent: Object, code: int, ask: Asking) -> None:
@@ -81,7 +82,7 @@ def test_a_pod_on_its_way_out_is_not_bound(ask: Asking) -> None:
 def test_an_evicted_pod_is_marked_and_ends_in_its_own_time(ask: Asking) -> None:
     running(ask, "p")
 
-    status, _ = ask("POST", f"{PODS}/p/eviction", {"metadata": {"name": "p"}})
+    status, _ = ask("POST", f"{PODS}/p/eviction", NAMED)
 
     left = ask.ok("GET", f"{PODS}/p")
     assert status == 201
@@ -102,8 +103,8 @@ def test_a_budget_limits_evictions(allowed: int, observed: int, codes: tuple[int
     running(ask, "q", app="a")
     budget(ask, "b", allowed, observed=observed)
 
-    first, _ = ask("POST", f"{PODS}/p/eviction", {})
-    second, refused = ask("POST", f"{PODS}/q/eviction", {})
+    first, _ = ask("POST", f"{PODS}/p/eviction", NAMED)
+    second, refused = ask("POST", f"{PODS}/q/eviction", {"metadata": {"name": "q"}})
 
     assert (first, second) == codes
     assert refused["details"]["causes"][0]["reason"] == "DisruptionBudget"
@@ -113,7 +114,7 @@ def test_a_pod_that_does_no_work_is_evicted_past_its_budget(ask: Asking) -> None
     ask.ok("POST", PODS, {**pod("p"), "metadata": {"name": "p", "labels": {"app": "a"}}})
     budget(ask, "b", 0)
 
-    assert ask("POST", f"{PODS}/p/eviction", {})[0] == 201
+    assert ask("POST", f"{PODS}/p/eviction", NAMED)[0] == 201
     assert ask("GET", f"{PODS}/p")[0] == 404
 
 
@@ -134,7 +135,7 @@ def test_a_pod_that_is_not_ready_may_go_past_its_budget(
     ask.patch(f"{BUDGETS}/b", {"spec": {"unhealthyPodEvictionPolicy": policy}})
     ask.patch(f"{BUDGETS}/b/status", {"status": {"currentHealthy": healthy, "observedGeneration": 9}})
 
-    assert ask("POST", f"{PODS}/p/eviction", {})[0] == code
+    assert ask("POST", f"{PODS}/p/eviction", NAMED)[0] == code
 
 
 def test_an_eviction_of_one_version_finds_that_version(ask: Asking) -> None:
@@ -142,7 +143,8 @@ def test_an_eviction_of_one_version_finds_that_version(ask: Asking) -> None:
     version = ask.ok("GET", f"{PODS}/p")["metadata"]["resourceVersion"]
 
     def evict(version: str) -> int:
-        code, _ = ask("POST", f"{PODS}/p/eviction", {"deleteOptions": {"preconditions": {"resourceVersion": version}}})
+        sent = {**NAMED, "deleteOptions": {"preconditions": {"resourceVersion": version}}}
+        code, _ = ask("POST", f"{PODS}/p/eviction", sent)
         return code
 
     assert evict("1") == 409
@@ -153,10 +155,10 @@ def test_an_eviction_of_one_version_finds_that_version(ask: Asking) -> None:
 
 def test_an_eviction_that_is_repeated_changes_nothing(ask: Asking) -> None:
     running(ask, "p")
-    assert ask("POST", f"{PODS}/p/eviction", {})[0] == 201
+    assert ask("POST", f"{PODS}/p/eviction", NAMED)[0] == 201
     before = ask.ok("GET", f"{PODS}/p")
 
-    assert ask("POST", f"{PODS}/p/eviction", {})[0] == 201
+    assert ask("POST", f"{PODS}/p/eviction", NAMED)[0] == 201
 
     assert ask.ok("GET", f"{PODS}/p") == before
 
@@ -174,14 +176,14 @@ def test_a_pod_of_two_budgets_is_not_evicted(ask: Asking) -> None:
     budget(ask, "b", 1)
     budget(ask, "c", 1)
 
-    assert ask("POST", f"{PODS}/p/eviction", {})[0] == 500
+    assert ask("POST", f"{PODS}/p/eviction", NAMED)[0] == 500
 
 
 @pytest.mark.parametrize(
     ("sent", "query"),
     [
-        pytest.param({"deleteOptions": {"dryRun": ["All"]}}, {}, id="by its options"),
-        pytest.param({}, {"dryRun": "All"}, id="by the query"),
+        pytest.param({**NAMED, "deleteOptions": {"dryRun": ["All"]}}, {}, id="by its options"),
+        pytest.param(NAMED, {"dryRun": "All"}, id="by the query"),
     ],
 )
 def test_a_dry_run_evicts_nothing_and_spends_nothing(sent: Object, query: dict[str, str], ask: Asking) -> None:
@@ -199,6 +201,17 @@ def test_a_dry_run_evicts_nothing_and_spends_nothing(sent: Object, query: dict[s
 def test_an_eviction_keeps_its_options(ask: Asking) -> None:
     running(ask, "p")
 
-    assert ask("POST", f"{PODS}/p/eviction", {"deleteOptions": {"preconditions": {"uid": "other"}}})[0] == 409
-    assert ask("POST", f"{PODS}/p/eviction", {"deleteOptions": {"gracePeriodSeconds": 0}})[0] == 201
+    assert ask("POST", f"{PODS}/p/eviction", {**NAMED, "deleteOptions": {"preconditions": {"uid": "other"}}})[0] == 409
+    assert ask("POST", f"{PODS}/p/eviction", {**NAMED, "deleteOptions": {"gracePeriodSeconds": 0}})[0] == 201
     assert ask("GET", f"{PODS}/p")[0] == 404
+
+
+@pytest.mark.parametrize("metadata", [{}, {"name": "q"}, {"name": "p", "namespace": "other"}])
+@pytest.mark.parametrize("subresource", ["binding", "eviction"])
+def test_an_object_sent_to_a_pod_names_that_pod(subresource: str, metadata: Object, ask: Asking) -> None:
+    ask.ok("POST", PODS, pod("p"))
+
+    code, refused = ask("POST", f"{PODS}/p/{subresource}", binding(metadata=metadata))
+
+    assert (code, "does not match" in refused["message"]) == (400, True)
+    assert "deletionTimestamp" not in ask.ok("GET", f"{PODS}/p")["metadata"]
