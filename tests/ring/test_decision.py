@@ -13,6 +13,7 @@ from controller_runtime.ring.decision import (
     Membership,
     Sighting,
     is_older,
+    long_dead,
     next_assignment,
     next_step,
     publishes,
@@ -188,3 +189,28 @@ def test_a_first_assignment_waits_for_no_member_that_is_silent() -> None:
     sightings = [attrs.evolve(OTHER, member="a", claim=Claim(is_ready=True)), silent]
 
     assert next_assignment(None, sightings, NOW, NOW + 2) is not None
+
+
+@pytest.mark.parametrize(
+    ("dead", "silent", "goes"),
+    [
+        pytest.param(OTHER, 150.0, True, id="silent for ten of its durations"),
+        pytest.param(OTHER, 149.9, False, id="silent for nearly as long"),
+        pytest.param(attrs.evolve(OTHER, claim=Claim(is_leaving=True)), 15.0, True, id="it left a duration ago"),
+        pytest.param(attrs.evolve(OTHER, claim=Claim(is_leaving=True)), 14.9, False, id="others may not have seen it"),
+        pytest.param(attrs.evolve(OTHER, version=""), 150.0, False, id="it has no lease"),
+    ],
+)
+def test_the_lease_of_a_member_that_is_gone_is_deleted(dead: Sighting, silent: float, *, goes: bool) -> None:
+    found = long_dead(None, [attrs.evolve(dead, seen_at=NOW - silent)], NOW)
+
+    assert (found is not None) is goes
+
+
+def test_the_lease_of_a_member_that_is_gone_stays_while_slots_are_assigned_to_it() -> None:
+    """While members that join are waited for, the assignment still names owners that are gone."""
+    owner, other = (attrs.evolve(OTHER, member=name, seen_at=NOW - 150) for name in "bc")
+    present = ring(7)
+
+    assert long_dead(present, [owner, other], NOW) is other
+    assert long_dead(present, [owner], NOW) is None

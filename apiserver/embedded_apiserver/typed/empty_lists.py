@@ -26,7 +26,7 @@ def without_empty_lists(kind: Kind, obj: Object) -> Object:
     if kind.definition is not None:
         return obj
     walk = _walk_of(kind)
-    return obj if walk is None else walk(obj)  # type: ignore[no-any-return]
+    return obj if walk is None else walk(obj)
 
 
 @functools.lru_cache(_KINDS)
