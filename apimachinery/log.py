@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, TextIO
 
+from apimachinery.texts import INDENT, bounded, indented, printable
+
 # The types that JSON has itself. Values of others are written as text shows them: a key is `default/a`, not a list.
 _PLAIN = frozenset({str, int, float, bool, type(None), list, tuple, dict})
 _NOTHING: Mapping[str, Any] = {}
@@ -169,17 +171,27 @@ def _time_of(record: logging.LogRecord) -> str:
 
 
 def _quoted(value: Any) -> str:
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = f"{value:.6g}" if isinstance(value, float) else bounded(str(value))
     plain = text and text.isprintable() and not any(c in ' "=' for c in text)
-    return text if plain else json.dumps(text, ensure_ascii=False)
+    return text if plain else printable(json.dumps(text, ensure_ascii=False))
+
+
+def _json_value(value: Any) -> Any:
+    return value if type(value) in _PLAIN and type(value) is not str else bounded(str(value))
 
 
 class TextFormatter(logging.Formatter):
-    """Formats a record as one line: time, level, message, then key=value. A traceback follows on further lines."""
+    """Formats a record as one line: time, level, message, then key=value. A traceback follows on further lines.
+
+    Further lines are indented, and characters that are not printable are escaped: no text of an error can pass for
+    a line, or steer the terminal that shows it.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
-        line = f"{_time_of(record)} {record.levelname:<7} {text_of(record)}{_shown(fields_of(record))}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        line = f"{_time_of(record)} {record.levelname:<7} {indented(text_of(record))}{_shown(fields_of(record))}"
+        if not record.exc_info:
+            return line
+        return f"{line}\n{INDENT}{indented(bounded(self.formatException(record.exc_info)))}"
 
 
 class JSONFormatter(logging.Formatter):
@@ -193,10 +205,10 @@ class JSONFormatter(logging.Formatter):
             "message": text_of(record),
         }
         # `entry` first for the order of the keys, and last so that no field can replace the message.
-        fields = {name: value if type(value) in _PLAIN else str(value) for name, value in fields_of(record).items()}
+        fields = {name: _json_value(value) for name, value in fields_of(record).items()}
         entry = {**entry, **fields, **entry}
         if record.exc_info:
-            entry["traceback"] = self.formatException(record.exc_info)
+            entry["traceback"] = bounded(self.formatException(record.exc_info))
         return json.dumps(entry, default=str, ensure_ascii=False)
 
 

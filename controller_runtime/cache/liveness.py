@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from apimachinery.errors import ControllerRuntimeError, NoSuchKind, StreamIdle
+from apimachinery.texts import kept_text
 
 MISSING_TOLD_EVERY = 300.0
 """Seconds between two log lines about a kind that the server does not serve; it is looked for every few seconds."""
@@ -54,7 +55,7 @@ class Liveness:
     def failed(self, error: ControllerRuntimeError, now: float) -> bool:
         """Note that a list or a watch has failed, and return whether people should be told of it again."""
         self.idle += isinstance(error, StreamIdle)
-        self.last_error = str(error)
+        self.last_error = kept_text(error)
         self.failed_at = now
         if not isinstance(error, NoSuchKind):
             self._missing_told_at = None

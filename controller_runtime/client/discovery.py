@@ -16,6 +16,7 @@ import attrs
 from apimachinery.errors import APIError, DecodeError, NotFound
 from apimachinery.host import Host
 from apimachinery.http import HTTPResponse
+from apimachinery.texts import kept_text
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.answers import document_of
 
@@ -148,7 +149,7 @@ def _classic(group: str, paths: list[str], fetch: Fetch, failed: dict[str, str])
         try:
             document = document_of(fetch(path, "application/json"))
         except (APIError, DecodeError) as error:  # an aggregated server that is down hides its group alone
-            failed[path.removeprefix("/apis/")] = str(error)
+            failed[path.removeprefix("/apis/")] = kept_text(error)
             continue
         version = path.rpartition("/")[2]
         for entry in document.get("resources") or ():

@@ -24,6 +24,7 @@ from apimachinery.errors import DecodeError
 from apimachinery.host import Host
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.objects import cached_from_bytes
+from apimachinery.texts import kept_text
 from controller_runtime.client.transport import Transport, TransportWrapper
 from controller_runtime.core.version import __version__
 
@@ -139,7 +140,7 @@ class TracedTransport(TransportWrapper):
                 self._note_write(span, response, begun)
             return response
         except Exception as error:
-            span.set_status(StatusCode.ERROR, f"{type(error).__name__}: {error}")
+            span.set_status(StatusCode.ERROR, kept_text(f"{type(error).__name__}: {error}"))
             span.set_attribute("error.type", type(error).__qualname__)
             raise
         finally:

@@ -10,6 +10,7 @@ import attrs
 
 from apimachinery.log import get_logger
 from apimachinery.objects import ObjectKey
+from apimachinery.texts import kept_text
 
 log = get_logger(__name__)
 
@@ -107,8 +108,8 @@ class FailureLog:
 
 
 def error_text(error: BaseException) -> str:
-    """Return the class and the message of an error, in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    """Return the class and the message of an error, in one line and bounded: see `kept_text`."""
+    return kept_text(f"{type(error).__name__}: {error}")
 
 
 def _place_of(error: BaseException) -> tuple[str, str, int]:

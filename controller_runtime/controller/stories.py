@@ -21,9 +21,6 @@ KEPT = 1000
 FAILURES_KEPT = 100
 """How many stories of failures are kept longer, so that a thousand reconciles that did well do not hide them."""
 
-LONGEST_ERROR = 2000
-"""Characters of an error that are kept: it may quote a whole answer of a server."""
-
 _FAILED = (Outcome.ERROR, Outcome.TERMINAL_ERROR, Outcome.PANIC)
 
 
@@ -107,7 +104,7 @@ class Stories:
         if isinstance(end, Result):
             after = end.requeue_after
         else:
-            error = error_text(end)[:LONGEST_ERROR]
+            error = error_text(end)
         plain = (next(self._numbers), controller, request, at, took, outcome, causes, steps, after, error)
         self._last.append(plain)
         if outcome in _FAILED:

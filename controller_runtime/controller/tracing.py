@@ -8,6 +8,7 @@ retry. Imported only by a manager that was given a tracer provider.
 
 from __future__ import annotations
 
+import traceback
 from contextvars import Token
 from types import TracebackType
 
@@ -27,6 +28,7 @@ from opentelemetry.trace import (
 from apimachinery.host import Host
 from apimachinery.log import bound
 from apimachinery.objects import Cached
+from apimachinery.texts import bounded, kept_text
 from controller_runtime.api.collection import Collection
 from controller_runtime.client.tracing import RecentSpans, SpanClock, TracedTransport
 from controller_runtime.client.transport import Transport
@@ -129,9 +131,17 @@ class Tracing:
         if outcome in _FAILED:
             is_error = isinstance(end, BaseException)
             text = f"{type(end).__name__}: {end}" if is_error else "the reconcile took longer than it may"
-            span.set_status(StatusCode.ERROR, text)
+            span.set_status(StatusCode.ERROR, kept_text(text))
             if isinstance(end, Exception):
-                span.record_exception(end, timestamp=self._clock.now())
+                span.record_exception(
+                    end,
+                    # In place of the whole texts, which an exporter would keep until it has sent them.
+                    {
+                        "exception.message": kept_text(end),
+                        "exception.stacktrace": bounded("".join(traceback.format_exception(end))),
+                    },
+                    timestamp=self._clock.now(),
+                )
         if outcome in _REPEATED:
             self._recent.put(span, ("reconcile", controller, request))
 

@@ -12,6 +12,7 @@ from apimachinery.errors import DecodeError
 from apimachinery.host import Host
 from apimachinery.objects import labels_of
 from apimachinery.selectors import LabelSelector
+from apimachinery.texts import kept_text
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.unreadable import UnreadableObject
 from controller_runtime.controller.failing import Fallible
@@ -77,7 +78,7 @@ class UnreadableObjects:
 
     def note(self, request: Request, errors: Sequence[UnreadableObject]) -> bool:
         """Count a reconcile that ended with `errors`, and return whether that is news: another text than the last."""
-        text = "; ".join(str(error) for error in errors)
+        text = kept_text("; ".join(str(error) for error in errors))
         with self._lock:
             self._counts.update(error.resource.kind for error in errors)
             is_news = self._texts.get(request) != text

@@ -9,6 +9,7 @@ from typing import Any
 from apimachinery.errors import APIError, Conflict, Invalid, TooManyRequests, Unauthorized, UsageError
 from apimachinery.log import get_logger
 from apimachinery.objects import AnyObject
+from apimachinery.texts import kept_text
 from controller_runtime.api.resources import Resource
 from controller_runtime.dependents.memory import PrimaryMemory, Refusal, identity_of
 from controller_runtime.dependents.plan import Apply, DependentState, Progress, Seen
@@ -52,7 +53,7 @@ def refused(write: Apply, seen: Seen, error: APIError, now: float) -> Refusal:
     is_same = before is not None and before.digest == digest
     tries = before.tries + 1 if before is not None and is_same else 1
     delay = min(FIRST_DELAY * 2.0 ** min(tries - 1, 10), LONGEST_DELAY)
-    return Refusal(digest, present, str(error), tries, now + delay)
+    return Refusal(digest, present, kept_text(error), tries, now + delay)
 
 
 class Warnings:

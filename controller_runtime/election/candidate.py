@@ -16,6 +16,7 @@ from apimachinery.host import Host
 from apimachinery.log import get_logger
 from apimachinery.objects import Cached, ObjectKey, microtime
 from apimachinery.stop import Stop
+from apimachinery.texts import kept_text
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import LEASE_CANDIDATES
@@ -110,7 +111,7 @@ class LeaseCandidate:
                     self._renew_now()
                 except (APIError, ConnectionLost, DecodeError) as error:
                     failures += 1
-                    self._note_failure(str(error))
+                    self._note_failure(kept_text(error))
                     due_at = self._host.monotonic() + BACKOFF.delay(failures, self._host.random)
                 else:
                     failures, self.last_error = 0, ""

@@ -10,19 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from apimachinery.errors import (
-    AlreadyExists,
-    APIError,
-    Conflict,
-    ConnectionLost,
-    DecodeError,
-    LeadershipLost,
-    NotFound,
-)
+from apimachinery.errors import AlreadyExists, APIError, Conflict, ConnectionLost, DecodeError, LeadershipLost, NotFound
 from apimachinery.host import Host
 from apimachinery.log import get_logger
 from apimachinery.objects import ObjectKey, microtime
 from apimachinery.stop import Stop
+from apimachinery.texts import kept_text
 from controller_runtime.client.client import Client
 from controller_runtime.election.candidate import LeaseCandidate
 from controller_runtime.election.config import LeaderElectionConfig
@@ -175,7 +168,7 @@ class LeaderElector:
             self._look_and_act()
             self.last_error = ""
         except (APIError, ConnectionLost, DecodeError) as error:
-            self.last_error = str(error)
+            self.last_error = kept_text(error)
             log.warning("election attempt failed", lease=self.lock, leading=self.is_leader(), error=error)
 
     def _look_and_act(self) -> None:

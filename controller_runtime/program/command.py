@@ -15,6 +15,7 @@ import click
 
 from apimachinery.errors import ControllerRuntimeError, UsageError
 from apimachinery.log import get_logger
+from apimachinery.texts import bounded, indented
 from controller_runtime.manager.manager import Setup
 from controller_runtime.program import stderr
 from controller_runtime.program.cli_options import (
@@ -135,9 +136,9 @@ def _status_of(call: Callable[[], object], name: str) -> int:
     except ControllerRuntimeError as error:
         if logging.getLogger().isEnabledFor(logging.DEBUG):
             log.exception("failed")
-        click.echo(f"{name}: {error}", err=True)
+        click.echo(indented(f"{name}: {bounded(str(error))}"), err=True)
         if isinstance(error, ProgramFailed):
-            click.echo(error.block, err=True)
+            click.echo(indented(bounded(error.block)), err=True)
         return BAD_USAGE if isinstance(error, UsageError) else FAILED
     return status if isinstance(status, int) else 0
 

@@ -17,6 +17,7 @@ from apimachinery.errors import APIError, ConnectionLost, DecodeError
 from apimachinery.host import Host
 from apimachinery.log import get_logger
 from apimachinery.stop import Stop
+from apimachinery.texts import kept_text
 from controller_runtime.client.client import Client
 from controller_runtime.election.term import Term
 from controller_runtime.ring.config import RingConfig
@@ -127,7 +128,7 @@ class RingMember:
                     break
                 self._wait(self._next_turn())
             except (APIError, ConnectionLost, DecodeError) as error:
-                self.last_error = str(error)
+                self.last_error = kept_text(error)
                 log.warning("the turn of a ring's member failed", ring=self._config.name, error=error)
                 self._wait(self._host.monotonic() + self._pause())
         self._ownership.end_all("the member has left the ring")

@@ -9,10 +9,15 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given, strategies
 
+from apimachinery.errors import ServerError
 from apimachinery.log import LogContext, TextFormatter, bound, configure, fields_of, get_logger, text_of
 from apimachinery.objects import ObjectKey
 from apimachinery.stop import Stop
+from apimachinery.texts import KEPT, LONGEST, kept_text
+from controller_runtime.cache.liveness import Liveness
+from controller_runtime.controller.failing import error_text
 from controller_runtime.testing.simulation import Simulation
 
 log = get_logger("test.log")
@@ -283,3 +288,62 @@ def test_a_key_is_written_in_json_as_in_text(stream: io.StringIO) -> None:
     shown = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert [line["request"] for line in shown] == ["default/a"] * 2
     assert shown[1]["sizes"] == [1, 2]
+
+
+FORGED = "cannot use x\n2026-01-01T00:00:00.000Z INFO    stopping signal=SIGTERM\r\x1b]0;owned\x07\x9b31m\u2028\u202e"
+
+
+def test_the_text_of_an_error_neither_starts_a_line_nor_steers_a_terminal(stream: io.StringIO) -> None:
+    configure(stream=stream)
+
+    try:
+        raise ValueError(FORGED)
+    except ValueError as error:
+        log.exception("failed", error=error)
+        logging.getLogger("test.plain").warning("failed: %s", error)
+
+    entries = [line for line in stream.getvalue().splitlines() if not line.startswith("    ")]
+    assert [entry.split()[1:3] for entry in entries] == [["ERROR", "failed"], ["WARNING", "failed:"]]
+    assert stream.getvalue().replace("\n", "").isprintable()
+    assert r"    ValueError: cannot use x" in stream.getvalue()
+    assert r"SIGTERM\r\u001b]0;owned\u0007\u009b31m\u2028\u202e" in stream.getvalue()
+
+
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_an_error_of_two_million_characters_is_bounded_in_the_log(stream: io.StringIO, style: str) -> None:
+    configure(style=style, stream=stream)
+
+    try:
+        raise ValueError("begin " + "x" * 2_000_000 + " end")
+    except ValueError as error:
+        log.exception("failed", error=error)
+
+    assert len(stream.getvalue()) < 2 * LONGEST + 1000
+    assert "test_log.py" in stream.getvalue()  # the frames are kept
+    assert "ValueError: begin" in stream.getvalue()
+    assert "characters left out" in stream.getvalue()
+    assert "xxx end" in stream.getvalue()
+
+
+@given(strategies.text())
+def test_kept_text_is_one_printable_line_of_bounded_length(text: str) -> None:
+    kept = kept_text(text * 300)
+
+    assert kept.isprintable()
+    assert len(kept) <= 12 * (KEPT + 50)
+    if text.isprintable():
+        assert kept_text(text) == " ".join(text.split())
+
+
+def test_what_is_kept_of_a_reconciles_error_is_bounded_and_in_one_line() -> None:
+    assert error_text(ValueError(FORGED)).isprintable()
+    assert len(error_text(ValueError("x" * 2_000_000))) < KEPT + 100
+
+
+def test_the_last_error_of_a_cache_is_bounded_and_in_one_line() -> None:
+    liveness = Liveness(0.0)
+
+    liveness.failed(ServerError(FORGED + "x" * 2_000_000, code=500), 0.0)
+
+    assert liveness.last_error.isprintable()
+    assert len(liveness.last_error) < KEPT + 200

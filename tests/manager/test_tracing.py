@@ -22,6 +22,7 @@ from apimachinery.errors import Conflict, ControllerRuntimeError, UsageError
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.log import fields_of
 from apimachinery.objects import ObjectKey, meta
+from apimachinery.texts import KEPT, LONGEST
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
@@ -216,6 +217,19 @@ def test_a_retry_is_linked_to_the_reconcile_that_failed(traced: Traced) -> None:
     assert (linked(retried), retried.status.status_code) == ([context_of(failed).span_id], StatusCode.UNSET)
     assert retried.attributes is not None
     assert retried.attributes["causes"] == ("retry",)
+
+
+def test_a_span_has_a_bounded_text_of_its_error_in_printable_lines(traced: Traced) -> None:
+    def fail(manager: Manager, request: Request) -> Result:
+        raise ControllerRuntimeError("\x1b]0;x\n" + "x" * 2_000_000)
+
+    traced.user.create(NODES, a_node("a"))
+    traced.run(Controller("c", Doing(traced.manager, fail)).watch(NODES))
+
+    failed = traced.spans("reconcile c")[0]
+    kept = [failed.status.description or "", *(str(value) for value in (failed.events[0].attributes or {}).values())]
+    assert sum(map(len, kept)) < 2 * KEPT + LONGEST + 1000
+    assert kept[0].isprintable()
 
 
 def test_changes_that_one_reconcile_answers_are_its_parent_and_links(traced: Traced) -> None:
