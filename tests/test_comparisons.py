@@ -11,7 +11,7 @@ from pathlib import Path
 
 import attrs
 import pytest
-from kit.inline_pytest import run_inline
+from kit.processes.inline_pytest import run_inline
 
 import controller_runtime
 import controller_runtime.testing

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
-from kit.inline_pytest import run_inline
+from kit.processes.inline_pytest import run_inline
 from kit.tutorial import Block, blocks_of, commands_of, contents_of, write
 
 ROOT = Path(__file__).parents[1]

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 import yaml
-from kit.bundles import cabins_bundle
-from kit.manifests import ROOT
+from kit.manifests.bundles import cabins_bundle
+from kit.manifests.manifests import ROOT
 
 from controller_runtime.client.storage_migration import NOTE_EVERY
 from controller_runtime.manifests.chart import chart

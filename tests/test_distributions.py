@@ -29,7 +29,7 @@ from controller_runtime.core.library import FOR_CONTROLLERS
 from controller_runtime.testing import APIServerProcess
 
 ROOT = Path(__file__).parents[1]
-WITHOUT_EXTRAS = Path(__file__).parent / "kit" / "refusing_extras.py"
+WITHOUT_EXTRAS = Path(__file__).parent / "kit" / "processes" / "refusing_extras.py"
 LIBRARY, COMMAND = "controller-runtime", "controller-runtime-controllers"
 GROUND, SERVER = "controller-runtime-apimachinery", "embedded-apiserver"
 PACKAGES = {LIBRARY: controller_runtime, COMMAND: controllers, GROUND: apimachinery, SERVER: embedded_apiserver}
@@ -89,7 +89,8 @@ def test_each_distribution_requires_exactly_its_own_version_of_another() -> None
 
 
 def test_the_guide_names_what_each_distribution_requires() -> None:
-    table = (ROOT / "docs" / "stability.md").read_text(encoding="utf-8").partition("\n| distribution |")[2]
+    page = (ROOT / "docs" / "stability.md").read_text(encoding="utf-8")
+    table = page.partition("\n| distribution |")[2].partition("\n\n")[0]
     for name, setup in SETUPS.items():
         [said] = re.findall(rf"^\| `{name}` \| .* \| (.*) \|$", table, re.MULTILINE)
         named = {*re.findall(r"`([^`]+)`", said)}
@@ -281,7 +282,7 @@ def run_without_extras(*arguments: str, cwd: Path) -> subprocess.CompletedProces
 def test_an_operator_on_a_cluster_needs_no_extra(tmp_path: Path) -> None:
     with APIServerProcess(SystemHost()) as server:
         done = run_without_extras(
-            str(ROOT / "tests" / "kit" / "bare_operator.py"), str(server.kubeconfig), cwd=tmp_path
+            str(ROOT / "tests" / "kit" / "processes" / "bare_operator.py"), str(server.kubeconfig), cwd=tmp_path
         )
 
     assert done.returncode == 0, done.stderr

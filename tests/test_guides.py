@@ -15,7 +15,7 @@ from typing import Any
 import click
 import prometheus_client
 import pytest
-from kit.inline_pytest import run_inline
+from kit.processes.inline_pytest import run_inline
 from prometheus_client.metrics_core import Metric
 
 import controller_runtime.testing

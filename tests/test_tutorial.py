@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 import yaml
-from kit.inline_pytest import Outcome, run_inline
-from kit.kubectl import Kubectl
-from kit.programs import clean_environment, client_of
+from kit.processes.inline_pytest import Outcome, run_inline
+from kit.processes.kubectl import Kubectl
+from kit.processes.programs import clean_environment, client_of
 from kit.tutorial import blocks_of, commands_of, contents_of, merged, write
 
 from apimachinery.objects import ObjectKey, annotations_of

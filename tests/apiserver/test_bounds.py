@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import yaml
-from kit.asking import JSON_PATCH, MERGE, NODES, PODS, STRATEGIC, Asking, node
-from kit.config_maps import CONFIGS, config
-from kit.costs import seconds
-from kit.defining import WIDGETS, define, widget
+from kit.apiserver.asking import JSON_PATCH, MERGE, NODES, PODS, STRATEGIC, Asking, node
+from kit.apiserver.config_maps import CONFIGS, config
+from kit.apiserver.costs import seconds
+from kit.apiserver.defining import WIDGETS, define, widget
 
 from apimachinery.http import BODY_LIMIT
 from embedded_apiserver.bounds import (

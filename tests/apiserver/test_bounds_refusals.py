@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 import pytest
-from kit.asking import LEASES, NODES, PODS, Asking, lease, node, pod
-from kit.config_maps import CONFIGS, config
+from kit.apiserver.asking import LEASES, NODES, PODS, Asking, lease, node, pod
+from kit.apiserver.config_maps import CONFIGS, config
 
 from embedded_apiserver.custom.schema_causes import schema_causes
 

@@ -6,9 +6,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.asking import Asking
-from kit.defining import ANYTHING, DEFINITIONS, WIDGETS, conditions, define, definition, structure, version, widget
-from kit.engines import WITH_RE2
+from kit.apiserver.asking import Asking
+from kit.apiserver.defining import (
+    ANYTHING,
+    DEFINITIONS,
+    WIDGETS,
+    conditions,
+    define,
+    definition,
+    structure,
+    version,
+    widget,
+)
+from kit.contract.engines import WITH_RE2
 
 from embedded_apiserver.bounds import MOST_VALUES
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kit.asking import Asking
-from kit.config_maps import CONFIGS, config
-from kit.costs import Compared, calls, seconds
+from kit.apiserver.asking import Asking
+from kit.apiserver.config_maps import CONFIGS, config
+from kit.apiserver.costs import Compared, calls, seconds
 
 from apimachinery.names import qualified_name_problems
 from apimachinery.quantities import QUANTITY

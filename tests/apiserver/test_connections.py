@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from kit.asking import PODS, Asking, node, pod
+from kit.apiserver.asking import PODS, Asking, node, pod
 
 from apimachinery.system import SystemHost
 from embedded_apiserver.server import APIServer

@@ -8,7 +8,7 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
-from kit.asking import LEASES, NODES, PODS, STRATEGIC, Asking, lease, node, pod
+from kit.apiserver.asking import LEASES, NODES, PODS, STRATEGIC, Asking, lease, node, pod
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.testing.simulation import Simulation

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from kit.engines import WITH_RE2
+from kit.contract.engines import WITH_RE2
 
 from embedded_apiserver.patterns import NoPattern, compiled
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from kit.asking import LEASES, NODES, Asking, lease, node
+from kit.apiserver.asking import LEASES, NODES, Asking, lease, node
 
 from apimachinery.errors import UsageError
 from apimachinery.http import HTTPRequest, HTTPResponse

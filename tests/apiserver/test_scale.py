@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.asking import JSON_PATCH, STRATEGIC, Asking, Object
+from kit.apiserver.asking import JSON_PATCH, STRATEGIC, Asking, Object
 
 from embedded_apiserver.label_match import selector_text
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from kit.asking import LEASES, NODES, Asking, Object, lease, version
+from kit.apiserver.asking import LEASES, NODES, Asking, Object, lease, version
 
 from apimachinery.errors import UsageError
 from apimachinery.http import BODY_LIMIT

@@ -11,8 +11,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from kit.browser import Browser, Page, browser, found_browser
-from kit.seen_program import HOSTILE, Seen, seen_program
+from kit.manager.seen_program import HOSTILE, Seen, seen_program
+from kit.processes.browser import Browser, Page, browser, found_browser
 
 from controller_runtime.api.resources import NODES
 from controller_runtime.testing import a_node

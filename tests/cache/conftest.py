@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from kit.reflecting import Scene
-from kit.scripted import Act
+from kit.cache.reflecting import Scene
+from kit.cache.scripted import Act
 
 from controller_runtime.testing.simulation import Simulation
 

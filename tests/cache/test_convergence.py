@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit.model import ModelServer, State
+from kit.cache.model import ModelServer, State
 
 from apimachinery.objects import Cached, ObjectKey
 from apimachinery.stop import Stop

@@ -7,9 +7,9 @@ import itertools
 from collections.abc import Callable, Iterator
 
 import pytest
+from kit.cache.scripted import Act, failure, page, watched
+from kit.cache.wrong_server import Program, WrongServer, most_in_a_minute
 from kit.nodes import line, node
-from kit.scripted import Act, failure, page, watched
-from kit.wrong_server import Program, WrongServer, most_in_a_minute
 
 from apimachinery.errors import DecodeError
 from controller_runtime.api.resources import NODES

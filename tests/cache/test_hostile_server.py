@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from kit.cache.scripted import Act, Cut, End, Pause, Refused, failure, page, watched
+from kit.cache.wrong_server import Behaviour, Program, most_in_a_minute
 from kit.nodes import bookmark_line, error_line, line, node
-from kit.scripted import Act, Cut, End, Pause, Refused, failure, page, watched
-from kit.wrong_server import Behaviour, Program, most_in_a_minute
 
 from controller_runtime.testing.simulation import Simulation
 

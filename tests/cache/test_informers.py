@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 import pytest
+from kit.cache.scripted import Act, Pause, ScriptedServer, failure, page, watched
 from kit.nodes import bookmark_line, line, node
-from kit.scripted import Act, Pause, ScriptedServer, failure, page, watched
 
 from apimachinery.errors import CacheSyncTimeout, UsageError
 from apimachinery.http import HTTPRequest

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from kit.cache.scripted import Act, Pause, ScriptedServer, watched
 from kit.nodes import bookmark_line, line, node
-from kit.scripted import Act, Pause, ScriptedServer, watched
 
 from apimachinery.errors import UsageError
 from apimachinery.objects import ObjectKey

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from kit.scripted import Answer, ScriptedServer, page, watched
+from kit.cache.scripted import Answer, ScriptedServer, page, watched
 from kubernetes.client import V1Node
 
 from apimachinery.objects import ObjectKey, ObjectMeta, PartialObjectMetadata

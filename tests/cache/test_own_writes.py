@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from kit.lagging import LaggingTransport
+from kit.cache.lagging import LaggingTransport
 from kit.nodes import added, bookmark, cached, listed
 
 from apimachinery.errors import Conflict, StaleCache

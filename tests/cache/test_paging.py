@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from kit.model import ModelServer
+from kit.cache.model import ModelServer
 
 from apimachinery.errors import Expired
 from controller_runtime.api.collection import Collection

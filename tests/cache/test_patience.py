@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
+from kit.cache.scripted import Answer, Cut, Pause, Refused, ScriptedServer, watched
 from kit.nodes import bookmark_line
-from kit.scripted import Answer, Cut, Pause, Refused, ScriptedServer, watched
 
 from apimachinery.http import HTTPRequest
 from apimachinery.stop import Stop

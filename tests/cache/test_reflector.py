@@ -7,9 +7,9 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
+from kit.cache.reflecting import Scene
+from kit.cache.scripted import Answer, Refused, failure, page, watched
 from kit.nodes import bookmark_line, error_line, line, node
-from kit.reflecting import Scene
-from kit.scripted import Answer, Refused, failure, page, watched
 
 from controller_runtime.testing.simulation import Simulation
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kit.reflecting import Scene
-from kit.scripted import Refused, failure, page, watched
+from kit.cache.reflecting import Scene
+from kit.cache.scripted import Refused, failure, page, watched
 
 BUSY = failure(429, "TooManyRequests")
 Make = Callable[..., Scene]

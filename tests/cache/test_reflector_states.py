@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kit.cache.reflecting import Scene
+from kit.cache.scripted import Act, Cut, End, Pause, Refused, failure, page, watched
 from kit.nodes import bookmark_line, error_line, line, node
-from kit.reflecting import Scene
-from kit.scripted import Act, Cut, End, Pause, Refused, failure, page, watched
 
 from controller_runtime.cache.reflector import Reflector
 from controller_runtime.cache.state import TRANSITIONS, Listing, Receiving, Resuming, State, Streaming, Watching

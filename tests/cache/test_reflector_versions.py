@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from kit.cache.reflecting import Scene
+from kit.cache.scripted import Act, Answer, failure, page, watched
 from kit.nodes import bookmark_line, error_line, line, node
-from kit.reflecting import Scene
-from kit.scripted import Act, Answer, failure, page, watched
 
 SYNCED = bookmark_line(5, ends_initial="true")
 EXPIRED = failure(410, "Expired")

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
+from kit.cache.reflecting import Scene
+from kit.cache.scripted import Act, Cut, End, Pause, Refused, failure, page, watched
 from kit.nodes import bookmark_line, error_line, line, node
-from kit.reflecting import Scene
-from kit.scripted import Act, Cut, End, Pause, Refused, failure, page, watched
 
 SYNCED = bookmark_line(5, ends_initial="true")
 EXPIRED = failure(410, "Expired")

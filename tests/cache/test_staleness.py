@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable
 
 import pytest
+from kit.cache.scripted import Act, Cut, End, Pause, Refused, ScriptedServer, failure, page, watched
 from kit.nodes import bookmark_line, error_line
-from kit.scripted import Act, Cut, End, Pause, Refused, ScriptedServer, failure, page, watched
 
 from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.cache.scripted import Act, Pause, ScriptedServer, page, watched
 from kit.nodes import bookmark_line, cached, error_line, line, node, packed
-from kit.scripted import Act, Pause, ScriptedServer, page, watched
 
 from apimachinery.errors import DecodeError
 from apimachinery.objects import ObjectKey

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from kit.recorder import Recorder
+from kit.client.recorder import Recorder
 from kubernetes.client import V1Lease, V1LeaseSpec, V1Node, V1ObjectMeta
 
 from apimachinery.errors import AlreadyExists, Conflict, NotFound

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from kit.recorder import Recorder
+from kit.client.recorder import Recorder
 
 from apimachinery.errors import BadRequest, Conflict, DecodeError, Invalid, NotFound
 from apimachinery.http import HTTPResponse

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import attrs
 import pytest
-from kit.echo import JSON, EchoHandler, ScriptedWatch
+from kit.client.echo import JSON, EchoHandler, ScriptedWatch
 
 from apimachinery.errors import ConnectionLost, StreamIdle
 from apimachinery.http import HTTPRequest

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from kit.recorder import Recorder
+from kit.client.recorder import Recorder
 
 from apimachinery.errors import NotFound
 from apimachinery.http import HTTPResponse

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kit.manifests import ROOT, Right
+from kit.manifests.manifests import ROOT, Right
 
 from controller_runtime.api.resources import NAMESPACES, NODES
 from controller_runtime.election.config import LeaderElectionConfig

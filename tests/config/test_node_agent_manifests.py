@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import pytest
 import yaml
-from kit.manifests import ROOT
+from kit.manifests.manifests import ROOT
 
 from controller_runtime.api.resources import LEASES
 from controller_runtime.manager.rights import Right

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kit.bundled_programs import PROGRAMS, RIGHTS, SUBJECT, BundledProgram
+from kit.controllers.bundled_programs import PROGRAMS, RIGHTS, SUBJECT, BundledProgram
 
 from controller_runtime.testing import Simulation
 

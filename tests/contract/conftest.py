@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kit.real_server import emptied
-from kit.recorded import AGENT, Replay, Translation, exchanges, regardless_of_pace
-from kit.targets import cluster, embedded
+from kit.contract.real_server import emptied
+from kit.contract.recorded import AGENT, Replay, Translation, exchanges, regardless_of_pace
+from kit.contract.targets import cluster, embedded
 
 from apimachinery.http import HTTPRequest
 

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from kit.compared import RECORDINGS, compared
-from kit.engines import WITH_RE2
+from kit.contract.compared import RECORDINGS, compared
+from kit.contract.engines import WITH_RE2
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.server import APIServer

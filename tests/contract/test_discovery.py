@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kit.recorded import RECORDINGS
+from kit.contract.recorded import RECORDINGS
 
 from embedded_apiserver.discovery.discovery import aggregated_document, discovery_document
 from embedded_apiserver.groups.all import KINDS

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 import yaml
-from kit.malformed import Case, Malformed
-from kit.protobuf import frames
-from kit.sample_objects import collection_of, custom_kind, name_of, sample_of
+from kit.apiserver.protobuf import frames
+from kit.contract.malformed import Case, Malformed
+from kit.contract.sample_objects import collection_of, custom_kind, name_of, sample_of
 
 from apimachinery.http import HTTPRequest, HTTPResponse, Watch
 from controller_runtime.testing.simulation import Simulation

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from kit.deviations import DEVIATIONS, Part
-from kit.recorded import Answer, Replay, exchanges, without
+from kit.contract.deviations import DEVIATIONS, Part
+from kit.contract.recorded import Answer, Replay, exchanges, without
 
 # Fields with texts for people: messages, and the descriptions of table columns. Deviations in wording are in these.
 WORDS = ("message", "description")

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from kit.shards import Play, recorded
-from kit.targets import embedded
+from kit.contract.shards import Play, recorded
+from kit.contract.targets import embedded
 
 
 def test_shards_are_answered_as_by_a_real_server() -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from kit.cabins import Cabin, CabinV1Alpha1, Lodge
+from kit.crd.cabins import Cabin, CabinV1Alpha1, Lodge
 
 from controller_runtime.crd import DEFINITIONS, definition
 from controller_runtime.testing import EmbeddedCluster

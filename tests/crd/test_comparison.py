@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kit.cabins import Cabin, CabinV1Alpha1, Lodge
-from kit.other_projects import Certificate, CronJob
+from kit.crd.cabins import Cabin, CabinV1Alpha1, Lodge
+from kit.crd.other_projects import Certificate, CronJob
 
 from controller_runtime.crd import compare, definition
 

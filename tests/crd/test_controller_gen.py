@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import pytest
-from kit.controller_gen import ATOMIC_MAPS, METADATA, differences, lines_of
-from kit.other_projects import ApplicationConstructs, Certificate, CronJob
-from kit.structure import structure
+from kit.crd.controller_gen import ATOMIC_MAPS, METADATA, differences, lines_of
+from kit.crd.other_projects import ApplicationConstructs, Certificate, CronJob
+from kit.crd.structure import structure
 
 from controller_runtime.crd import DEFINITIONS, definition, schema_of
 from controller_runtime.crd.structural import schema_of_type

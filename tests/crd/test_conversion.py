@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from kit.cabins import Cabin, CabinSpec, CabinStatus, CabinV1Alpha1, Door, Lodge, OldSpec
+from kit.crd.cabins import Cabin, CabinSpec, CabinStatus, CabinV1Alpha1, Door, Lodge, OldSpec
 from msgspec import structs
 
 from controller_runtime import ObjectKey, ObjectMeta, UsageError

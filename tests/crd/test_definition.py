@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.cabins import Cabin, CabinSpec, CabinV1Alpha1, Lodge
+from kit.crd.cabins import Cabin, CabinSpec, CabinV1Alpha1, Lodge
 
 from controller_runtime import ObjectKey, Resource
 from controller_runtime.crd import (

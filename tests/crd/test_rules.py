@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import pytest
-from kit.cabins import Cabin, CabinSpec
+from kit.crd.cabins import Cabin, CabinSpec
 
 from controller_runtime import Client, Invalid, ObjectKey, ObjectMeta
 from controller_runtime.crd import (

@@ -7,7 +7,7 @@ import copy
 from typing import Any
 
 import pytest
-from kit.cabins import Cabin, CabinV1Alpha1
+from kit.crd.cabins import Cabin, CabinV1Alpha1
 
 from apimachinery.errors import UsageError
 from controller_runtime.crd import definition

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 import msgspec
 import pytest
-from kit.cabins import Cabin, Heater, Lodge
+from kit.crd.cabins import Cabin, Heater, Lodge
 from kubernetes.client import V1alpha1ApplyConfiguration, V1CustomResourceDefinition
 from pydantic import BaseModel
 

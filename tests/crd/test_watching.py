@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
-from kit.cabins import Cabin, CabinSpec
+from kit.crd.cabins import Cabin, CabinSpec
 
 from controller_runtime import (
     PODS,

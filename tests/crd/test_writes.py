@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from kit.cabins import Cabin, CabinSpec, CabinStatus, CabinV1Alpha1, Door, Heater, Lodge, LodgeSpec, OldSpec, Roof
+from kit.crd.cabins import Cabin, CabinSpec, CabinStatus, CabinV1Alpha1, Door, Heater, Lodge, LodgeSpec, OldSpec, Roof
 from kubernetes.client import V1ObjectMeta, V1PodTemplateSpec
 
 from controller_runtime import (

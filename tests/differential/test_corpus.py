@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Iterator
 
 import pytest
-from kit.engines import WITH_RE2
+from kit.contract.engines import WITH_RE2
 
 from differential.corpus import Case, answers, heaviest, known, load, replayed
 from differential.servers import Embedded

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from cronjob import SCHEDULED_AT, CronJob, CronJobSpec, CronJobStatus, decide, setup
-from kit.controller_gen import ATOMIC_MAPS, METADATA, differences, lines_of
-from kit.structure import structure
+from kit.crd.controller_gen import ATOMIC_MAPS, METADATA, differences, lines_of
+from kit.crd.structure import structure
 from kubernetes.client import V1Job, V1JobTemplateSpec
 
 from controller_runtime import EVENTS, JOBS, HTTPRequest, ObjectKey, ObjectMeta, annotations_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from database import COMPLETE, Database, DatabaseSpec, Step, next_step, setup
-from kit.noting_database import NotingDatabases
+from kit.perturbation.noting_database import NotingDatabases
 
 from controller_runtime import JOBS, PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS, ObjectKey, ObjectMeta
 from controller_runtime.testing import EmbeddedCluster, Simulation

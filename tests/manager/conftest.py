@@ -6,7 +6,7 @@ from __future__ import annotations
 import socket
 
 import pytest
-from kit.managing import Bench
+from kit.manager.managing import Bench
 
 from apimachinery.stop import Stop
 from controller_runtime.client.inprocess import InProcessTransport

@@ -8,7 +8,7 @@ import logging
 from typing import Any
 
 import pytest
-from kit.cabins import Cabin, CabinSpec, CabinV1Alpha1, Lodge
+from kit.crd.cabins import Cabin, CabinSpec, CabinV1Alpha1, Lodge
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime import (

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from kit.managing import Bench, Calling, Running
+from kit.manager.managing import Bench, Calling, Running
 
 from apimachinery.errors import ControllerRuntimeError, UsageError
 from apimachinery.objects import ObjectKey

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from kit.managing import Bench, Calling
+from kit.manager.managing import Bench, Calling
 
 from apimachinery.errors import CacheSyncTimeout, ConnectionLost
 from apimachinery.http import HTTPRequest, HTTPResponse

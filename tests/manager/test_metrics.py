@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import attrs
 import prometheus_client
 import pytest
-from kit.scraping import lines_of, series_of, value_of
+from kit.manager.scraping import lines_of, series_of, value_of
 from prometheus_client import CollectorRegistry
 
 from apimachinery.errors import ControllerRuntimeError, TerminalError, UsageError

@@ -13,8 +13,8 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from kit.managing import Bench, Calling
-from kit.seen_program import HOSTILE, Seen, seen_program
+from kit.manager.managing import Bench, Calling
+from kit.manager.seen_program import HOSTILE, Seen, seen_program
 
 from apimachinery.errors import ControllerRuntimeError
 from apimachinery.http import HTTPRequest, HTTPResponse

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import pytest
-from kit.cabins import Cabin, CabinV1Alpha1
-from kit.conversions import cabins
-from kit.reviewing import admission_review, conversion_review, post
-from kit.scraping import lines_of, series_of
+from kit.crd.cabins import Cabin, CabinV1Alpha1
+from kit.crd.conversions import cabins
+from kit.manager.scraping import lines_of, series_of
+from kit.webhooks.reviewing import admission_review, conversion_review, post
 
 from controller_runtime import ControllerRuntimeError, Manager, SystemHost
 from controller_runtime.crd import converts

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import pytest
-from kit.cabins import Cabin, CabinV1Alpha1
-from kit.conversions import cabins
-from kit.reviewing import conversion_review, post
+from kit.crd.cabins import Cabin, CabinV1Alpha1
+from kit.crd.conversions import cabins
+from kit.webhooks.reviewing import conversion_review, post
 
 from apimachinery.http import HTTPRequest
 from controller_runtime import Controller, Reconciler, Request, Result, SystemHost, UsageError

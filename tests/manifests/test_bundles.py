@@ -12,7 +12,7 @@ import attrs
 import pytest
 import yaml
 from cabins import Cabin, CabinSpec, CabinStatus, setup
-from kit.bundles import DATA, IMAGE, RIGHTS, cabins_bundle, difficult_bundle
+from kit.manifests.bundles import DATA, IMAGE, RIGHTS, cabins_bundle, difficult_bundle
 
 from controller_runtime import (
     DEPLOYMENTS,

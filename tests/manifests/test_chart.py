@@ -13,8 +13,8 @@ from typing import Any
 import attrs
 import pytest
 import yaml
-from kit.bundles import CHART_VALUES, DATA, RIGHTS, cabins_bundle, chart_data, difficult_bundle
-from kit.go_templates import render
+from kit.manifests.bundles import CHART_VALUES, DATA, RIGHTS, cabins_bundle, chart_data, difficult_bundle
+from kit.manifests.go_templates import render
 
 from apimachinery.errors import UsageError
 from controller_runtime.manifests.bundles import Bundle

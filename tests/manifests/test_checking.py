@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kit.bundles import RIGHTS, cabins_bundle
+from kit.manifests.bundles import RIGHTS, cabins_bundle
 
 from apimachinery.errors import UsageError
 from controller_runtime.manifests.bundles import kustomization

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kit.promql import Labels, NotAnExpression, Reader
+from kit.manifests.promql import Labels, NotAnExpression, Reader
 from prometheus_client.parser import text_string_to_metric_families
 
 from apimachinery.errors import UsageError

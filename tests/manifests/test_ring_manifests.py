@@ -10,8 +10,8 @@ from typing import Any
 import attrs
 import pytest
 import yaml
-from kit.bundles import chart_data
-from kit.go_templates import render
+from kit.manifests.bundles import chart_data
+from kit.manifests.go_templates import render
 
 from apimachinery.system import SystemHost
 from controller_runtime import (

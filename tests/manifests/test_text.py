@@ -9,7 +9,7 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 import yaml
-from kit.go_templates import render
+from kit.manifests.go_templates import render
 
 from controller_runtime.manifests.text import ABSENT, Bare, ToYaml, When, document, literal, when
 

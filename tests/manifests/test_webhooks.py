@@ -8,10 +8,10 @@ from typing import Any
 import attrs
 import pytest
 import yaml
-from kit.bundles import IMAGE
-from kit.cabins import Cabin, CabinV1Alpha1
-from kit.certifying import certified
-from kit.conversions import cabins
+from kit.crd.cabins import Cabin, CabinV1Alpha1
+from kit.crd.conversions import cabins
+from kit.manifests.bundles import IMAGE
+from kit.webhooks.certifying import certified
 
 from controller_runtime import (
     CLUSTER_ROLE_BINDINGS,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.miniatures import Bug, Operator, beside, setup_of
+from kit.perturbation.miniatures import Bug, Operator, beside, setup_of
 
 from controller_runtime import Manager
 from controller_runtime.testing.perturbation.trial import Outcome, perturb

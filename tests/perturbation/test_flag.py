@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from kit.inline_pytest import Printed, run_printed
+from kit.processes.inline_pytest import Printed, run_printed
 
 OPERATOR = """
 import unittest

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.recorded_runs import CLAIM, POD, a_run, created, deleted, landed
+from kit.perturbation.recorded_runs import CLAIM, POD, a_run, created, deleted, landed
 
 from controller_runtime.testing.perturbation.judging import complaints
 from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY, Landed

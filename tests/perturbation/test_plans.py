@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from kit.recorded_runs import CLAIM, POD, a_run, created, deleted, landed
+from kit.perturbation.recorded_runs import CLAIM, POD, a_run, created, deleted, landed
 
 from controller_runtime.testing.perturbation.plans import (
     Crash,

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from kit.declaring import Bug
+from kit.perturbation.declaring import Bug
 
 _FILES = sorted((Path(__file__).parent / "sequences").glob("*.py"))
 BUGS: list[Bug] = [import_module(f"perturbation.sequences.{file.stem}").BUG for file in _FILES]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.miniatures import DATABASES, Body, Operator, World, beside, is_going, key, name_of, setup_of
+from kit.perturbation.miniatures import DATABASES, Body, Operator, World, beside, is_going, key, name_of, setup_of
 
 from controller_runtime import CONFIG_MAPS, Invalid, Manager, Request, Result
 from controller_runtime.testing import EmbeddedCluster, Simulation

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from kit.bundles import DATA, IMAGE, RIGHTS
+from kit.manifests.bundles import DATA, IMAGE, RIGHTS
 
 from controller_runtime.__main__ import cli
 from controller_runtime.program.command import main

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kit.cabins import Cabin, CabinSpec
+from kit.crd.cabins import Cabin, CabinSpec
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime import Client, ControllerRuntimeError, ObjectMeta, Stop, UsageError

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import click
 import pytest
-from kit.inline_pytest import run_inline
-from kit.programs import clean_environment
+from kit.processes.inline_pytest import run_inline
+from kit.processes.programs import clean_environment
 
 from apimachinery.errors import ControllerRuntimeError, UsageError
 from controller_runtime.program.cli_init import init_command

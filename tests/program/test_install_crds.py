@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from kit.cabins import Cabin, CabinV1Alpha1
+from kit.crd.cabins import Cabin, CabinV1Alpha1
 
 from controller_runtime import Manager, NotFound, ObjectKey, Setup
 from controller_runtime.crd import DEFINITIONS

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from kit.programs import clean_environment
+from kit.processes.programs import clean_environment
 
 from controller_runtime.core.extras import remedy
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from kit.beating import answered
+from kit.controllers.beating import answered
 
 from apimachinery.errors import ConnectionLost, ControllerRuntimeError, UsageError
 from apimachinery.stop import Stop, spawn

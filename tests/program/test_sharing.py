@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 import pytest
-from kit.managing import Calling
+from kit.manager.managing import Calling
 
 from controller_runtime import (
     NODES,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.managing import Bench, Calling
+from kit.manager.managing import Bench, Calling
 
 from apimachinery.objects import Cached, ObjectKey, cached_from_bytes
 from apimachinery.stop import Stop

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.cabins import Cabin, CabinSpec, CabinV1Alpha1
-from kit.conversions import cabins
+from kit.crd.cabins import Cabin, CabinSpec, CabinV1Alpha1
+from kit.crd.conversions import cabins
 
 from apimachinery.stop import Stop
 from controller_runtime import Invalid, Manager, ObjectKey, SystemHost, UsageError

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kit.ringing import JOIN, OBJECTS, Replicas
+from kit.ring.ringing import JOIN, OBJECTS, Replicas
 
 from apimachinery.errors import LeadershipLost, UsageError
 from apimachinery.objects import ObjectKey

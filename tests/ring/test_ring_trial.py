@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 import pytest
-from kit.ring_trial_judge import Fault, Stored, Verdict, Write, intervals, judged, overlaps, read
+from kit.ring.ring_trial_judge import Fault, Stored, Verdict, Write, intervals, judged, overlaps, read
 
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.division import slot_of_key

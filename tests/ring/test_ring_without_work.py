@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from kit.ringing import JOIN, OBJECTS, Replicas
-from kit.scraping import value_of
+from kit.manager.scraping import value_of
+from kit.ring.ringing import JOIN, OBJECTS, Replicas
 
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASES

@@ -8,7 +8,7 @@ faults meet; the others would find some of it, too.
 from __future__ import annotations
 
 import pytest
-from kit.planted_ring import UNDONE
+from kit.ring.planted_ring import UNDONE
 
 from controller_runtime.testing.fault_runs.ring import run
 from controller_runtime.testing.fault_runs.ring_faults import BROWN_OUTS, BURSTS, PROFILES

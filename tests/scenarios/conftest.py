@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kit.kubectl import Kubectl
-from kit.real_server import emptied
-from kit.servers import Serve
+from kit.contract.real_server import emptied
+from kit.processes.kubectl import Kubectl
+from kit.processes.servers import Serve
 
 from apimachinery.system import SystemHost
 from controller_runtime.testing import APIServerProcess

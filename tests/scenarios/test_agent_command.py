@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.kubectl import Kubectl
-from kit.processes import read_until, running
-from kit.servers import Serve
+from kit.processes.kubectl import Kubectl
+from kit.processes.processes import read_until, running
+from kit.processes.servers import Serve
 
 from apimachinery.objects import ObjectKey
 from apimachinery.quantities import parse_quantity

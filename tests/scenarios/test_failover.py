@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import attrs
 import pytest
-from kit import replica
-from kit.real_server import emptied
-from kit.replica import LOST, WRITTEN
+from kit.contract.real_server import emptied
+from kit.processes import replica
+from kit.processes.replica import LOST, WRITTEN
 
 from apimachinery.stop import Stop
 from controller_runtime import LEASES, NODES, Client, ObjectKey, SystemHost

@@ -8,8 +8,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from kit.kubectl import Kubectl, rows
-from kit.servers import Serve
+from kit.processes.kubectl import Kubectl, rows
+from kit.processes.servers import Serve
 
 from apimachinery.stop import Stop, spawn
 from controller_runtime.api.resources import LEASES

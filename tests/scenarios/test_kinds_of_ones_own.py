@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import msgspec
 import pytest
-from kit.real_server import emptied, established
+from kit.contract.real_server import emptied, established
 
 from apimachinery.host import Thread
 from apimachinery.stop import Stop, spawn

@@ -8,8 +8,8 @@ import shutil
 from typing import Any
 
 import pytest
-from kit.kubectl import Kubectl, rows
-from kit.real_server import wait_until
+from kit.contract.real_server import wait_until
+from kit.processes.kubectl import Kubectl, rows
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 

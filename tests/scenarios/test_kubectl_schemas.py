@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.kubectl import Kubectl
-from kit.real_server import wait_until
+from kit.contract.real_server import wait_until
+from kit.processes.kubectl import Kubectl
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 import yaml
-from kit.kubectl import Kubectl
+from kit.processes.kubectl import Kubectl
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import attrs
 import pytest
-from kit.servers import Serve, rerouted
+from kit.processes.servers import Serve, rerouted
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.stop import Stop, spawn

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kit.commands import run_command
-from kit.processes import read_until, running
-from kit.programs import clean_environment, client_of, module_command, write_program
+from kit.processes.commands import run_command
+from kit.processes.processes import read_until, running
+from kit.processes.programs import clean_environment, client_of, module_command, write_program
 
 import controller_runtime.__main__
 from controller_runtime import LEASES, NODES, Client, ObjectKey, SystemHost, labels_of

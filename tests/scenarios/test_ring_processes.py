@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import attrs
 import pytest
-from kit import ring_replica
+from kit.processes import ring_replica
 
 from apimachinery.stop import Stop
 from controller_runtime import LEASES, NODES, Client, SystemHost

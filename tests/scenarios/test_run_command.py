@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from kit.commands import run_command
-from kit.processes import read_until, running
-from kit.servers import Serve
+from kit.processes.commands import run_command
+from kit.processes.processes import read_until, running
+from kit.processes.servers import Serve
 
 from controllers.command import cli
 

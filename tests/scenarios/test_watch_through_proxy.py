@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import attrs
 import pytest
-from kit.real_server import emptied
-from kit.servers import rerouted
+from kit.contract.real_server import emptied
+from kit.processes.servers import rerouted
 
 from apimachinery.errors import Conflict, ConnectionLost
 from apimachinery.objects import Cached, ObjectKey

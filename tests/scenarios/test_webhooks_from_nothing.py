@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.cabins import Cabin, CabinSpec, CabinStatus, CabinV1Alpha1
-from kit.conversions import cabins
-from kit.programs import client_of
+from kit.crd.cabins import Cabin, CabinSpec, CabinStatus, CabinV1Alpha1
+from kit.crd.conversions import cabins
+from kit.processes.programs import client_of
 
 from apimachinery.http import HTTPRequest
 from apimachinery.stop import Stop, spawn

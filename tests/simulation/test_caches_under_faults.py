@@ -7,7 +7,12 @@
 from __future__ import annotations
 
 import pytest
-from kit.planted_caches import BelievesInItsVersion, ForgetsWhatWasMissed, ResumesFromItsList, TellsOfNoDeletions
+from kit.simulation.planted_caches import (
+    BelievesInItsVersion,
+    ForgetsWhatWasMissed,
+    ResumesFromItsList,
+    TellsOfNoDeletions,
+)
 
 from controller_runtime.cache import informer
 from controller_runtime.testing.fault_runs.caches import PROFILES, run

@@ -9,8 +9,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
-from kit import coordinated_run
-from kit.coordinated_run import run
+from kit.simulation import coordinated_run
+from kit.simulation.coordinated_run import run
 
 from apimachinery.host import Host
 from apimachinery.objects import ObjectKey

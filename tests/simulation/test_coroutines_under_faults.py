@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from kit.async_work import Witness, async_work
+from kit.simulation.async_work import Witness, async_work
 
 from controller_runtime.testing.fault_runs.replicas import run
 from controller_runtime.testing.simulation.system_faults import PROFILES, FaultKind, SystemFault

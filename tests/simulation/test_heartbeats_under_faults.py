@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit import heartbeat_faults, planted_heartbeats
-from kit.heartbeat_faults import run
+from kit.simulation import heartbeat_faults, planted_heartbeats
+from kit.simulation.heartbeat_faults import run
 
 from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault, script_to_json
 from controllers.heartbeat import lease_heartbeat

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit import planted_lifecycle
-from kit.lifecycle_run import CONTROLLERS, KUBELETS, NAMES, SERVER, run
+from kit.simulation import planted_lifecycle
+from kit.simulation.lifecycle_run import CONTROLLERS, KUBELETS, NAMES, SERVER, run
 
 from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault, script_to_json
 from controllers.node_lifecycle import monitor, node_lifecycle

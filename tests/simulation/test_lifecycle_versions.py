@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.lifecycle_run import CONTROLLERS, NAMES, run
+from kit.simulation.lifecycle_run import CONTROLLERS, NAMES, run
 
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES

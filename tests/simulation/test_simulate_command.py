@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from kit.planted import NeverLapses
-from kit.planted_caches import TellsOfNoDeletions
+from kit.simulation.planted import NeverLapses
+from kit.simulation.planted_caches import TellsOfNoDeletions
 
 from controller_runtime.cache import informer
 from controller_runtime.election import elector

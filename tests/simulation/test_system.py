@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 import pytest
-from kit.planted import NeverLapses, ReleasesWithoutLooking, fenced_at_the_beginning, release_without_looking
+from kit.simulation.planted import NeverLapses, ReleasesWithoutLooking, fenced_at_the_beginning, release_without_looking
 
 from apimachinery.http import HTTPRequest
 from controller_runtime.election import elector, fenced

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from kit import determinism_scenario
+from kit.simulation import determinism_scenario
 
 SEEDS = range(8)
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from kit.echo import EchoHandler
+from kit.client.echo import EchoHandler
 
 from apimachinery.errors import ConnectionLost, StreamIdle
 from apimachinery.http import HTTPRequest, HTTPResponse

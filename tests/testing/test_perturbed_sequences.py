@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from kit.inline_pytest import run_printed
+from kit.processes.inline_pytest import run_printed
 
 TEST = """
 from controller_runtime import CONFIG_MAPS, SECRETS, Controller, Reconciler, Result

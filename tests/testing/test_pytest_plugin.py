@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kit.inline_pytest import Printed, run_printed
+from kit.processes.inline_pytest import Printed, run_printed
 
 from controller_runtime.testing import EmbeddedCluster, Simulation
 

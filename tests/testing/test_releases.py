@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.asking import node
+from kit.apiserver.asking import node
 
 from apimachinery.stop import spawn
 from controller_runtime import (

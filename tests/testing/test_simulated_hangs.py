@@ -7,7 +7,7 @@ import collections
 import threading
 
 import pytest
-from kit.simulated_programs import every, wait_for_ever
+from kit.simulation.simulated_programs import every, wait_for_ever
 
 from apimachinery.host import Lock
 from controller_runtime.testing.simulation import Hang, Simulation

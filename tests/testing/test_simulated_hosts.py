@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from kit.simulated_programs import every, wait_for_ever
+from kit.simulation.simulated_programs import every, wait_for_ever
 
 from apimachinery.log import get_logger
 from controller_runtime.testing.simulation import Crashed, SimulatedHost, Simulation

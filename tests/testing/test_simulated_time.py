@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from kit.simulated_programs import every, wait_for_ever
+from kit.simulation.simulated_programs import every, wait_for_ever
 
 from controller_runtime.testing.simulation import EPOCH, Simulation, Strategy
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kit.webhooks import configuration, hook, says
+from kit.apiserver.webhooks import configuration, hook, says
 
 from apimachinery.errors import UsageError
 from apimachinery.host import Host

@@ -18,7 +18,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from differential.corpus import KNOWN, Case, Known, answers, heaviest, known, load, replayed  # noqa: E402
 from differential.servers import Embedded  # noqa: E402
-from kit.deviations import DEVIATIONS  # noqa: E402
+from kit.contract.deviations import DEVIATIONS  # noqa: E402
 
 MEANINGS = {
     "3": "A kind, verb or subresource that is not served",

@@ -79,7 +79,7 @@ fail:
 - *On a real server.* Each of `run.py`, `go.py` and `command_line.py` takes `--kubeconfig FILE`. For `run.py`, have
   kube-controller-manager beside it, with the controllers serviceaccount-controller,
   root-ca-certificate-publisher-controller, namespace-controller and garbage-collector-controller, and pods that run:
-  `python -m kit.pods_run FILE`, with `tests` on the path of Python. For `go.py` and `command_line.py`, start
+  `python -m kit.processes.pods_run FILE`, with `tests` on the path of Python. For `go.py` and `command_line.py`, start
   kube-apiserver with `--allow-privileged`; the second also needs `--authorization-mode=RBAC,AlwaysAllow`,
   `--client-ca-file` with `hack/testdata/ca/ca.crt` of Kubernetes, `--service-cluster-ip-range=10.0.0.0/24`, and without
   the admission plugins that `OFF` in `command_line.py` names. Take a new server for each run: what one leaves, the next

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from differential.servers import Answer, Real  # noqa: E402
-from kit.pod_security import (  # noqa: E402
+from kit.apiserver.pod_security import (  # noqa: E402
     LEVELS,
     RECORDED,
     history,
@@ -26,8 +26,8 @@ from kit.pod_security import (  # noqa: E402
     spaces_of_pods,
     told_of,
 )
-from kit.pod_security_pods import pods  # noqa: E402
-from kit.pod_security_steps import Request  # noqa: E402
+from kit.apiserver.pod_security_pods import pods  # noqa: E402
+from kit.apiserver.pod_security_steps import Request  # noqa: E402
 
 from apimachinery.stop import Stop  # noqa: E402
 from apimachinery.system import SystemHost  # noqa: E402

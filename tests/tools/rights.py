@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for `kit`, which pytest finds by its configuration
 
-from kit.bundled_programs import PROGRAMS
+from kit.controllers.bundled_programs import PROGRAMS
 
 from controller_runtime.testing import Simulation
 

@@ -29,7 +29,7 @@ from apimachinery.schema import Schema
 from embedded_apiserver.groups.all import KINDS
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.typed.values import reader_for
-from tests.kit.shown_by_webhook import ABSENT, Asker
+from tests.kit.webhooks.shown_by_webhook import ABSENT, Asker
 
 DATA = Path(__file__).resolve().parents[2] / "apiserver" / "embedded_apiserver" / "rules" / "data"
 FILE = DATA / "stored-forms-1.36.json.gz"

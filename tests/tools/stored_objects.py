@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records what a real server stores for the cases in `tests/kit/stored_samples.py`, for the test that replays them.
+"""Records what a real server stores for the cases in `tests/kit/apiserver/stored_samples.py`, for the test of them.
 
     python tests/tools/stored_objects.py --kubeconfig FILE
 
@@ -15,8 +15,8 @@ import json
 import sys
 from pathlib import Path
 
-from tests.kit.shown_by_webhook import Server
-from tests.kit.stored_samples import cases, comparable
+from tests.kit.apiserver.stored_samples import cases, comparable
+from tests.kit.webhooks.shown_by_webhook import Server
 
 FILE = Path(__file__).resolve().parents[1] / "data" / "stored-objects-1.36.json.gz"
 

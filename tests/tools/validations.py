@@ -18,8 +18,8 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
 
 from differential.servers import Real  # noqa: E402
-from kit.real_server import wait_until  # noqa: E402
-from kit.validations import ANSWERS, FILES, Told, cases, evaluated, play, refusal  # noqa: E402
+from kit.apiserver.validations import ANSWERS, FILES, Told, cases, evaluated, play, refusal  # noqa: E402
+from kit.contract.real_server import wait_until  # noqa: E402
 
 
 def main() -> None:

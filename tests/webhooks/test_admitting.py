@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from kit.cabins import Cabin, CabinSpec, Door
-from kit.reviewing import admission_review, answered, operations, patched, webhooks
+from kit.crd.cabins import Cabin, CabinSpec, Door
+from kit.webhooks.reviewing import admission_review, answered, operations, patched, webhooks
 from kubernetes.client import V1Pod
 
 from controller_runtime import PODS, Resource

@@ -6,7 +6,7 @@ from __future__ import annotations
 import base64
 
 import pytest
-from kit.certifying import NAME, PLACE, SECRET, certified
+from kit.webhooks.certifying import NAME, PLACE, SECRET, certified
 
 from controller_runtime import ObjectKey
 from controller_runtime.crd import DEFINITIONS

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-from kit.serving_webhooks import NOW, asked_once, served, trusting
+from kit.webhooks.serving_webhooks import NOW, asked_once, served, trusting
 
 from controller_runtime.webhooks.authority import Pair, created
 

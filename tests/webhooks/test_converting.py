@@ -7,9 +7,9 @@ import re
 from typing import Any
 
 import pytest
-from kit.cabins import Cabin, CabinSpec, CabinV1Alpha1, OldSpec
-from kit.conversions import cabins
-from kit.reviewing import answered, conversion_review, webhooks
+from kit.crd.cabins import Cabin, CabinSpec, CabinV1Alpha1, OldSpec
+from kit.crd.conversions import cabins
+from kit.webhooks.reviewing import answered, conversion_review, webhooks
 
 from controller_runtime import CustomResource, Struct, UsageError, custom_resource
 from controller_runtime.crd import Conversion, converts

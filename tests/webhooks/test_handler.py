@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 import pytest
-from kit.cabins import Cabin
-from kit.reviewing import admission_review, answered, conversion_review, post, shown, webhooks
+from kit.crd.cabins import Cabin
+from kit.webhooks.reviewing import admission_review, answered, conversion_review, post, shown, webhooks
 
 from controller_runtime import HTTPRequest, UsageError
 from controller_runtime.core.deadline import reconcile_deadline

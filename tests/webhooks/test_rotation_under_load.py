@@ -17,7 +17,7 @@ from typing import Any
 import attrs
 import pytest
 from cryptography import x509
-from kit.certifying import is_signed
+from kit.webhooks.certifying import is_signed
 
 from apimachinery.host import Thread
 from apimachinery.http import HTTPRequest, HTTPResponse

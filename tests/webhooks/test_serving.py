@@ -11,8 +11,20 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from kit.cabins import Cabin
-from kit.serving_webhooks import CHECKS, HOST, NOW, asked, asked_once, connected, manager, odd, served, trusting, write
+from kit.crd.cabins import Cabin
+from kit.webhooks.serving_webhooks import (
+    CHECKS,
+    HOST,
+    NOW,
+    asked,
+    asked_once,
+    connected,
+    manager,
+    odd,
+    served,
+    trusting,
+    write,
+)
 
 from apimachinery.stop import Stop
 from controller_runtime import Client, Manager, ObjectKey, UsageError

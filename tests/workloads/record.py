@@ -16,8 +16,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from kit.workload_states import play, state_of
-from kit.workload_stories import STORIES
+from kit.controllers.workload_states import play, state_of
+from kit.controllers.workload_stories import STORIES
 
 from apimachinery.stop import Stop, spawn
 from apimachinery.system import SystemHost

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.workload_states import play
-from kit.workload_stories import STORIES
+from kit.controllers.workload_states import play
+from kit.controllers.workload_stories import STORIES
 
 from controller_runtime.api.resources import NAMESPACES
 from controller_runtime.testing.cluster import EmbeddedCluster

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.workload_stories import FAILS, image, job, workload
+from kit.controllers.workload_stories import FAILS, image, job, workload
 
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.builtin_resources import DAEMON_SETS, DEPLOYMENTS, JOBS, REPLICA_SETS, STATEFUL_SETS

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from kit.asking import Asking
-from kit.webhooks import ROOT, Called, configuration, hook, patches, says
+from kit.apiserver.asking import Asking
+from kit.apiserver.webhooks import ROOT, Called, configuration, hook, patches, says
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.audit import AuditedHandler

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kit.asking import NODES, PODS, Asking, node, pod
-from kit.signing_requests import signing_request
-from kit.webhooks import ROOT, configuration, hook
+from kit.apiserver.asking import NODES, PODS, Asking, node, pod
+from kit.apiserver.signing_requests import signing_request
+from kit.apiserver.webhooks import ROOT, configuration, hook
 
 from apimachinery.errors import UsageError
 from controller_runtime.testing.simulation import Simulation

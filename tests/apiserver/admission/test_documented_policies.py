@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kit.asking import Asking
+from kit.apiserver.asking import Asking
 
 from embedded_apiserver.objects import Object
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.asking import Asking
+from kit.apiserver.asking import Asking
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.server import APIServer

@@ -10,11 +10,19 @@ from typing import Any
 
 import pytest
 from differential.servers import Answer, Embedded
-from kit.asking import PODS, Asking
-from kit.asking import pod as plain_pod
-from kit.pod_security import LEVELS, MINORS, RECORDED, recorded_steps, requests_of_pods, spaces_of_pods, told_of
-from kit.pod_security_pods import pods
-from kit.pod_security_steps import SPACES, labelled, pod, relabel, steps
+from kit.apiserver.asking import PODS, Asking
+from kit.apiserver.asking import pod as plain_pod
+from kit.apiserver.pod_security import (
+    LEVELS,
+    MINORS,
+    RECORDED,
+    recorded_steps,
+    requests_of_pods,
+    spaces_of_pods,
+    told_of,
+)
+from kit.apiserver.pod_security_pods import pods
+from kit.apiserver.pod_security_steps import SPACES, labelled, pod, relabel, steps
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.admission.pod_security.existing import LONGEST, MOST, in_order, warnings_of

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.asking import MERGE, PODS, Asking, pod
+from kit.apiserver.asking import MERGE, PODS, Asking, pod
 
 from apimachinery.host import Host
 from apimachinery.quantities import parse_quantity

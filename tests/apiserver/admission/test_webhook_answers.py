@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.asking import Asking
-from kit.webhooks import ROOT, Answer, Called, configuration, hook, patches, reviewed, says
+from kit.apiserver.asking import Asking
+from kit.apiserver.webhooks import ROOT, Answer, Called, configuration, hook, patches, reviewed, says
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.server import APIServer

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.asking import MERGE, Asking, pod
-from kit.webhooks import CONFIG_MAPS, ROOT, Called, Object, configuration, hook, patches, says
+from kit.apiserver.asking import MERGE, Asking, pod
+from kit.apiserver.webhooks import CONFIG_MAPS, ROOT, Called, Object, configuration, hook, patches, says
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.server import APIServer

@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kit.asking import LEASES, NODES, Asking, lease
-from kit.roles import ACCOUNTS, CONFIG_MAPS, RBAC, WHOAMI, as_user, bearing, bind, grant, rule, token_for
+from kit.apiserver.asking import LEASES, NODES, Asking, lease
+from kit.apiserver.roles import ACCOUNTS, CONFIG_MAPS, RBAC, WHOAMI, as_user, bearing, bind, grant, rule, token_for
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.server import APIServer

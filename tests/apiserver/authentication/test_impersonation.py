@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from kit.asking import NODES, Asking
-from kit.roles import WHOAMI, as_user, bearing, grant, rule, token_for
+from kit.apiserver.asking import NODES, Asking
+from kit.apiserver.roles import WHOAMI, as_user, bearing, grant, rule, token_for
 
 from apimachinery.http import VALUE_SEPARATOR
 

@@ -10,8 +10,8 @@ import json
 from typing import Any
 
 import pytest
-from kit.asking import NODES, Asking
-from kit.roles import ACCOUNTS, WHOAMI, bearing, token_for
+from kit.apiserver.asking import NODES, Asking
+from kit.apiserver.roles import ACCOUNTS, WHOAMI, bearing, token_for
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.authentication.signing import SigningKey, new_signing_key

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from kit.asking import NODES, Asking, events
-from kit.roles import CONFIG_MAPS, RBAC, as_user, bind, rule
+from kit.apiserver.asking import NODES, Asking, events
+from kit.apiserver.roles import CONFIG_MAPS, RBAC, as_user, bind, rule
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.server import APIServer

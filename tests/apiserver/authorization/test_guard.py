@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from kit.asking import MERGE, Asking, Object
-from kit.roles import RBAC, as_user, bind, grant, rule
+from kit.apiserver.asking import MERGE, Asking, Object
+from kit.apiserver.roles import RBAC, as_user, bind, grant, rule
 
 GROUP = "rbac.authorization.k8s.io"
 CLUSTER_ROLES, BINDINGS = f"{RBAC}/clusterroles", f"{RBAC}/clusterrolebindings"

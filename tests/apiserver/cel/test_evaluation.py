@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit.engines import WITH_RE2
+from kit.contract.engines import WITH_RE2
 
 from embedded_apiserver.cel import types
 from embedded_apiserver.cel.declarations import Environment

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from kit.engines import WITH_RE2
+from kit.contract.engines import WITH_RE2
 
 from embedded_apiserver.cel import types
 from embedded_apiserver.cel.declarations import Environment, Function, Library, Overload

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kit.asking import Asking, pod
+from kit.apiserver.asking import Asking, pod
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.server import APIServer

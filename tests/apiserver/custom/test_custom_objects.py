@@ -6,8 +6,20 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kit.asking import JSON_PATCH, STRATEGIC, Asking, brief, events
-from kit.defining import ANYTHING, GROUP, TEXT, WHOLE, WIDGETS, define, define_spec, fields, structure, version, widget
+from kit.apiserver.asking import JSON_PATCH, STRATEGIC, Asking, brief, events
+from kit.apiserver.defining import (
+    ANYTHING,
+    GROUP,
+    TEXT,
+    WHOLE,
+    WIDGETS,
+    define,
+    define_spec,
+    fields,
+    structure,
+    version,
+    widget,
+)
 
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 APPLY = {"content-type": "application/apply-patch+yaml"}

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from kit.asking import Asking, Object, brief, events
-from kit.defining import (
+from kit.apiserver.asking import Asking, Object, brief, events
+from kit.apiserver.defining import (
     DEFINITIONS,
     GROUP,
     WIDGETS,

@@ -7,8 +7,8 @@ import functools
 from typing import Any
 
 import pytest
-from kit.asking import Asking, Object
-from kit.defining import (
+from kit.apiserver.asking import Asking, Object
+from kit.apiserver.defining import (
     DEFINITIONS,
     GROUP,
     define,
@@ -16,7 +16,7 @@ from kit.defining import (
     structure,
     version,
 )
-from kit.engines import WITH_RE2
+from kit.contract.engines import WITH_RE2
 
 NAME = f"widgets.{GROUP}"
 ONE = f"{DEFINITIONS}/{NAME}"

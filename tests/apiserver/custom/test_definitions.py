@@ -6,8 +6,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from kit.asking import MERGE, Asking, brief, events
-from kit.defining import (
+from kit.apiserver.asking import MERGE, Asking, brief, events
+from kit.apiserver.defining import (
     ANYTHING,
     DEFINITIONS,
     GROUP,

@@ -8,9 +8,19 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kit.asking import MERGE, Asking, Object
-from kit.defining import DEFINITIONS, GROUP, WIDGETS, define_spec, definition, fields, structure, version, widget
-from kit.engines import WITH_RE2
+from kit.apiserver.asking import MERGE, Asking, Object
+from kit.apiserver.defining import (
+    DEFINITIONS,
+    GROUP,
+    WIDGETS,
+    define_spec,
+    definition,
+    fields,
+    structure,
+    version,
+    widget,
+)
+from kit.contract.engines import WITH_RE2
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.cel.library.libraries import LIBRARIES

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kit.asking import Asking
-from kit.engines import WITH_RE2
-from kit.validations import FILES, Ask, Told, cases, evaluated, play, recorded, refusal
+from kit.apiserver.asking import Asking
+from kit.apiserver.validations import FILES, Ask, Told, cases, evaluated, play, recorded, refusal
+from kit.contract.engines import WITH_RE2
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.server import APIServer

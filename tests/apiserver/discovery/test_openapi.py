@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from kit.asking import Asking
-from kit.defining import GROUP, define, structure, version
+from kit.apiserver.asking import Asking
+from kit.apiserver.defining import GROUP, define, structure, version
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.discovery.openapi import Document, OpenAPI

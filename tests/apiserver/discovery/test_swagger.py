@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.asking import Asking, Object
-from kit.defining import DEFINITIONS, define, structure, version
+from kit.apiserver.asking import Asking, Object
+from kit.apiserver.defining import DEFINITIONS, define, structure, version
 
 from embedded_apiserver.discovery.gnostic import encoded
 from embedded_apiserver.groups.all import KINDS

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.asking import Asking
+from kit.apiserver.asking import Asking
 
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 

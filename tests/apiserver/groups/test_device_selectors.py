@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from kit.asking import Asking
+from kit.apiserver.asking import Asking
 
 CLASSES = "/apis/resource.k8s.io/v1/deviceclasses"
 ATTRIBUTES = 'device.attributes["gpu.example.com"]'

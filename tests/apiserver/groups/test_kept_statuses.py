@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from kit.asking import Asking, Object
+from kit.apiserver.asking import Asking, Object
 
 _ATTACHED = {"attacher": "a.example.com", "nodeName": "n", "source": {"persistentVolumeName": "v"}}
 _READY = {

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
-from kit.asking import Asking
-from kit.refusals import NAMESPACE, Ask, Case, cases, play, recorded
+from kit.apiserver.asking import Asking
+from kit.apiserver.refusals import NAMESPACE, Ask, Case, cases, play, recorded
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.server import APIServer

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.asking import Asking, Object
+from kit.apiserver.asking import Asking, Object
 
 from apimachinery.names import config_key_problems, service_name_problems
 from embedded_apiserver.groups.coordination import leases

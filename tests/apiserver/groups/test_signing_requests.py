@@ -6,8 +6,8 @@ from __future__ import annotations
 import base64
 
 import pytest
-from kit.asking import Asking
-from kit.signing_requests import signing_request
+from kit.apiserver.asking import Asking
+from kit.apiserver.signing_requests import signing_request
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 

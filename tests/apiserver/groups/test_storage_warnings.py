@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from kit.asking import Asking
+from kit.apiserver.asking import Asking
 
 VOLUMES = "/api/v1/persistentvolumes"
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"

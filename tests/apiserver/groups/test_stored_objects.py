@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.asking import Asking
-from kit.stored_samples import SAMPLES, Case, cases, comparable
+from kit.apiserver.asking import Asking
+from kit.apiserver.stored_samples import SAMPLES, Case, cases, comparable
 
 FILE = Path(__file__).resolve().parents[2] / "data" / "stored-objects-1.36.json.gz"
 RECORDED: dict[str, Any] = json.loads(gzip.decompress(FILE.read_bytes()))

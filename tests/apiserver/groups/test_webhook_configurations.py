@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.asking import Asking
-from kit.engines import WITH_RE2
+from kit.apiserver.asking import Asking
+from kit.contract.engines import WITH_RE2
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.server import APIServer

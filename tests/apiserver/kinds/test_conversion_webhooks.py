@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.asking import MERGE, Asking, Told
-from kit.converting import DEFINITIONS, GROUP, Converter, definition
-from kit.webhooks import Called, Object
+from kit.apiserver.asking import MERGE, Asking, Told
+from kit.apiserver.converting import DEFINITIONS, GROUP, Converter, definition
+from kit.apiserver.webhooks import Called, Object
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.testing.simulation import Simulation

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.protobuf import field, messages_below, without_zeros
+from kit.apiserver.protobuf import field, messages_below, without_zeros
 
 from apimachinery.schema import Schema, schema_for
 from embedded_apiserver.groups.all import KINDS

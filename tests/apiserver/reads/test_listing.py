@@ -8,8 +8,8 @@ import json
 from typing import Any
 
 import pytest
-from kit.asking import LEASES, NODES, PODS, Asking, lease, node, pod, version
-from kit.defining import WIDGETS, define, widget
+from kit.apiserver.asking import LEASES, NODES, PODS, Asking, lease, node, pod, version
+from kit.apiserver.defining import WIDGETS, define, widget
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.server import APIServer

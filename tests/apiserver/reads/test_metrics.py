@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from kit.asking import Asking
+from kit.apiserver.asking import Asking
 from prometheus_client.parser import text_string_to_metric_families
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

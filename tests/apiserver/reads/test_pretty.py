@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from kit.asking import Asking
+from kit.apiserver.asking import Asking
 
 OBJECT = "/api/v1/namespaces/default"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.asking import LEASES, MERGE, NODES, PODS, Asking, lease, node, pod
-from kit.defining import WIDGETS, define, widget
-from kit.protobuf import frames, opened, without_zeros
+from kit.apiserver.asking import LEASES, MERGE, NODES, PODS, Asking, lease, node, pod
+from kit.apiserver.defining import WIDGETS, define, widget
+from kit.apiserver.protobuf import frames, opened, without_zeros
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.testing.simulation import Simulation

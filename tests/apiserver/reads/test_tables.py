@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.asking import LEASES, NODES, Asking, Object, events, lease, node
+from kit.apiserver.asking import LEASES, NODES, Asking, Object, events, lease, node
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.testing.simulation import Simulation

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.asking import LEASES, Asking, lease
+from kit.apiserver.asking import LEASES, Asking, lease
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from embedded_apiserver.groups.events.kinds import EVENT, NEW_EVENT

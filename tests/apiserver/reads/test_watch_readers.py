@@ -7,7 +7,7 @@ import functools
 from typing import Any
 
 import pytest
-from kit.asking import LEASES, Asking, events, lease, version
+from kit.apiserver.asking import LEASES, Asking, events, lease, version
 
 from apimachinery.host import Host
 from apimachinery.http import HTTPRequest, HTTPResponse

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.asking import LEASES, Asking, brief, events, lease, version
+from kit.apiserver.asking import LEASES, Asking, brief, events, lease, version
 
 from controller_runtime.testing.simulation import Simulation
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from kit.asking import Asking
-from kit.converting import DEFINITIONS, Converter, definition
-from kit.webhooks import ROOT, configuration, hook
+from kit.apiserver.asking import Asking
+from kit.apiserver.converting import DEFINITIONS, Converter, definition
+from kit.apiserver.webhooks import ROOT, configuration, hook
 
 from apimachinery.errors import UsageError
 from apimachinery.http import HTTPRequest, HTTPResponse

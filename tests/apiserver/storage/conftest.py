@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from kit.journals import write_all
+from kit.apiserver.journals import write_all
 
 from embedded_apiserver.storage.journal import SQLiteJournal
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kit.journals import COUNT, DATABASE, LOG, WITNESS, content_of, raw_of, rows_of, rows_of_copy
+from kit.apiserver.journals import COUNT, DATABASE, LOG, WITNESS, content_of, raw_of, rows_of, rows_of_copy
 
 from apimachinery.errors import UsageError
 from apimachinery.log import text_of

@@ -9,7 +9,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from kit.journals import COUNT, DATABASE, LOG, raw_of, rows_of
+from kit.apiserver.journals import COUNT, DATABASE, LOG, raw_of, rows_of
 
 from apimachinery.errors import UsageError
 from embedded_apiserver.storage.journal import SQLiteJournal

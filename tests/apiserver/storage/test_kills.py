@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from kit.journals import DATABASE, FIRST, LOG, WITNESS, Rows, raw_of, rows_of, rows_of_copy
+from kit.apiserver.journals import DATABASE, FIRST, LOG, WITNESS, Rows, raw_of, rows_of, rows_of_copy
 
 from embedded_apiserver.storage.journal import SQLiteJournal
 

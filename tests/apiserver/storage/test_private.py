@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from kit.journals import DATABASE, LOG, WITNESS, raw_of
+from kit.apiserver.journals import DATABASE, LOG, WITNESS, raw_of
 
 from apimachinery.log import text_of
 from embedded_apiserver.storage.journal import SQLiteJournal

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from kit.journals import WITNESS, raw_of, rows_of
+from kit.apiserver.journals import WITNESS, raw_of, rows_of
 
 from embedded_apiserver.status import StatusError
 from embedded_apiserver.storage.journal import SQLiteJournal

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from kit.configurations import CONFIGURATIONS, said
+from kit.apiserver.configurations import CONFIGURATIONS, said
 
 from embedded_apiserver.groups.core.kinds import NODE, SERVICE_ACCOUNT
 from embedded_apiserver.groups.pods.kinds import POD

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.asking import Asking, Object
-from kit.defining import (
+from kit.apiserver.asking import Asking, Object
+from kit.apiserver.defining import (
     ANYTHING,
     DEFINITIONS,
     GROUP,

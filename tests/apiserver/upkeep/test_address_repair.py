@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.asking import Asking
+from kit.apiserver.asking import Asking
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.server import APIServer

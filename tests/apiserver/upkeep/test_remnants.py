@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.asking import MERGE, Asking, pod
+from kit.apiserver.asking import MERGE, Asking, pod
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.upkeep.upkeep import Upkeep

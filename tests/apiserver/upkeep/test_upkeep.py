@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, cast
 
 import pytest
-from kit.asking import LEASES, NODES, Asking, lease, node
+from kit.apiserver.asking import LEASES, NODES, Asking, lease, node
 
 from apimachinery.http import HTTPRequest, HTTPResponse, Watch
 from apimachinery.stop import Stop, spawn

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import assume, given
-from kit.configurations import CONFIGURATIONS, said
+from kit.apiserver.configurations import CONFIGURATIONS, said
 
 from embedded_apiserver.groups.coordination.kinds import LEASE
 from embedded_apiserver.groups.pods.kinds import POD

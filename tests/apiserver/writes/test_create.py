@@ -9,7 +9,7 @@ import uuid
 from typing import Any
 
 import pytest
-from kit.asking import LEASES, NODES, PODS, Asking, lease, node, pod, version
+from kit.apiserver.asking import LEASES, NODES, PODS, Asking, lease, node, pod, version
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.server import APIServer

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.asking import LEASES, NODES, PODS, Asking, brief, events, lease, node, pod, version
+from kit.apiserver.asking import LEASES, NODES, PODS, Asking, brief, events, lease, node, pod, version
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.server import APIServer

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.asking import PODS, Asking, Object, pod
+from kit.apiserver.asking import PODS, Asking, Object, pod
 
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 NAMED: Object = {"metadata": {"name": "p"}}

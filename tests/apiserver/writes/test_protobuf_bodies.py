@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.asking import LEASES, PODS, Asking, pod
-from kit.defining import GROUP, WIDGETS, define, widget
-from kit.protobuf import field, message, messages_below
+from kit.apiserver.asking import LEASES, PODS, Asking, pod
+from kit.apiserver.defining import GROUP, WIDGETS, define, widget
+from kit.apiserver.protobuf import field, message, messages_below
 
 from apimachinery.http import HTTPRequest
 from embedded_apiserver.groups.all import KINDS

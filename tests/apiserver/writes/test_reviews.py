@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.asking import Asking, Object
-from kit.roles import ACCOUNTS, as_user, bind, grant, rule, token_for
+from kit.apiserver.asking import Asking, Object
+from kit.apiserver.roles import ACCOUNTS, as_user, bind, grant, rule, token_for
 
 MAY = "/apis/authorization.k8s.io/v1"
 TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from kit.asking import JSON_PATCH, LEASES, NODES, Asking, lease, node
+from kit.apiserver.asking import JSON_PATCH, LEASES, NODES, Asking, lease, node
 
 APPLY = "application/apply-patch+yaml"
 X = f"{LEASES}/x"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.asking import Asking
+from kit.apiserver.asking import Asking
 
 SERVICES = "/api/v1/namespaces/default/services"
 NODE_PORT = {"type": "NodePort"}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.asking import JSON_PATCH, LEASES, NODES, STRATEGIC, Asking, events, lease, node, version
+from kit.apiserver.asking import JSON_PATCH, LEASES, NODES, STRATEGIC, Asking, events, lease, node, version
 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.server import APIServer

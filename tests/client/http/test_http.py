@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Iterator
 
 import pytest
-from kit.raw_server import Connection, RawServer, Script
+from kit.client.raw_server import Connection, RawServer, Script
 from kubernetes.client import Configuration
 
 from apimachinery.errors import ConnectionLost, StreamIdle

@@ -18,7 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-from kit.raw_server import Connection, RawServer, Script
+from kit.client.raw_server import Connection, RawServer, Script
 from kubernetes.client import Configuration
 
 from apimachinery.errors import ConnectionLost

@@ -9,7 +9,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 
 import pytest
-from kit.raw_server import Connection, RawServer
+from kit.client.raw_server import Connection, RawServer
 from kubernetes.client import Configuration
 
 from apimachinery.errors import APIError, ConnectionLost, DecodeError, ServerError

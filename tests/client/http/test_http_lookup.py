@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kit.raw_server import Connection, RawServer
+from kit.client.raw_server import Connection, RawServer
 from kubernetes.client import Configuration
 
 from apimachinery.errors import ConnectionLost

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kit.echo import EchoHandler
+from kit.client.echo import EchoHandler
 from kubernetes.client import Configuration
 
 from apimachinery.errors import ConnectionLost

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from kit.agent_bench import GI, MACHINE, AgentBench, settled_bench
+from kit.controllers.agent_bench import GI, MACHINE, AgentBench, settled_bench
 
 from controller_runtime.api.resources import NODES
 from controller_runtime.testing.simulation import Simulation

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from kit.agent_bench import MACHINE, NAME, AgentBench, settled_bench
+from kit.controllers.agent_bench import MACHINE, NAME, AgentBench, settled_bench
 
 from apimachinery.log import fields_of
 from apimachinery.objects import ObjectKey

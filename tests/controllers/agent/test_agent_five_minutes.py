@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import attrs
 import pytest
-from kit.agent_bench import GI, NAME, AgentBench, Asked
-from kit.beating import ERROR
+from kit.controllers.agent_bench import GI, NAME, AgentBench, Asked
+from kit.controllers.beating import ERROR
 
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES

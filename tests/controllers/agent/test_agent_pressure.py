@@ -9,7 +9,7 @@ import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.agent_bench import MACHINE
+from kit.controllers.agent_bench import MACHINE
 
 from apimachinery.errors import UsageError
 from controllers.agent.conditions import with_pressure

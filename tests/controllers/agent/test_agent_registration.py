@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.agent_bench import NAME, AgentBench
-from kit.beating import CONFLICT, ERROR, EXISTS, answered
+from kit.controllers.agent_bench import NAME, AgentBench
+from kit.controllers.beating import CONFLICT, ERROR, EXISTS, answered
 
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES

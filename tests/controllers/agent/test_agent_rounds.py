@@ -7,8 +7,8 @@ from datetime import datetime
 from itertools import pairwise
 
 import pytest
-from kit.agent_bench import GI, NAME, AgentBench, Asked, settled_bench
-from kit.beating import ERROR, answered
+from kit.controllers.agent_bench import GI, NAME, AgentBench, Asked, settled_bench
+from kit.controllers.beating import ERROR, answered
 
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASES, NODES

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
-from kit.agent_bench import GI, MACHINE, NAME
+from kit.controllers.agent_bench import GI, MACHINE, NAME
 
 from apimachinery.errors import UsageError
 from controllers.agent.addresses import addresses

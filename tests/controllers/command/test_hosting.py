@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.electing import OLDEST
+from kit.controllers.electing import OLDEST
 
 from apimachinery.errors import NotFound, UsageError
 from apimachinery.objects import ObjectKey, microtime

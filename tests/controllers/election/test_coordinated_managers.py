@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from kit.coordinated_replica import LEASE, Replica
-from kit.electing import OLDEST, World
+from kit.controllers.electing import OLDEST, World
+from kit.processes.coordinated_replica import LEASE, Replica
 
 from apimachinery.errors import LeadershipLost
 from apimachinery.objects import ObjectKey, microtime

@@ -10,7 +10,7 @@ import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.candidates import CANDIDATES, NOON, candidate, later
+from kit.controllers.candidates import CANDIDATES, NOON, candidate, later
 
 from apimachinery.objects import microtime
 from controllers.election.next_action import Decision, Lease, Liveness, decide, liveness

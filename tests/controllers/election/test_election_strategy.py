@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.candidates import CANDIDATES, candidate, later
+from kit.controllers.candidates import CANDIDATES, candidate, later
 
 from apimachinery.semver import SemVer, parse, parse_tolerant
 from controllers.election.strategy import Candidate, Disagreement, oldest_emulation_version, strategy_of

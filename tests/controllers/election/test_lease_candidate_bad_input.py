@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kit.electing import World
+from kit.controllers.electing import World
 
 from apimachinery.log import fields_of
 from apimachinery.objects import ObjectKey

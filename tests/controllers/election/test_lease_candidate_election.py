@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 
 import pytest
-from kit.electing import BROKEN, OLDEST, World
+from kit.controllers.electing import BROKEN, OLDEST, World
 
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES

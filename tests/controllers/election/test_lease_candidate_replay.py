@@ -16,7 +16,7 @@ from typing import Any
 
 import attrs
 import pytest
-from kit.electing import OLDEST, World
+from kit.controllers.electing import OLDEST, World
 
 from apimachinery.errors import AlreadyExists
 from apimachinery.objects import ObjectKey

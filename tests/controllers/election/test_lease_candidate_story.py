@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from kit.bystanders import SILENT, Replicas
+from kit.controllers.bystanders import SILENT, Replicas
 
 from apimachinery.objects import microtime
 from controller_runtime import LEASE_CANDIDATES, LEASES, Manager, ObjectKey

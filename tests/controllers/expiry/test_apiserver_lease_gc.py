@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from kit.beating import ERROR
+from kit.controllers.beating import ERROR
 
 from apimachinery.http import HTTPRequest
 from apimachinery.objects import ObjectKey, microtime

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.electing import BROKEN, World
+from kit.controllers.electing import BROKEN, World
 
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASE_CANDIDATES

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.beating import CONFLICT, ERROR, EXISTS, Beating, answered
+from kit.controllers.beating import CONFLICT, ERROR, EXISTS, Beating, answered
 
 from apimachinery.log import text_of
 from apimachinery.objects import ObjectKey, microtime

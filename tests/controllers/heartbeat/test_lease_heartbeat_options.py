@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.beating import ERROR, OPTIONS, Beating
+from kit.controllers.beating import ERROR, OPTIONS, Beating
 
 from apimachinery.objects import ObjectKey
 from apimachinery.stop import spawn

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.beating import Beating, PostProcess
+from kit.controllers.beating import Beating, PostProcess
 
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASES

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from kit.beating import Beating
+from kit.controllers.beating import Beating
 
 from apimachinery.errors import BadRequest
 from apimachinery.log import text_of

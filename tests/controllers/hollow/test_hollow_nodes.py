@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from kit.beating import CONFLICT, ERROR
-from kit.hollow_cluster import HollowCluster
+from kit.controllers.beating import CONFLICT, ERROR
+from kit.controllers.hollow_cluster import HollowCluster
 
 from apimachinery.errors import UsageError
 from apimachinery.log import text_of

@@ -8,8 +8,8 @@ from ipaddress import IPv4Network, ip_address
 from typing import Any
 
 import pytest
-from kit.beating import ERROR
-from kit.hollow_cluster import HollowCluster
+from kit.controllers.beating import ERROR
+from kit.controllers.hollow_cluster import HollowCluster
 
 from apimachinery.errors import NotFound
 from apimachinery.objects import ObjectKey

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from kit.lifecycle_cluster import LifecycleCluster
-from kit.refusing import refused
+from kit.controllers.lifecycle_cluster import LifecycleCluster
+from kit.controllers.refusing import refused
 
 from apimachinery.http import HTTPRequest
 from apimachinery.objects import Cached, ObjectKey, cached_from_bytes

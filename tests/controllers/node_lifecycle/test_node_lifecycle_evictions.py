@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from kit.lifecycle_cluster import LifecycleCluster
-from kit.refusing import refused
+from kit.controllers.lifecycle_cluster import LifecycleCluster
+from kit.controllers.refusing import refused
 
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
-from kit.lifecycle_cluster import LifecycleCluster
+from kit.controllers.lifecycle_cluster import LifecycleCluster
 
 from apimachinery.http import HTTPRequest
 from controller_runtime.api.resources import NODES, PODS

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from kit.lifecycle_cluster import LifecycleCluster
+from kit.controllers.lifecycle_cluster import LifecycleCluster
 
 from apimachinery.http import HTTPRequest
 from apimachinery.objects import ObjectKey

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from kit.lifecycle_cluster import LifecycleCluster
-from kit.refusing import refused
+from kit.controllers.lifecycle_cluster import LifecycleCluster
+from kit.controllers.refusing import refused
 
 from controller_runtime.testing.faults import LostReply
 from controller_runtime.testing.simulation import Simulation

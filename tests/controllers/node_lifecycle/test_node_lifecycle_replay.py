@@ -14,8 +14,8 @@ from typing import Any
 
 import attrs
 import pytest
-from kit.lifecycle_cluster import LifecycleCluster
-from kit.lifecycle_script import ENTRIES, OF_PODS, SCRIPTS, script
+from kit.controllers.lifecycle_cluster import LifecycleCluster
+from kit.controllers.lifecycle_script import ENTRIES, OF_PODS, SCRIPTS, script
 
 from apimachinery.errors import NotFound
 from controller_runtime.api.resources import EVENTS, PODS

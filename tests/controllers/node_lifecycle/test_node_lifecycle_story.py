@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kit.bystanders import SILENT, Kubelets
-from kit.evicting import UNREACHABLE, tolerates
+from kit.controllers.bystanders import SILENT, Kubelets
+from kit.controllers.evicting import UNREACHABLE, tolerates
 
 from controller_runtime import NODES, PODS, Manager, ObjectKey
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node, a_pod

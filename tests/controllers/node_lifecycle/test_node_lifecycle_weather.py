@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import hypothesis
 import hypothesis.strategies as st
-from kit.lifecycle_cluster import PREFIX, LifecycleCluster
+from kit.controllers.lifecycle_cluster import PREFIX, LifecycleCluster
 
 from apimachinery.errors import NotFound
 from apimachinery.http import HTTPRequest

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kit.evicting import NOT_READY, TAINT, UNREACHABLE, Evicting, tolerates
+from kit.controllers.evicting import NOT_READY, TAINT, UNREACHABLE, Evicting, tolerates
 
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import EVENTS, NODES

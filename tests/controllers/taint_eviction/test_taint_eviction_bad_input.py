@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from kit.evicting import TAINT, UNREACHABLE, Evicting, tolerates
+from kit.controllers.evicting import TAINT, UNREACHABLE, Evicting, tolerates
 
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES, PODS, Resource

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit.beating import ERROR
-from kit.evicting import TAINT, UNREACHABLE, Evicting, tolerates
+from kit.controllers.beating import ERROR
+from kit.controllers.evicting import TAINT, UNREACHABLE, Evicting, tolerates
 
 from apimachinery.objects import ObjectKey, timestamp
 from controller_runtime.api.resources import PODS

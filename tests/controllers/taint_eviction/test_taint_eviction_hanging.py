@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from kit.beating import ERROR
-from kit.evicting import TAINT, Evicting
+from kit.controllers.beating import ERROR
+from kit.controllers.evicting import TAINT, Evicting
 
 from controller_runtime.testing.faults import Fault, LostRequest
 from controller_runtime.testing.simulation import Simulation

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from kit.evicting import TAINT, tolerates
+from kit.controllers.evicting import TAINT, tolerates
 
 from controller_runtime import NODES, PODS, Client, Manager, ObjectKey
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node, a_pod

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.evicting import Evicting, tolerates
+from kit.controllers.evicting import Evicting, tolerates
 
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from kit.evicting import TAINT, tolerates
+from kit.controllers.evicting import TAINT, tolerates
 
 from controller_runtime import NODES, PODS, Manager, ObjectKey
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node, a_pod

@@ -60,7 +60,7 @@ def served(has_node: bool = True) -> Iterator[Path]:
             yield server.kubeconfig
             return
         path = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
-        command = [sys.executable, "-m", "kit.pods_run", str(server.kubeconfig)]
+        command = [sys.executable, "-m", "kit.processes.pods_run", str(server.kubeconfig)]
         with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}) as pods:
             try:
                 yield server.kubeconfig

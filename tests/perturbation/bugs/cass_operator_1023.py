@@ -7,7 +7,7 @@ taken for granted.
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, name_of, servers
+from kit.perturbation.miniatures import Body, Bug, Operator, World, name_of, servers
 
 from controller_runtime import SECRETS, STATEFUL_SETS
 

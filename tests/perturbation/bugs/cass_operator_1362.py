@@ -7,7 +7,7 @@ public; the miniature follows the plan of Sieve, which ends the operator after t
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, name_of, servers, uid_of
+from kit.perturbation.miniatures import Body, Bug, Operator, World, name_of, servers, uid_of
 
 from controller_runtime import PODS, STATEFUL_SETS
 

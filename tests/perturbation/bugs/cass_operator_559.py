@@ -6,7 +6,7 @@ A deleted database stays until its claims are deleted, and these are found by it
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, servers, uid_of
+from kit.perturbation.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, servers, uid_of
 
 from controller_runtime import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
 

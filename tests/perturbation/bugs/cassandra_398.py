@@ -6,7 +6,7 @@ The claim is deleted when the cache shows its pod as being deleted. That state l
 
 from __future__ import annotations
 
-from kit.miniatures import Bug, World
+from kit.perturbation.miniatures import Bug, World
 from perturbation.bugs.cassandra_407 import Buggy, Mended
 
 

@@ -6,7 +6,7 @@ Databases of different names may declare the same datacenter, one after the othe
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, servers, uid_of
+from kit.perturbation.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, servers, uid_of
 
 from controller_runtime import PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
 

@@ -7,7 +7,7 @@ declaration before the last, and the operator stands still while too many disrup
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, name_of, uid_of
+from kit.perturbation.miniatures import Body, Bug, Operator, ReadsLatest, World, name_of, uid_of
 
 from controller_runtime import POD_DISRUPTION_BUDGETS
 

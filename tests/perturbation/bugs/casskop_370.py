@@ -7,7 +7,7 @@ finds a scale-down that has only begun, and no pod that it could begin with.
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, name_of, servers
+from kit.perturbation.miniatures import Body, Bug, Operator, World, name_of, servers
 
 from controller_runtime import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
 

@@ -6,7 +6,7 @@ Secrets have no owner, so that copies of them survive. They are deleted once the
 
 from __future__ import annotations
 
-from kit.miniatures import DATABASES, Body, Bug, Operator, World, name_of, uid_of
+from kit.perturbation.miniatures import DATABASES, Body, Bug, Operator, World, name_of, uid_of
 
 from controller_runtime import SECRETS
 

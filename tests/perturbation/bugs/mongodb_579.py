@@ -7,7 +7,7 @@ that comes of the first for a sign that all was done.
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, name_of
+from kit.perturbation.miniatures import Body, Bug, Operator, World, name_of
 
 from controller_runtime import CONFIG_MAPS
 

@@ -7,8 +7,8 @@ operator ends after the first step, it finds the configuration as it should be, 
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, owned, uid_of
-from kit.workloads import a_server
+from kit.perturbation.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, owned, uid_of
+from kit.perturbation.workloads import a_server
 
 from controller_runtime import CONFIG_MAPS, PODS
 

@@ -7,8 +7,8 @@ the second, the server is there, so that nothing is written later, and a scale-d
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, name_of, owned, uid_of
-from kit.workloads import a_server
+from kit.perturbation.miniatures import Body, Bug, Operator, ReadsLatest, World, name_of, owned, uid_of
+from kit.perturbation.workloads import a_server
 
 from controller_runtime import PODS
 

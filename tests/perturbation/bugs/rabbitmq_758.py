@@ -7,7 +7,7 @@ started if they were not. The mended operator follows the last declaration.
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, name_of, servers
+from kit.perturbation.miniatures import Body, Bug, Operator, ReadsLatest, World, name_of, servers
 
 from controller_runtime import STATEFUL_SETS
 

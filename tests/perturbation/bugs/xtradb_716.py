@@ -6,7 +6,7 @@ At its end a database may ask that its claims go. They are found by the name of 
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, servers, uid_of
+from kit.perturbation.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, servers, uid_of
 
 from controller_runtime import PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
 

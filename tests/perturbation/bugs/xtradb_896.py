@@ -6,7 +6,7 @@ Both are made when the first is missing.
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, name_of, owned
+from kit.perturbation.miniatures import Body, Bug, Operator, World, name_of, owned
 
 from controller_runtime import SECRETS
 

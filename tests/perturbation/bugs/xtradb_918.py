@@ -7,7 +7,7 @@ no server is declared for.
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, World
+from kit.perturbation.miniatures import Body, Bug, World
 from perturbation.bugs.cassandra_407 import Mended, Scaling
 
 

@@ -7,7 +7,7 @@ not. The mended operator runs as many as the larger number says.
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, name_of, servers
+from kit.perturbation.miniatures import Body, Bug, Operator, ReadsLatest, World, name_of, servers
 
 from controller_runtime import STATEFUL_SETS
 

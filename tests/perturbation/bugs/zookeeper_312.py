@@ -6,7 +6,7 @@ The claims are deleted at the end of a database whose policy says so, and found 
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, servers, uid_of
+from kit.perturbation.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, servers, uid_of
 
 from controller_runtime import PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
 

@@ -7,7 +7,7 @@ reproduces it. The value written once, at first sight, is not the one declared l
 
 from __future__ import annotations
 
-from kit.miniatures import Body, Bug, Operator, World, name_of, servers
+from kit.perturbation.miniatures import Body, Bug, Operator, World, name_of, servers
 
 from controller_runtime import CONFIG_MAPS, STATEFUL_SETS
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from kit.commands import run_command
+from kit.processes.commands import run_command
 
 from apimachinery.system import SystemHost
 from controller_runtime.testing.perturbation.others.command import perturb, planned, written

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import attrs
-from kit.declaring import NAME, Bug, Operator, owned
+from kit.perturbation.declaring import NAME, Bug, Operator, owned
 
 from controller_runtime import (
     PODS,

@@ -6,7 +6,7 @@ A service counts as up to date if it has all that is wanted. It may have more.
 
 from __future__ import annotations
 
-from kit.declaring import Bug, Operator, service
+from kit.perturbation.declaring import Bug, Operator, service
 
 from controller_runtime import SERVICES, CustomResource, Struct, custom_resource
 

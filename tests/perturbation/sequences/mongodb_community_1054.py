@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from kit.declaring import NAME, Bug, Operator, workload
+from kit.perturbation.declaring import NAME, Bug, Operator, workload
 from msgspec import Meta
 
 from controller_runtime import STATEFUL_SETS, CustomResource, ObjectKey, Struct, custom_resource

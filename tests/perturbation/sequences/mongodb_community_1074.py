@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from kit.declaring import Bug, Operator, owned
+from kit.perturbation.declaring import Bug, Operator, owned
 from msgspec import Meta
 
 from controller_runtime import SECRETS, CustomResource, Struct, custom_resource

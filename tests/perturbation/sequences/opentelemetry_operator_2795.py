@@ -6,7 +6,7 @@ The whole wanted object is sent as a merge patch, in which a missing key means: 
 
 from __future__ import annotations
 
-from kit.declaring import NAME, Bug, Operator, workload
+from kit.perturbation.declaring import NAME, Bug, Operator, workload
 
 from controller_runtime import DEPLOYMENTS, CustomResource, ObjectKey, Struct, custom_resource
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kit.declaring import Bug, Operator, workload
+from kit.perturbation.declaring import Bug, Operator, workload
 
 from controller_runtime import STATEFUL_SETS, CustomResource, Struct, custom_resource
 

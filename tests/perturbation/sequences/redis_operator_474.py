@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kit.declaring import NAME, Bug, Operator, service
+from kit.perturbation.declaring import NAME, Bug, Operator, service
 
 from controller_runtime import SERVICES, CustomResource, ObjectKey, PatchType, Struct, custom_resource
 

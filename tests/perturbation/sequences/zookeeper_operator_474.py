@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from kit.declaring import Bug, Operator, service
+from kit.perturbation.declaring import Bug, Operator, service
 from msgspec import Meta
 
 from controller_runtime import SERVICES, CustomResource, Struct, custom_resource
