@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 from embedded_apiserver.cel import types
 from embedded_apiserver.cel.code import Code, Frame, constant
 from embedded_apiserver.cel.declarations import Overload
-from embedded_apiserver.cel.equality import equal
 from embedded_apiserver.cel.errors import EvaluationError, InstantiationError, no_such_overload
 from embedded_apiserver.cel.meter import current_meter
-from embedded_apiserver.cel.operators import item
-from embedded_apiserver.cel.optionals import indexed
+from embedded_apiserver.cel.special_calls import SPECIAL, TRUSTING
+from embedded_apiserver.cel.standard import STANDARD
 from embedded_apiserver.cel.syntax import Call
 from embedded_apiserver.cel.types import Kind, Type
 from embedded_apiserver.cel.unification import is_dynamic
@@ -25,7 +24,7 @@ from embedded_apiserver.cel.values import (
     Value,
     type_of,
 )
-from embedded_apiserver.cel.work import Work, free, searching_list, work_of
+from embedded_apiserver.cel.work import Work, free, work_of
 from embedded_apiserver.patterns import NoPattern
 
 _CLASSES: dict[Kind, type] = {
@@ -34,9 +33,6 @@ _CLASSES: dict[Kind, type] = {
 }  # fmt: skip
 _EXACT = frozenset(_CLASSES.values())
 _FOLDED = frozenset({"bool", "bytes", "double", "dyn", "duration", "int", "string", "timestamp", "uint"})
-_SCALAR = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.INT, Kind.UINT, Kind.DURATION, Kind.TIMESTAMP})
-_PLAIN = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.INT, Kind.UINT, Kind.STRING, Kind.DURATION, Kind.TIMESTAMP})
-_SHORT = 10
 _ORDERED = (int, float, str, bytes, Duration, Timestamp)
 _TAKES: dict[str, tuple[type, ...]] = {
     "_<_": _ORDERED, "_<=_": _ORDERED, "_>_": _ORDERED, "_>=_": _ORDERED,
@@ -47,18 +43,39 @@ _TAKES: dict[str, tuple[type, ...]] = {
 _SILENT = frozenset({"contains", "endsWith", "startsWith", "matches"})
 
 
-def call(node: Call, operands: list[Code]) -> Code:
-    """Return the code of a call whose operands are compiled."""
-    special = _SPECIAL.get(node.function)
-    if special is not None:
+def call(node: Call, operands: list[Code], *, is_unsure: bool = False) -> Code:
+    """Return the code of a call whose operands are compiled.
+
+    `is_unsure` says that values of operands may be of other types than the checker found, see `makes_unsure`.
+    """
+    special = SPECIAL.get(node.function)
+    if special is not None and not (is_unsure and special in TRUSTING):
         found = special(node, operands)
         if found is not None:
             return found
-    if len(node.overloads) == 1 and not any(map(_needs_check, node.operands, node.overloads[0].arguments)):
+    is_known = len(node.overloads) == 1 and not is_unsure
+    if is_known and not any(map(_needs_check, node.operands, node.overloads[0].arguments)):
         code = _direct(node.overloads[0], operands)
     else:
-        code = _dispatched(node, operands)
+        # These are implemented by the types of their values: the checker's overload is not the only one.
+        by_value = STANDARD[node.function] if is_unsure and node.function in _TAKES else node.overloads
+        code = _dispatched(node, by_value, operands)
     return _folded(node, operands, code)
+
+
+def makes_unsure(node: Call) -> bool:
+    """Return whether the value of a call can be of another type than the checker found.
+
+    A dynamic operand fits each type, so that the checker takes the type of the result from the other operands: in
+    `dyn('a').orValue(1)` from the 1, although the value is 'a'.
+    """
+    if is_dynamic(node.type) or not any(is_dynamic(operand.type) for operand in node.operands):
+        return False
+    return any(_has_parameter(overload.result) for overload in node.overloads)
+
+
+def _has_parameter(of: Type) -> bool:
+    return of.kind is Kind.PARAMETER or any(map(_has_parameter, of.parameters))
 
 
 def _needs_check(operand: object, wanted: Type) -> bool:
@@ -116,12 +133,12 @@ def _counted(overload: Overload, operands: list[Code], work: Work) -> Callable[[
     return run
 
 
-def _dispatched(node: Call, operands: list[Code]) -> Code:
+def _dispatched(node: Call, overloads: Sequence[Overload], operands: list[Code]) -> Code:
     """Return a call that looks at its values for the overload to take; for scalars it is found once for their types."""
     reads = [operand.run for operand in operands]
-    choices = [([_accepts(of) for of in overload.arguments], overload) for overload in node.overloads]
+    choices = [([_accepts(of) for of in overload.arguments], overload) for overload in overloads]
     found: dict[tuple[type, ...], Overload] = {}
-    works = {overload.id: work_of(overload.work, overload.arguments) for overload in node.overloads}
+    works = {overload.id: work_of(overload.work, overload.arguments) for overload in overloads}
     name = node.function
 
     def chosen(arguments: list[Value], kinds: tuple[type, ...]) -> Overload:
@@ -178,118 +195,3 @@ def _accepts(of: Type) -> Callable[[Value], bool]:
         inner = _accepts(of.parameters[0])
         return lambda value: isinstance(value, Optional) and (not value.present or inner(value.value))
     return lambda value: True
-
-
-def _equality(node: Call, operands: list[Code]) -> Code | None:
-    """Return a comparison of scalars or texts of one type without looking at their types."""
-    left, right = node.operands
-    if left.type.kind not in _PLAIN or left.type.kind is not right.type.kind:
-        return None
-    one, other = operands
-    positive = node.function == "_==_"
-    is_short = any(code.literal and isinstance(code.value, str) and 0 < len(code.value) <= _SHORT for code in operands)
-    if left.type.kind not in _SCALAR and not is_short:
-        return None
-    first, second, cost = one.run, other.run, one.cost + other.cost + 1
-    if other.literal:
-        fixed = other.value
-        if positive:
-            return Code(lambda frame: first(frame) == fixed, cost)
-        return Code(lambda frame: first(frame) != fixed, cost)
-    if positive:
-        return Code(lambda frame: first(frame) == second(frame), cost)
-    return Code(lambda frame: first(frame) != second(frame), cost)
-
-
-_ORDERS: dict[str, Callable[[Code, Code], Callable[[Frame], Value]]] = {
-    "_<_": lambda one, other: (lambda first, second: lambda frame: first(frame) < second(frame))(one.run, other.run),
-    "_<=_": lambda one, other: (lambda first, second: lambda frame: first(frame) <= second(frame))(one.run, other.run),
-    "_>_": lambda one, other: (lambda first, second: lambda frame: first(frame) > second(frame))(one.run, other.run),
-    "_>=_": lambda one, other: (lambda first, second: lambda frame: first(frame) >= second(frame))(one.run, other.run),
-}
-
-
-def _order(node: Call, operands: list[Code]) -> Code | None:
-    """Return a comparison of two integers."""
-    if any(operand.type.kind is not Kind.INT for operand in node.operands):
-        return None
-    one, other = operands
-    return Code(_ORDERS[node.function](one, other), one.cost + other.cost + 1)
-
-
-def _membership(node: Call, operands: list[Code]) -> Code | None:
-    """Return the search in a list of literals, which a real server makes a set of: it costs nothing."""
-    one, other = operands
-    if not other.literal or not isinstance(other.value, list):
-        return None
-    read, fixed = one.run, other.value
-    if all(type(element) is str for element in fixed):
-        texts = frozenset(fixed)
-        return Code(lambda frame: _is_text_in(read(frame), texts), one.cost)
-
-    def run(frame: Frame) -> Value:
-        element = read(frame)
-        searching_list(frame.meter, (element, fixed))
-        return any(equal(element, fixed_one) for fixed_one in fixed)
-
-    return Code(run, one.cost)
-
-
-def _is_text_in(value: Value, texts: frozenset[str]) -> bool:
-    return type(value) is str and value in texts
-
-
-def _match(node: Call, operands: list[Code]) -> Code | None:
-    """Return a match of a regular expression that is compiled once."""
-    one, other = operands
-    if not other.literal or node.operands[0].type.kind is not Kind.STRING or not isinstance(other.value, str):
-        return None
-    try:
-        pattern = current_meter().pattern(other.value)
-    except NoPattern:
-        return None
-    read, quarter = one.run, -(-len(other.value) // 4)
-    is_member = node.target is not None
-
-    def run(frame: Frame) -> Value:
-        text = read(frame)
-        frame.meter.spend(pattern.steps(len(text)))
-        frame.charge(-(-(1 + len(text)) // 10) * quarter if is_member else 1)
-        return pattern.matches(text)
-
-    return Code(run, one.cost)
-
-
-def _search(node: Call, operands: list[Code]) -> None:
-    """Refuse a pattern that is none before the first evaluation, as a real server does."""
-    if operands[1].literal and isinstance(operands[1].value, str):
-        try:
-            current_meter().pattern(operands[1].value)
-        except NoPattern as error:
-            raise InstantiationError(str(error)) from None
-
-
-def _item(node: Call, operands: list[Code]) -> Code:
-    """Return an element, whatever it is an element of; the function tells them apart."""
-    found, (one, other) = indexed if node.function == "_[?_]" else item, operands
-    first, second, cost = one.run, other.run, one.cost + other.cost + 1
-    if other.literal:
-        fixed = other.value
-        return Code(lambda frame: found(first(frame), fixed), cost)
-    return Code(lambda frame: found(first(frame), second(frame)), cost)
-
-
-_SPECIAL: dict[str, Callable[[Call, list[Code]], Code | None]] = {
-    "_==_": _equality,
-    "_!=_": _equality,
-    "_<_": _order,
-    "_<=_": _order,
-    "_>_": _order,
-    "_>=_": _order,
-    "@in": _membership,
-    "matches": _match,
-    "find": _search,
-    "findAll": _search,
-    "_[_]": _item,
-    "_[?_]": _item,
-}

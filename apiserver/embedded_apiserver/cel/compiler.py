@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from embedded_apiserver.cel import logic, loops, syntax
-from embedded_apiserver.cel.calls import call, runtime_name
+from embedded_apiserver.cel.calls import call, makes_unsure, runtime_name
 from embedded_apiserver.cel.code import Code, Frame, Run, constant
 from embedded_apiserver.cel.errors import EvaluationError
 from embedded_apiserver.cel.loops import Loop
@@ -53,6 +53,7 @@ class _Compiler:
         self.variables: set[str] = set()
         self._types = types
         self._names: list[tuple[str, int]] = []
+        self._is_unsure = False
 
     def code(self, node: Node) -> Code:
         """Return the code of a part, and count its parts in `steps`."""
@@ -122,6 +123,8 @@ class _Compiler:
 
     def _call(self, node: syntax.Call) -> Code:
         operands = [self.code(operand) for operand in node.operands]
+        # A part that takes the value of another, be it as a variable, is compiled after it.
+        self._is_unsure = self._is_unsure or makes_unsure(node)
         match node.function, operands:
             case ("_&&_" | "_||_", [left, right]):
                 return logic.junction(left, right, node.function == "_||_")
@@ -131,7 +134,7 @@ class _Compiler:
                 return logic.alternative(left, right, node.function == "orValue")
             case ("@not_strictly_false", [inner]):
                 return logic.not_strictly_false(inner)
-        return call(node, operands)
+        return call(node, operands, is_unsure=self._is_unsure)
 
     def _list(self, node: syntax.ListLiteral) -> Code:
         elements = [self.code(element) for element in node.elements]
