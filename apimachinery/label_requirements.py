@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import attrs
 
 from apimachinery.matching import integer
-from apimachinery.names import label_value_problems, qualified_name_problems
+from apimachinery.names import label_value_errors, qualified_name_errors
 
 
 class Operator(enum.Enum):
@@ -89,8 +89,8 @@ def _requirement(key: str, operator: Operator, values: Iterable[str] = ()) -> La
     """Return a requirement whose values are sorted, without duplicates; raise ValueError if one is no label value."""
     sorted_values = tuple(sorted(dict.fromkeys(values)))
     for index, value in enumerate(sorted_values):
-        if problems := label_value_problems(value):
-            raise ValueError(f'values[{index}][{key}]: Invalid value: "{value}": {"; ".join(problems)}')
+        if errors := label_value_errors(value):
+            raise ValueError(f'values[{index}][{key}]: Invalid value: "{value}": {"; ".join(errors)}')
         if operator in (Operator.GREATER, Operator.LESS) and integer(value) is None:
             raise ValueError(
                 f"values[{index}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer"
@@ -144,8 +144,8 @@ class LabelParser:
             key = self._take()
         if not key or key in _SYMBOLS:
             raise ValueError(f"found '{key}', expected: identifier")
-        if problems := qualified_name_problems(key):
-            raise ValueError(f'<nil>: Invalid value: "{key}": {"; ".join(problems)}')
+        if errors := qualified_name_errors(key):
+            raise ValueError(f'<nil>: Invalid value: "{key}": {"; ".join(errors)}')
         if absent:
             return _requirement(key, Operator.NOT_EXISTS)
         if self._peek() in ("", ","):

@@ -49,77 +49,77 @@ _is_qualified = re.compile(_QUALIFIED).fullmatch
 _is_value = re.compile(_VALUE).fullmatch
 
 
-def _problems(text: str, limit: int, good: object, rule: str, unit: str = "characters") -> list[str]:
+def _errors(text: str, limit: int, good: object, rule: str, unit: str = "characters") -> list[str]:
     """Return a text about the length of `text`, if over `limit` bytes, and `rule`, if `good` (its match) is None.
 
     `unit` is what a real server calls these bytes: characters in names, and bytes in the keys and values of labels.
     """
-    problems = [] if len(text.encode()) <= limit else [f"must be no more than {limit} {unit}"]
-    return problems if good else [*problems, rule]
+    errors = [] if len(text.encode()) <= limit else [f"must be no more than {limit} {unit}"]
+    return errors if good else [*errors, rule]
 
 
-def label_problems(name: str) -> list[str]:
+def label_errors(name: str) -> list[str]:
     """Return what is wrong with a DNS label, such as the name of a namespace."""
     rule = "must not contain dots" if _is_subdomain(name) else _LABEL_TEXT
-    return _problems(name, 63, _is_label(name), rule)
+    return _errors(name, 63, _is_label(name), rule)
 
 
-def subdomain_problems(name: str) -> list[str]:
+def subdomain_errors(name: str) -> list[str]:
     """Return what is wrong with a DNS subdomain, such as the name of a node."""
-    return _subdomain_problems(name)
+    return _subdomain_errors(name)
 
 
-def _subdomain_problems(name: str, unit: str = "characters") -> list[str]:
-    return _problems(name, 253, _is_subdomain(name), _SUBDOMAIN_TEXT, unit)
+def _subdomain_errors(name: str, unit: str = "characters") -> list[str]:
+    return _errors(name, 253, _is_subdomain(name), _SUBDOMAIN_TEXT, unit)
 
 
-def path_segment_problems(name: str) -> list[str]:
+def path_segment_errors(name: str) -> list[str]:
     """Return what is wrong with a name that may be any segment of a path, such as the name of a role."""
     if name in (".", ".."):
         return [f"may not be '{name}'"]
     return [f"may not contain '{character}'" for character in "/%" if character in name]
 
 
-def config_key_problems(name: str) -> list[str]:
+def config_key_errors(name: str) -> list[str]:
     """Return what is wrong with a key in a ConfigMap or Secret, or with the name of a LeaseCandidate."""
-    problems = _problems(name, 253, _is_key(name), _KEY_TEXT)
+    errors = _errors(name, 253, _is_key(name), _KEY_TEXT)
     if name == ".":
-        return [*problems, "must not be '.'"]
+        return [*errors, "must not be '.'"]
     if name == "..":
-        return [*problems, "must not be '..'"]
-    return [*problems, "must not start with '..'"] if name.startswith("..") else problems
+        return [*errors, "must not be '..'"]
+    return [*errors, "must not start with '..'"] if name.startswith("..") else errors
 
 
-def service_name_problems(name: str) -> list[str]:
+def service_name_errors(name: str) -> list[str]:
     """Return what is wrong with the name of a Service, which is a DNS label that does not begin with a digit."""
-    return _problems(name, 63, _is_service(name), _SERVICE_TEXT)
+    return _errors(name, 63, _is_service(name), _SERVICE_TEXT)
 
 
-def label_value_problems(value: str) -> list[str]:
+def label_value_errors(value: str) -> list[str]:
     """Return what is wrong with the value of a label, which may be empty."""
-    return _problems(value, 63, _is_value(value), _VALUE_TEXT, "bytes")
+    return _errors(value, 63, _is_value(value), _VALUE_TEXT, "bytes")
 
 
-def _qualified_problems(name: str) -> tuple[str, ...]:
+def _qualified_errors(name: str) -> tuple[str, ...]:
     prefix, slash, local = name.rpartition("/")
     if "/" in prefix:
         optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
         return (f"a valid label key {_QUALIFIED_TEXT} {optional}",)
-    problems = [f"prefix part {text}" for text in _subdomain_problems(prefix, "bytes")] if prefix else []
+    errors = [f"prefix part {text}" for text in _subdomain_errors(prefix, "bytes")] if prefix else []
     if slash and not prefix:
-        problems.append("prefix part must be non-empty")
+        errors.append("prefix part must be non-empty")
     if not local:
-        problems.append("name part must be non-empty")
-    found = _problems(local, 63, _is_qualified(local), _QUALIFIED_TEXT, "bytes")
-    problems += [f"name part {text}" for text in found]
-    return tuple(problems)
+        errors.append("name part must be non-empty")
+    found = _errors(local, 63, _is_qualified(local), _QUALIFIED_TEXT, "bytes")
+    errors += [f"name part {text}" for text in found]
+    return tuple(errors)
 
 
-def qualified_name_problems(name: str) -> list[str]:
+def qualified_name_errors(name: str) -> list[str]:
     """Return what is wrong with a label's key or a finalizer: a name with an optional prefix, as in `example.com/a`."""
-    # The problems of longer names are not remembered, because such names could fill the memory.
-    return list(_remembered_problems(name) if len(name) <= _LONGEST_QUALIFIED else _qualified_problems(name))
+    # The errors of longer names are not remembered, because such names could fill the memory.
+    return list(_remembered_errors(name) if len(name) <= _LONGEST_QUALIFIED else _qualified_errors(name))
 
 
 _LONGEST_QUALIFIED = 253 + 1 + 63
-_remembered_problems = functools.lru_cache(maxsize=4096)(_qualified_problems)
+_remembered_errors = functools.lru_cache(maxsize=4096)(_qualified_errors)

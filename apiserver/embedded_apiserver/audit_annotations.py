@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from apimachinery.log import get_logger
-from apimachinery.names import qualified_name_problems
+from apimachinery.names import qualified_name_errors
 
 log = get_logger(__name__)
 
@@ -44,7 +44,7 @@ def annotate(key: str, value: str) -> None:
     found = _current.get()
     if found is None:
         return
-    if key.count("/") != 1 or qualified_name_problems(key):
+    if key.count("/") != 1 or qualified_name_errors(key):
         log.warning("audit annotation left out: its key is no name with one prefix", key=key[:300])
     elif found.setdefault(key, value) != value:
         log.warning("audit annotation left out: the request has another value for its key", key=key)

@@ -37,13 +37,13 @@ MOST_COUNTED = 10_000
 """Faults that are counted; the search ends there."""
 
 MOST_READ = 4 << 20
-"""Characters of the faults that are counted; the search ends there, too."""
+"""Characters of the errors that are counted; the search ends there, too."""
 
 LONGEST = 16 << 10
 """Characters of one text within a refusal."""
 
 MOST_SAID = 64 << 10
-"""Characters of all faults that are told, together."""
+"""Characters of all errors that are told, together."""
 
 # A text in quotes, if there is one, and what stands between it and the next one.
 _PIECES = re.compile(rb'(?:"(?:[^"\\]++|\\.)*+")?+([^"]*+)', re.DOTALL)
@@ -122,10 +122,10 @@ def abbreviated_message(text: str) -> str:
 
 
 class Told(NamedTuple, Generic[T]):
-    """The first faults of many.
+    """The first errors of many.
 
     Attributes:
-        first: The faults that are told.
+        first: The errors that are told.
         more: A phrase about the others, such as `and 999,900 more`; empty if there are none.
     """
 
@@ -133,21 +133,21 @@ class Told(NamedTuple, Generic[T]):
     more: str
 
 
-def told(faults: Iterable[T], size: Any = len) -> Told[T]:
-    """Return the first of `faults` and how many more there are. The search for more ends at `MOST_COUNTED`.
+def told(errors: Iterable[T], size: Any = len) -> Told[T]:
+    """Return the first of `errors` and how many more there are. The search for more ends at `MOST_COUNTED`.
 
     Args:
-        faults: An iterable that makes each fault when it is asked for it.
-        size: A function that gives the characters of a fault.
+        errors: An iterable that makes each error when it is asked for it.
+        size: A function that gives the characters of an error.
     """
     first: list[T] = []
     found = said = read = 0
-    for fault in faults:
+    for error in errors:
         found += 1
-        length = size(fault)
+        length = size(error)
         read += length
         if len(first) < MOST_TOLD and (not first or said + length <= MOST_SAID):
-            first.append(fault)
+            first.append(error)
             said += min(length, LONGEST)
         if found > len(first) and (found >= MOST_COUNTED or read >= MOST_READ):
             return Told(first, f"and at least {found - len(first):,} more")

@@ -85,7 +85,7 @@ def _log(storage: Storage, route: Route, query: Query) -> HTTPResponse:
 
 
 def _log_causes(query: Query) -> Iterator[Cause]:
-    """Return the faults of the parameters of a log, in the order of a real server."""
+    """Return the errors of the parameters of a log, in the order of a real server."""
     tail, limit, seconds = (number_of(query, name) for name in ("tailLines", "limitBytes", "sinceSeconds"))
     if (since := query.get("sinceTime")) and not _TIME.fullmatch(since):
         raise bad_request(f'parsing time "{since}" as "2006-01-02T15:04:05Z07:00": cannot parse "{since}" as "2006"')

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from apimachinery.names import label_problems, subdomain_problems
+from apimachinery.names import label_errors, subdomain_errors
 
 MASTERS = "system:masters"
 """The group whose members may do everything."""
@@ -67,4 +67,4 @@ def account_of(user_name: str) -> tuple[str, str] | None:
     if len(parts) != _ACCOUNT_PARTS or not user_name.startswith(_ACCOUNT_PREFIX):
         return None
     _, _, namespace, name = parts
-    return None if any(label_problems(namespace)) or any(subdomain_problems(name)) else (namespace, name)
+    return None if any(label_errors(namespace)) or any(subdomain_errors(name)) else (namespace, name)

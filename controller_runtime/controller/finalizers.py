@@ -14,7 +14,7 @@ from typing import Any, Generic, Self, TypeVar, overload
 import attrs
 
 from apimachinery.errors import ControllerRuntimeError, NotFound
-from apimachinery.names import qualified_name_problems
+from apimachinery.names import qualified_name_errors
 from apimachinery.objects import AnyObject, Cached, ObjectMeta, PartialObjectMetadata, meta
 from controller_runtime.api.resources import Kind, resource_of
 from controller_runtime.api.unreadable import UnreadableObject
@@ -182,7 +182,7 @@ class Finalizers(Generic[T]):
         return True
 
     def _register(self, name: str, finalize: _ForWhole[T] | _ForMetadata) -> Self:
-        if problems := qualified_name_problems(name):
+        if problems := qualified_name_errors(name):
             raise ValueError(f"finalizer {name!r}: {problems[0]}")
         if name in self._finalize:
             raise ValueError(f"finalizer {name} is registered already")

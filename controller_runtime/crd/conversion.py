@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from apimachinery.errors import UsageError
-from apimachinery.names import qualified_name_problems
+from apimachinery.names import qualified_name_errors
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.differ import merge_patch
 from controller_runtime.crd.declaration import declaration_of
@@ -137,7 +137,7 @@ def converts(older: type[A], newer: type[B], *, keep: str = "") -> Callable[[Cal
     one, other = declaration_of(older).resource, declaration_of(newer).resource
     if (one.group, one.kind) != (other.group, other.kind) or one.version == other.version:
         raise ValueError(f"{older.__name__} and {newer.__name__} are not two versions of one kind")
-    if keep and (problems := qualified_name_problems(keep)):
+    if keep and (problems := qualified_name_errors(keep)):
         raise ValueError(f"keep={keep!r} is not the name of an annotation: {problems[0]}")
     return lambda function: Conversion(older, newer, function, keep)
 

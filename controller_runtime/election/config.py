@@ -9,7 +9,7 @@ from typing import Any, Self
 import attrs
 
 from apimachinery.host import Host
-from apimachinery.names import config_key_problems
+from apimachinery.names import config_key_errors
 from apimachinery.semver import ZERO, parse_tolerant
 from controller_runtime.core.version import __version__
 
@@ -124,7 +124,7 @@ class LeaderElectionConfig:
                 f"renew_deadline ({self.renew_deadline:g}) must be greater than jitter ({self.jitter:g}) times "
                 f"retry_period ({self.retry_period:g})"
             )
-        if self.coordinated is not None and self.identity and (problems := config_key_problems(self.identity)):
+        if self.coordinated is not None and self.identity and (problems := config_key_errors(self.identity)):
             raise ValueError(f"identity {self.identity!r} cannot be the name of a candidate: {problems[0]}")
 
     def named_by(self, host: Host) -> Self:

@@ -12,7 +12,7 @@ from collections import deque
 from typing import Any
 
 from apimachinery.host import Host
-from apimachinery.names import qualified_name_problems, subdomain_problems
+from apimachinery.names import qualified_name_errors, subdomain_errors
 from apimachinery.objects import AnyObject
 from apimachinery.stop import Stop
 from controller_runtime.api.references import Reference, reference_to
@@ -74,7 +74,7 @@ class EventRecorder:
         api: EventAPI = EventAPI.EVENTS,
         spam_key: SpamKey = by_object,
     ) -> None:
-        if problems := qualified_name_problems(component):
+        if problems := qualified_name_errors(component):
             raise ValueError(f"component {component!r}: {problems[0]}")
         self.component = component
         self.name = f"events/{component}"
@@ -207,7 +207,7 @@ class EventRecorder:
         suffix = f"{self._host.random.getrandbits(64):016x}"
         name = f"{regarding.name}.{suffix}"
         # Some kinds allow names that are not valid for an event.
-        return f"{regarding.kind.lower()}.{suffix}" if subdomain_problems(name) else name
+        return f"{regarding.kind.lower()}.{suffix}" if subdomain_errors(name) else name
 
 
 def _refuse_what_a_server_would(type: str, reason: str, action: str) -> None:  # noqa: A002 (the field's word)

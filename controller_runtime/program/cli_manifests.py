@@ -11,7 +11,7 @@ import attrs
 import click
 
 from apimachinery.errors import UsageError
-from apimachinery.names import label_problems, service_name_problems
+from apimachinery.names import label_errors, service_name_errors
 from controller_runtime.program.cli_options import ring_options
 from controller_runtime.program.origin import Origin, call_setup
 from controller_runtime.program.plan import lease_name_of
@@ -197,7 +197,7 @@ def _check(bundle: Bundle, options: ManifestOptions) -> int:
 
 
 def _label(option: str, value: str) -> str:
-    if problems := label_problems(value):
+    if problems := label_errors(value):
         raise UsageError(f"{option} {value!r} is no name: {problems[0]}")
     return value
 
@@ -206,7 +206,7 @@ def _name(value: str) -> str:
     """Return a name that a service and a container may have."""
     from controller_runtime.manifests.objects import METRICS_SUFFIX
 
-    if problems := service_name_problems(f"{value}{METRICS_SUFFIX}"):
+    if problems := service_name_errors(f"{value}{METRICS_SUFFIX}"):
         raise UsageError(
             f"{value!r} cannot name a service: give another --name; with {METRICS_SUFFIX} it {problems[0]}"
         )

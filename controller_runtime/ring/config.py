@@ -8,7 +8,7 @@ from typing import Self, TypedDict
 import attrs
 
 from apimachinery.host import Host
-from apimachinery.names import config_key_problems
+from apimachinery.names import config_key_errors
 
 WEIGHTS = 1000
 """The largest weight of a member."""
@@ -57,7 +57,7 @@ class RingConfig:
     def __attrs_post_init__(self) -> None:
         for field in ("name", "identity"):
             value = getattr(self, field)
-            if value is not None and (problems := config_key_problems(value)):
+            if value is not None and (problems := config_key_errors(value)):
                 raise ValueError(f"{field} {value!r} cannot name a lease: {problems[0]}")
         if not 1 <= self.weight <= WEIGHTS:
             raise ValueError(f"weight ({self.weight}) must be from 1 to {WEIGHTS}")

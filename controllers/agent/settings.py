@@ -10,7 +10,7 @@ from decimal import Decimal
 import attrs
 
 from apimachinery.errors import UsageError
-from apimachinery.names import label_value_problems, qualified_name_problems, subdomain_problems
+from apimachinery.names import label_value_errors, qualified_name_errors, subdomain_errors
 from apimachinery.quantities import parse_quantity
 from controllers.agent.pressure import DEFAULTS, HOLD, Threshold
 from controllers.heartbeat.node_lease import DURATION
@@ -73,7 +73,7 @@ class Settings:
     def __attrs_post_init__(self) -> None:
         if not self.name:
             raise UsageError("the node has no name: give --node-name one")
-        if problems := subdomain_problems(self.name):
+        if problems := subdomain_errors(self.name):
             raise UsageError(f"--node-name: {self.name!r} cannot be the name of a node: {problems[0]}")
 
 
@@ -90,7 +90,7 @@ def parse_labels(text: str) -> dict[str, str]:
     """
     labels = _pairs("--node-labels", text)
     for key, value in labels.items():
-        for problem in (*qualified_name_problems(key), *label_value_problems(value)):
+        for problem in (*qualified_name_errors(key), *label_value_errors(value)):
             raise UsageError(f"--node-labels: {key}={value} cannot be a label: {problem}")
     return labels
 
@@ -110,7 +110,7 @@ def parse_taints(text: str) -> tuple[dict[str, str], ...]:
                 f"--register-with-taints: {part!r} is not a taint such as key=value:NoSchedule; "
                 f"effects are {', '.join(_EFFECTS)}"
             )
-        for problem in (*qualified_name_problems(key), *label_value_problems(value)):
+        for problem in (*qualified_name_errors(key), *label_value_errors(value)):
             raise UsageError(f"--register-with-taints: {part!r} cannot be a taint: {problem}")
         if (key, effect) in taints:
             raise UsageError(f"--register-with-taints: {key} is given twice with {effect}: give it once")

@@ -17,7 +17,7 @@ import msgspec
 from apimachinery.errors import APIError, Conflict, ControllerRuntimeError, NotFound
 from apimachinery.host import Host
 from apimachinery.log import get_logger
-from apimachinery.names import label_problems, subdomain_problems
+from apimachinery.names import label_errors, subdomain_errors
 from apimachinery.objects import Cached, ObjectKey, cached_from_bytes
 from apimachinery.stop import Stop
 from controller_runtime.api.resources import LEASES
@@ -268,8 +268,8 @@ def _refuse_bad_names(lease: ObjectKey, holder: str) -> None:
     if not holder:
         raise ValueError("a lease needs a holder: holder_identity is empty")
     for what, name, problems in (
-        ("lease", lease.name, subdomain_problems(lease.name)),
-        ("namespace", lease.namespace, label_problems(lease.namespace)),
+        ("lease", lease.name, subdomain_errors(lease.name)),
+        ("namespace", lease.namespace, label_errors(lease.namespace)),
     ):
         if problems:
             raise ValueError(f"{name!r} cannot be the name of a {what}: {problems[0]}")

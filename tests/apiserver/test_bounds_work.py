@@ -12,7 +12,7 @@ from kit.apiserver.asking import Asking
 from kit.apiserver.config_maps import CONFIGS, config
 from kit.apiserver.costs import Compared, calls, seconds
 
-from apimachinery.names import qualified_name_problems
+from apimachinery.names import qualified_name_errors
 from apimachinery.quantities import QUANTITY
 from apimachinery.selectors import LabelSelector
 from embedded_apiserver.checks.metadata import updated_metadata_causes
@@ -144,7 +144,7 @@ def test_long_names_are_not_remembered() -> None:
 
     name = Name("x" * 400)
     gone = weakref.ref(name)
-    qualified_name_problems(name)
+    qualified_name_errors(name)
     del name
 
     assert gone() is None

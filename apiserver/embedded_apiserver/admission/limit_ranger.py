@@ -41,9 +41,9 @@ class LimitRanger(Step):
         if attributes.operation is Operation.UPDATE and (attributes.kind is POD or _is_leaving(attributes.old)):
             return
         for limits in self._limits(attributes.namespace):
-            faults = list(_faults(attributes, limits))
-            if faults:
-                raise attributes.refused(faults[0] if len(faults) == 1 else f"[{', '.join(dict.fromkeys(faults))}]")
+            errors = list(_errors(attributes, limits))
+            if errors:
+                raise attributes.refused(errors[0] if len(errors) == 1 else f"[{', '.join(dict.fromkeys(errors))}]")
 
     def _limits(self, namespace: str) -> Iterator[Sequence[Object]]:
         for item in self._storage.read(LIMIT_RANGE.resource, f"{namespace}/").items:
@@ -88,7 +88,7 @@ class _Used(NamedTuple):
     is_claim: bool = False
 
 
-def _faults(attributes: Attributes, limits: Sequence[Object]) -> Iterator[str]:
+def _errors(attributes: Attributes, limits: Sequence[Object]) -> Iterator[str]:
     for limit in limits:
         type_ = limit.get("type", "")
         for used in _concerned(attributes, type_):

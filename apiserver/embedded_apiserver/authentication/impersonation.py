@@ -14,7 +14,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from apimachinery.http import VALUE_SEPARATOR
-from apimachinery.names import subdomain_problems
+from apimachinery.names import subdomain_errors
 from embedded_apiserver.authorization.attributes import Attributes
 from embedded_apiserver.authorization.authorizer import Authorizer, denied
 from embedded_apiserver.authorization.policy import quoted
@@ -174,7 +174,7 @@ def _complete(mode: _Mode, wanted: User) -> User:
 def _node_of(user_name: str) -> str:
     """Return the name of the node with this user name; empty if it is that of no node."""
     node = user_name.removeprefix(_NODE_PREFIX)
-    return "" if node == user_name or next(iter(subdomain_problems(node)), None) else node
+    return "" if node == user_name or next(iter(subdomain_errors(node)), None) else node
 
 
 def _key_problem(key: str) -> str:
@@ -184,7 +184,7 @@ def _key_problem(key: str) -> str:
     domain, slash, path = key.partition("/")
     if not slash or not domain or not path:
         text = 'must be a domain-prefixed path (such as "acme.io/foo")'
-    elif problems := subdomain_problems(domain):
+    elif problems := subdomain_errors(domain):
         text = next(iter(problems))
     elif not _PATH.fullmatch(path):
         text = "a valid path must consist of characters that paths of URLs may have"

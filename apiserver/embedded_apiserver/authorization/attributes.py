@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from apimachinery.http import HTTPRequest
-from apimachinery.names import path_segment_problems
+from apimachinery.names import path_segment_errors
 from apimachinery.selectors import FieldSelector
 from embedded_apiserver.groups.core.kinds import NAMESPACE
 from embedded_apiserver.list_options import is_watch
@@ -115,4 +115,4 @@ def _only_name(query: Query) -> str:
     except ValueError:  # refused later, if the user may list at all
         return ""
     named = next((one.value for one in requirements if one.field == "metadata.name" and one.equal), "")
-    return "" if next(iter(path_segment_problems(named)), None) else named
+    return "" if next(iter(path_segment_errors(named)), None) else named

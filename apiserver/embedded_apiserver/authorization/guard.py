@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from apimachinery.decoding import converter_of
-from apimachinery.names import path_segment_problems
+from apimachinery.names import path_segment_errors
 from embedded_apiserver.authorization.attributes import Attributes
 from embedded_apiserver.authorization.authorizer import Authorizer, combined, forbidden
 from embedded_apiserver.authorization.policy import EVERYTHING, Rule, quoted, quoted_list, uncovered
@@ -97,7 +97,7 @@ class Guard:
             raise bad_request("Namespace parameter required.")
         if resource is not None and not role:
             raise bad_request("Name parameter required.")
-        if problem := next(iter(path_segment_problems(role)), ""):
+        if problem := next(iter(path_segment_errors(role)), ""):
             raise bad_request(f"Name parameter invalid: {quoted(role)}: {problem}")
         try:
             rules = self._authorizer.roles().rules_of(role_kind, role, namespace)

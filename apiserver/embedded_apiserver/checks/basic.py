@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from apimachinery.names import label_problems, qualified_name_problems, subdomain_problems
+from apimachinery.names import label_errors, qualified_name_errors, subdomain_errors
 from embedded_apiserver.causes import invalid, not_supported, required
 from embedded_apiserver.objects import Object
 from embedded_apiserver.status import Cause
@@ -65,17 +65,17 @@ def each(problems: Problems, value: str, field: str) -> list[Cause]:
 
 def label(value: str, field: str) -> list[Cause]:
     """Return the causes of a text that is no DNS label."""
-    return each(label_problems, value, field)
+    return each(label_errors, value, field)
 
 
 def subdomain(value: str, field: str) -> list[Cause]:
     """Return the causes of a text that is no DNS subdomain."""
-    return each(subdomain_problems, value, field)
+    return each(subdomain_errors, value, field)
 
 
 def qualified_name(value: str, field: str) -> list[Cause]:
     """Return the causes of a text that is no name with an optional prefix."""
-    return each(qualified_name_problems, value, field)
+    return each(qualified_name_errors, value, field)
 
 
 def needs(obj: Object, place: str, *names: str) -> Iterator[Cause]:

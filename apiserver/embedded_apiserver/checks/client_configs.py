@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from apimachinery.names import subdomain_problems
+from apimachinery.names import subdomain_errors
 from embedded_apiserver.causes import invalid, required
 from embedded_apiserver.quoting import quoted
 from embedded_apiserver.status import Cause
@@ -77,4 +77,4 @@ def _path(path: str, place: str) -> Iterator[Cause]:
         if not segment:
             yield invalid(place, path, f"segment[{index}] may not be empty")
         else:
-            yield from (invalid(place, path, f"segment[{index}]: {text}") for text in subdomain_problems(segment))
+            yield from (invalid(place, path, f"segment[{index}]: {text}") for text in subdomain_errors(segment))

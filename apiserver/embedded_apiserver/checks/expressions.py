@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from apimachinery.names import qualified_name_problems
+from apimachinery.names import qualified_name_errors
 from embedded_apiserver.causes import duplicate, invalid, required, too_many
 from embedded_apiserver.cel import types
 from embedded_apiserver.cel.admission import NotCompiled, compiled
@@ -50,4 +50,4 @@ def match_conditions(conditions: Sequence[Object], place: str, environment: Envi
             yield duplicate(f"{field}.name", name)
         else:
             seen.add(name)
-            yield from each(qualified_name_problems, name, f"{field}.name")
+            yield from each(qualified_name_errors, name, f"{field}.name")

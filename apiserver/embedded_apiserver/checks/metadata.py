@@ -16,10 +16,10 @@ from embedded_apiserver.kinds.metadata import DELETION_METADATA
 from embedded_apiserver.status import Cause
 
 _NAME_RULES = {
-    "subdomain": names.subdomain_problems,
-    "label": names.label_problems,
-    "path": names.path_segment_problems,
-    "key": names.config_key_problems,
+    "subdomain": names.subdomain_errors,
+    "label": names.label_errors,
+    "path": names.path_segment_errors,
+    "key": names.config_key_errors,
 }
 _MAX_ANNOTATIONS = 256 * 1024  # bytes of all keys and values together, as on a real server
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
@@ -54,16 +54,16 @@ def name_causes(kind: Kind, metadata: Mapping[str, Any]) -> list[Cause]:
 def label_causes(labels: Mapping[str, str], field: str) -> Iterator[Cause]:
     """Return the causes against labels, or of another map with the rules of labels; each names `field`."""
     for key, value in labels.items():
-        for text in names.qualified_name_problems(key):
+        for text in names.qualified_name_errors(key):
             yield invalid(field, key, text)
-        for text in names.label_value_problems(value):
+        for text in names.label_value_errors(value):
             yield invalid(field, value, text)
 
 
 def annotation_causes(annotations: Mapping[str, str], field: str) -> Iterator[Cause]:
     """Return the causes against annotations: their keys, and the size of all."""
     for key in annotations:
-        for text in names.qualified_name_problems(key.lower()):
+        for text in names.qualified_name_errors(key.lower()):
             yield invalid(field, key, text)
     if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > _MAX_ANNOTATIONS:
         yield too_long(field, _MAX_ANNOTATIONS)
@@ -167,7 +167,7 @@ def _unqualified_causes(finalizers: Sequence[str]) -> Iterator[Cause]:
 def _finalizer_causes(finalizers: Sequence[str]) -> Iterator[Cause]:
     field = "metadata.finalizers"
     for name in finalizers:
-        for text in names.qualified_name_problems(name):
+        for text in names.qualified_name_errors(name):
             yield invalid(field, name, text)
     if _ORPHAN in finalizers and _FOREGROUND in finalizers:
         text = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from apimachinery.names import label_problems, subdomain_problems
+from apimachinery.names import label_errors, subdomain_errors
 from embedded_apiserver.causes import invalid, required, too_long
 from embedded_apiserver.checks.basic import each
 from embedded_apiserver.status import Cause
@@ -24,7 +24,7 @@ def prefixed_path(name: str, field: str) -> Iterator[Cause]:
     elif not domain or not path:
         yield invalid(field, name, 'must be a domain-prefixed path (such as "acme.io/foo")')
     else:
-        yield from each(subdomain_problems, domain, field)
+        yield from each(subdomain_errors, domain, field)
         if not _PATH.fullmatch(path):
             yield invalid(field, path, f"Invalid path (regex used for validation is '{_PATH.pattern}')")
 
@@ -42,8 +42,8 @@ def signer_name(name: str, field: str) -> Iterator[Cause]:
     if len(segments) < 2:
         yield invalid(field, domain, "should be a domain with at least two segments separated by dots")
     for segment in segments:
-        yield from each(label_problems, segment, field)
+        yield from each(label_errors, segment, field)
     for piece in path.split("."):
-        yield from each(label_problems, piece, field)
+        yield from each(label_errors, piece, field)
     if len(name.encode()) > _LONGEST_SIGNER:
         yield too_long(field, _LONGEST_SIGNER)

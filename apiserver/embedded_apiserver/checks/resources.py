@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Collection, Iterator, Mapping
 from decimal import Decimal
 
-from apimachinery.names import qualified_name_problems
+from apimachinery.names import qualified_name_errors
 from apimachinery.quantities import parse_quantity
 from embedded_apiserver.causes import duplicate, forbidden, invalid, not_found, not_supported, required
 from embedded_apiserver.checks.basic import NOT_NEGATIVE, label
@@ -64,12 +64,12 @@ def is_extended(name: str) -> bool:
     """Return whether a resource is none of Kubernetes' own."""
     if is_native(name) or name.startswith("requests."):
         return False
-    return not qualified_name_problems(f"requests.{name}")
+    return not qualified_name_errors(f"requests.{name}")
 
 
 def resource_name(name: str, field: str) -> list[Cause]:
     """Return the causes against the name of any resource."""
-    if problems := qualified_name_problems(name):
+    if problems := qualified_name_errors(name):
         return [invalid(field, name, text) for text in problems]
     is_known = name in _STANDARD or is_huge(name) or name.startswith(f"requests.{_HUGE}")
     if "/" not in name and not is_known:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from apimachinery.names import label_value_problems, subdomain_problems
+from apimachinery.names import label_value_errors, subdomain_errors
 from apimachinery.selectors import LabelSelector
 from embedded_apiserver.causes import forbidden, invalid, required
 from embedded_apiserver.checks.basic import each, qualified_name
@@ -45,7 +45,7 @@ def _requirement(one: Object, place: str, *, is_of_nodes: bool = False, checks_v
         yield invalid(f"{place}.operator", operator, _BAD_OPERATOR)
     yield from qualified_name(one.get("key", ""), f"{place}.key")
     for index, value in enumerate(values if checks_values else ()):
-        yield from each(label_value_problems, value, f"{place}.values[{index}]")
+        yield from each(label_value_errors, value, f"{place}.values[{index}]")
 
 
 def compiled(selector: Object | None) -> LabelSelector | None:
@@ -98,4 +98,4 @@ def _field_requirement(one: Object, place: str) -> Iterator[Cause]:
         yield invalid(f"{place}.key", key, "not a valid field selector key")
         return
     for index, value in enumerate(values):
-        yield from each(subdomain_problems, value, f"{place}.values[{index}]")
+        yield from each(subdomain_errors, value, f"{place}.values[{index}]")

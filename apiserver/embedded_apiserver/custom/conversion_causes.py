@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from apimachinery.names import service_name_problems
+from apimachinery.names import service_name_errors
 from embedded_apiserver.causes import forbidden, invalid, not_supported, required
 from embedded_apiserver.checks.client_configs import client_config
 from embedded_apiserver.status import Cause
@@ -44,6 +44,6 @@ def _version_causes(versions: Sequence[str]) -> Iterator[Cause]:
         if version in versions[:index]:
             yield invalid(f"{_VERSIONS}[{index}]", version, "duplicate version")
         else:
-            yield from (invalid(f"{_VERSIONS}[{index}]", version, text) for text in service_name_problems(version))
+            yield from (invalid(f"{_VERSIONS}[{index}]", version, text) for text in service_name_errors(version))
     if not any(version in _REVIEWS for version in versions):
         yield invalid(_VERSIONS, list(versions), f"must include at least one of {', '.join(_REVIEWS)}")

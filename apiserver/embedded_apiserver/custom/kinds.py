@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from apimachinery.equality import same_json
-from apimachinery.names import qualified_name_problems
+from apimachinery.names import qualified_name_errors
 from embedded_apiserver.kinds.definition import WORKLOAD, Definition, ScalePaths
 from embedded_apiserver.kinds.kind import Conversion, Kind
 from embedded_apiserver.kinds.policy import ALL, Policy
@@ -80,7 +80,7 @@ def _warnings(obj: Object, old: Object | None) -> list[str]:
 
 def _about_finalizer(name: str) -> list[str]:
     field = f'metadata.finalizers: "{name}"'
-    texts = [f"{field}: {text}" for text in qualified_name_problems(name)]
+    texts = [f"{field}: {text}" for text in qualified_name_errors(name)]
     if "/" not in name:
         path = " including a path (/)" if "." in name else ""
         accident = "to avoid accidental conflicts with other finalizer writers"

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from apimachinery.names import label_problems, service_name_problems
+from apimachinery.names import label_errors, service_name_errors
 from embedded_apiserver.causes import invalid, required
 from embedded_apiserver.checks.metadata import metadata_causes
 from embedded_apiserver.custom.list_causes import LIST_TYPE, list_causes
@@ -185,13 +185,13 @@ def _about_object(kind: Kind, obj: Object, path: Path) -> Iterator[Cause]:
             yield invalid(f"{path}.{word}", value, "must not be empty")
         elif word == "apiVersion" and value.count("/") > 1:
             yield invalid(f"{path}.{word}", value, f"unexpected GroupVersion string: {value}")
-        elif word == "kind" and (problems := service_name_problems(value.lower())):
+        elif word == "kind" and (problems := service_name_errors(value.lower())):
             text = "may have mixed case, but should otherwise match: "
             yield invalid(f"{path}.{word}", value, text + ",".join(problems))
     metadata = obj.get("metadata")
     if type(metadata) is dict:
         if place := metadata.get("namespace"):
-            for problem in label_problems(place):
+            for problem in label_errors(place):
                 yield invalid(f"{path}.metadata.namespace", place, problem)
         for cause in metadata_causes(kind, {"name": "fakename", **metadata}):
             yield cause._replace(field=f"{path}.{cause.field}")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from apimachinery.names import service_name_problems, subdomain_problems
+from apimachinery.names import service_name_errors, subdomain_errors
 from embedded_apiserver.causes import duplicate, invalid, not_supported, required
 from embedded_apiserver.custom.conversion_causes import conversion_causes
 from embedded_apiserver.custom.schema_structure import root_causes
@@ -38,7 +38,7 @@ def spec_causes(spec: Object) -> Iterator[Cause]:
     group, versions = spec.get("group", ""), spec.get("versions", ())
     if not group:
         yield required("spec.group")
-    elif problems := subdomain_problems(group):
+    elif problems := subdomain_errors(group):
         yield invalid("spec.group", group, ",".join(problems))
     elif "." not in group:
         yield invalid("spec.group", group, "should be a domain with at least one dot")
@@ -89,7 +89,7 @@ def _word_causes(field: str, word: str, words: Sequence[str]) -> Iterator[Cause]
 
 def _label_causes(field: str, name: str, rule: str = "") -> Iterator[Cause]:
     checked = name.lower() if rule else name
-    if name and (problems := service_name_problems(checked)):
+    if name and (problems := service_name_errors(checked)):
         yield invalid(field, name, rule + ",".join(problems))
 
 
@@ -115,13 +115,13 @@ def _versions_causes(versions: Sequence[Mapping[str, Any]]) -> Iterator[Cause]:
         place = f"spec.versions[{index}]"
         if part(version, "schema").get("openAPIV3Schema") is None:
             yield required(f"{place}.schema.openAPIV3Schema")
-        if problems := service_name_problems(version["name"]):
+        if problems := service_name_errors(version["name"]):
             yield invalid(f"{place}.name", version["name"], ",".join(problems))
         if (warning := version.get("deprecationWarning")) is not None:
             for text in _warning_problems(warning, deprecated=bool(version.get("deprecated"))):
                 yield invalid(f"{place}.deprecationWarning", warning, text)
     if (
-        names and names[0] and (problems := service_name_problems(names[0]))
+        names and names[0] and (problems := service_name_errors(names[0]))
     ):  # the older API had a `spec.version` for the first
         yield invalid("spec.version", names[0], ",".join(problems))
     if len(set(names)) != len(names):

@@ -16,7 +16,7 @@ from embedded_apiserver import status
 from embedded_apiserver.bounds import MOST_TOLD, abbreviated
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.typed import documents
-from embedded_apiserver.typed.decoding_faults import conversion_fault, json_fault
+from embedded_apiserver.typed.decoding_errors import conversion_error, json_error
 from embedded_apiserver.typed.go_values import plain
 from embedded_apiserver.typed.shape import Compiler, Misshapen, Place, Shape, path_of
 from embedded_apiserver.typed.stored_forms import defaults_of, stored_form_of
@@ -76,8 +76,8 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
         obj |= foreign
     except Misshapen as error:
         is_of_kind = kind.definition is None and (version, body_kind) == (kind.api_version, kind.kind)
-        fault = json_fault(kind.schema, raw) if is_of_kind else ""
-        raise status.bad_request(f"{refusal}: {fault or error}") from error
+        told = json_error(kind.schema, raw) if is_of_kind else ""
+        raise status.bad_request(f"{refusal}: {told or error}") from error
     documents.check_weight(obj, len(body))
     findings = [*repeated, *unknown][:MOST_TOLD]
     if findings and field_validation == STRICT:
@@ -121,9 +121,9 @@ def admit(
         shaped, findings = _shaped(kind, obj, old, is_applied=is_applied)
         shaped |= foreign
     except Misshapen as error:
-        find = conversion_fault if strategic else json_fault
-        fault = find(kind.schema, obj) if kind.definition is None else ""
-        raise _patch_refused(fault or str(error), strategic) from error
+        find = conversion_error if strategic else json_error
+        told = find(kind.schema, obj) if kind.definition is None else ""
+        raise _patch_refused(told or str(error), strategic) from error
     if findings and field_validation == STRICT:
         raise _patch_refused(f"strict decoding error: {', '.join(findings)}", strategic)
     return shaped, [] if field_validation == IGNORE else findings
@@ -244,7 +244,7 @@ def _other_version(kind: Kind, api_version: object) -> status.StatusError:
 def _foreign_type(kind: Kind, obj: Mapping[str, Any]) -> dict[str, Any]:
     """Return the kind and the apiVersion that a patch gave a custom object, if they are not those of the kind.
 
-    They are a fault like others, which `strategy` reports with the words of validation, and ignored in the status.
+    They are a cause like others, which `strategy` reports with the words of validation, and ignored in the status.
 
     Raises:
         Misshapen: The object has no kind, or one of both is not a text.
@@ -289,5 +289,5 @@ def _unfilled_shape_of(kind: Kind) -> Shape:
 
 
 def _as_sent(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
-    """Return the configuration of a custom object as it was sent: `typed` finds its faults."""
+    """Return the configuration of a custom object as it was sent: `typed` finds its errors."""
     return value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The faults for which a value cannot be merged: server-side apply needs typed values.
+"""The errors for which a value cannot be merged: server-side apply needs typed values.
 
 An applied configuration is checked before it is merged, and a stored object before it is compared in another API
 version of its kind. The words are those of a real server, which shows values in the syntax of Go.
@@ -29,8 +29,8 @@ _UNTYPED = (
 _SCALARS = ("string", "integer", "number", "boolean")
 
 
-def faults(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[str]:
-    """Yield the faults of a value, each with its path. Null is a value of each type.
+def errors(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[str]:
+    """Yield the errors of a value, each with its path. Null is a value of each type.
 
     Args:
         schema: The type of the value; None for any type.
@@ -44,21 +44,21 @@ def faults(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[str]:
         if type(value) in (dict, list):
             yield f"{text_of(path)}: expected any scalar, got &{{{plain(value)}}}"
     elif schema.type in _SCALARS:
-        if (text := _scalar_fault(schema.type, value)) is not None:
+        if (text := _scalar_error(schema.type, value)) is not None:
             yield f"{text_of(path)}: {text}"
     elif schema.type == "object":
         if type(value) is dict:
-            yield from _field_faults(schema, value, path)
+            yield from _field_errors(schema, value, path)
         else:
             yield f"{text_of(path)}: expected map, got &{{{plain(value)}}}"
     elif schema.type == "array":
         if type(value) is list:
-            yield from _element_faults(schema, value, path)
+            yield from _element_errors(schema, value, path)
         else:
             yield f"{text_of(path)}: expected list, got &{{{plain(value)}}}"
 
 
-def _scalar_fault(wanted: str, value: Any) -> str | None:
+def _scalar_error(wanted: str, value: Any) -> str | None:
     match wanted:
         case "string" if type(value) is not str:
             return f"expected string, got &value.valueUnstructured{{Value:{literal(value)}}}"
@@ -69,7 +69,7 @@ def _scalar_fault(wanted: str, value: Any) -> str | None:
     return None
 
 
-def _field_faults(schema: Schema, value: dict[str, Any], path: Path) -> Iterator[str]:
+def _field_errors(schema: Schema, value: dict[str, Any], path: Path) -> Iterator[str]:
     is_open = not schema.properties and schema.additional is None
     for name, item in value.items():
         here = (*path, field_step(name))
@@ -77,10 +77,10 @@ def _field_faults(schema: Schema, value: dict[str, Any], path: Path) -> Iterator
         if child is None and not is_open:
             yield f"{text_of(here)}: field not declared in schema"
         else:
-            yield from faults(child, item, here)
+            yield from errors(child, item, here)
 
 
-def _element_faults(schema: Schema, value: list[Any], path: Path) -> Iterator[str]:
+def _element_errors(schema: Schema, value: list[Any], path: Path) -> Iterator[str]:
     seen = set()
     for index, item in enumerate(value):
         step = f"i:{index}"
@@ -92,7 +92,7 @@ def _element_faults(schema: Schema, value: list[Any], path: Path) -> Iterator[st
             if step in seen:
                 yield f"{text_of(path)}: duplicate entries for key {text_of((step,))}"
             seen.add(step)
-        yield from faults(schema.items, item, (*path, step))
+        yield from errors(schema.items, item, (*path, step))
 
 
 def _keyless(schema: Schema, item: Any) -> str | None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Path(NamedTuple):
-    """The path of a value. Its text is made only for a fault: names can be long, and values below them many.
+    """The path of a value. Its text is made only for an error: names can be long, and values below them many.
 
     Attributes:
         parent: The path of the object or list that holds the value; None at the root.

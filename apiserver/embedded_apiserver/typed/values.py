@@ -16,10 +16,10 @@ from typing import Any
 from apimachinery.objects import microtime, timestamp
 from apimachinery.quantities import QUANTITY, canonical_quantity
 from apimachinery.schema import Schema
-from embedded_apiserver.typed.scalar_faults import readable_quantity
+from embedded_apiserver.typed.scalar_errors import readable_quantity
 
 Reader = Callable[[Any], Any]
-"""A function of a value that is not null. It returns the stored form, and raises ValueError with the fault."""
+"""A function of a value that is not null. It returns the stored form, and raises ValueError with the error."""
 
 _SECONDS = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
 _ZONE = r"(?:Z|[+-]\d\d:\d\d)"

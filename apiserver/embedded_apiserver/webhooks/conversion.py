@@ -128,7 +128,7 @@ class WebhookConversion:
             if shown.get(name, "") != own.get(name, ""):
                 text = f"must have the same {_WORDS[name]}: {own.get(name, '')} != {shown.get(name, '')}"
                 raise untyped(f"{what} {'converted object' if index else 'object'}{index}: {text}")
-        if problem := next(_faults_of_metadata(own, shown), ""):
+        if problem := next(_errors_of_metadata(own, shown), ""):
             raise untyped(f"{what} metadata{f' in object{index}' if index else ''}: {problem}")
         return {
             **{key: value for key, value in made.items() if key not in ("apiVersion", "kind")},
@@ -161,8 +161,8 @@ def _fail(result: Object) -> NoReturn:
     raise CallFailed(result.get("message") or text)
 
 
-def _faults_of_metadata(own: Object, shown: Object) -> Iterator[str]:
-    for name, faults, place in (("labels", label_causes, "labels"), ("annotations", annotation_causes, "annotation")):
+def _errors_of_metadata(own: Object, shown: Object) -> Iterator[str]:
+    for name, causes, place in (("labels", label_causes, "labels"), ("annotations", annotation_causes, "annotation")):
         values = shown.get(name)
         if values is None:
             continue
@@ -174,7 +174,7 @@ def _faults_of_metadata(own: Object, shown: Object) -> Iterator[str]:
                 yield f"metadata.{name}[{key}] must be a string, but is {_go_type(value)} in converted object"
                 return
         if values != own.get(name):
-            yield from (str(cause) for cause in faults(values, f"metadata.{place}"))
+            yield from (str(cause) for cause in causes(values, f"metadata.{place}"))
 
 
 def _go_type(value: object) -> str:

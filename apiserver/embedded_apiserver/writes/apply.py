@@ -20,7 +20,7 @@ from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.metadata import CLIENT_METADATA
 from embedded_apiserver.typed import documents, mismatches
 from embedded_apiserver.typed.body import IGNORE, STRICT, configuration, empty
-from embedded_apiserver.typed.decoding_faults import conversion_fault
+from embedded_apiserver.typed.decoding_errors import conversion_error
 from embedded_apiserver.typed.fieldset import NOTHING, Fields, Path, decode, encode, message_order, text_of
 from embedded_apiserver.typed.fieldtree import ambiguities, fields_of, merged, with_parents, without
 from embedded_apiserver.typed.shape import Misshapen
@@ -81,7 +81,7 @@ def read(kind: Kind, body: bytes, field_validation: str) -> tuple[Object, list[s
         config, unknown = configuration(kind, raw)
     except Misshapen as error:
         _check_types(kind, raw)
-        fault = conversion_fault(kind.schema, raw) if kind.definition is None else ""
+        fault = conversion_error(kind.schema, raw) if kind.definition is None else ""
         raise _unconverted(kind, raw, fault or str(error)) from error
     # The types of a built-in kind are known to be right now, unless a list has elements that cannot be told apart.
     if kind.definition is not None or unknown or next(ambiguities(kind.schema, config), None) is not None:
@@ -93,7 +93,7 @@ def read(kind: Kind, body: bytes, field_validation: str) -> tuple[Object, list[s
 def _check_types(kind: Kind, raw: Mapping[str, Any]) -> None:
     """Refuse a configuration with values that have no place in the kind's schema."""
     bare = {name: value for name, value in raw.items() if name not in ("kind", "apiVersion")}
-    first, more = told(mismatches.faults(kind.schema, bare))
+    first, more = told(mismatches.errors(kind.schema, bare))
     if first:
         faults = [*map(abbreviated, first), *([more] if more else [])]
         text = faults[0] if len(faults) == 1 else "\n  ".join(["errors:", *faults])

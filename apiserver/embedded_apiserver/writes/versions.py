@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from embedded_apiserver.groups.core.kinds import SERVICE_ACCOUNT
 from embedded_apiserver.kinds.kind import Kind
-from embedded_apiserver.typed.mismatches import faults
+from embedded_apiserver.typed import mismatches
 from embedded_apiserver.writes.entries import Entry, Object
 
 _UNMANAGED = "failed to create manager for existing fields: failed to convert {} to smd typed: "
@@ -19,7 +19,7 @@ _UNMANAGED = "failed to create manager for existing fields: failed to convert {}
 
 def is_typed(kind: Kind, obj: Object) -> bool:
     """Return whether a new object of a built-in kind has the types of its schema; if not, its fields have no owner."""
-    return kind is not SERVICE_ACCOUNT or not any(faults(kind.schema, {**obj, "metadata": {}}))
+    return kind is not SERVICE_ACCOUNT or not any(mismatches.errors(kind.schema, {**obj, "metadata": {}}))
 
 
 class NotComparable(Exception):
@@ -52,7 +52,7 @@ def comparable(kind: Kind, entries: Sequence[Entry], old: Object, new: Object | 
     for version in sorted({entry["apiVersion"] for entry in left} - {kind.api_version}):
         schema = kind.versions[version].schema
         for obj, place in ((old, ""), (new, "failed to convert new object: ")):
-            if obj is not None and (found := list(faults(schema, {**obj, "metadata": {}}))):
+            if obj is not None and (found := list(mismatches.errors(schema, {**obj, "metadata": {}}))):
                 raise NotComparable(place + (found[0] if len(found) == 1 else "\n  ".join(["errors:", *found])))
     return left
 
@@ -76,7 +76,7 @@ def check_prunable(kind: Kind, mine: Sequence[Entry], others: Sequence[Entry], m
     last = mine[0]["apiVersion"]
     versions = {entry["apiVersion"] for entry in (*mine, *others)} & kind.versions.keys()
     for version in sorted(versions - {kind.api_version}, key=lambda one: (one != last, one)):
-        found = list(faults(kind.versions[version].schema, {**merged, "metadata": {}}))
+        found = list(mismatches.errors(kind.versions[version].schema, {**merged, "metadata": {}}))
         if found:
             own = "failed to convert merged object to last applied version"
             other = f"failed add back owned items: failed to convert merged object at version {version}"
@@ -105,7 +105,7 @@ def _check_own(
     have no names, though these tell them apart.
     """
     for obj, place in ((old, "live"), (new, "new")):
-        if obj is not None and (found := list(faults(kind.schema, {**obj, "metadata": {}}))):
+        if obj is not None and (found := list(mismatches.errors(kind.schema, {**obj, "metadata": {}}))):
             metadata = obj["metadata"]
             slash = "" if kind.group else "/"
             where = f"{metadata.get('namespace', '')}/{metadata['name']}; {slash}{kind.api_version}, Kind={kind.kind}"

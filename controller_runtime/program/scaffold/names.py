@@ -13,7 +13,7 @@ from importlib import metadata
 import attrs
 
 from apimachinery.errors import UsageError
-from apimachinery.names import label_problems, subdomain_problems
+from apimachinery.names import label_errors, subdomain_errors
 from controller_runtime.core.extras import EXTRAS
 
 _OF_KUBERNETES = ("k8s.io", "kubernetes.io")
@@ -66,7 +66,7 @@ def names_of(name: str, kind: str | None, group: str, taken: Iterable[str] = ())
 def _name_problem(names: Names) -> str:
     name, module = names.name, names.module
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-0123456789")[:50].strip("-")
-    if label_problems(name) or not name[0].isalpha():
+    if label_errors(name) or not name[0].isalpha():
         better = f", such as {slug}" if slug and slug != name else ""
         return f"name {name!r}: use at most 63 lower-case letters, digits and dashes, a letter first{better}"
     instead = f"choose another name, such as {slug}-operator"
@@ -92,7 +92,7 @@ def _kind_problem(kind: str, taken: Iterable[str]) -> str:
 
 
 def _group_problem(group: str) -> str:
-    if subdomain_problems(group) or "." not in group:
+    if subdomain_errors(group) or "." not in group:
         return f"group {group!r}: use a domain in lower case with a dot, such as example.com"
     if any(group == reserved or group.endswith(f".{reserved}") for reserved in _OF_KUBERNETES):
         return f"group {group!r} is reserved for Kubernetes; use a domain of your own, such as example.com"

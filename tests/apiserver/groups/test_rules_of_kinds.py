@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.apiserver.asking import Asking, Object
 
-from apimachinery.names import config_key_problems, service_name_problems
+from apimachinery.names import config_key_errors, service_name_errors
 from embedded_apiserver.groups.coordination import leases
 from embedded_apiserver.label_match import selects
 
@@ -85,7 +85,7 @@ def test_a_candidate_may_be_called_what_a_lease_may_not(name: str, ask: Asking) 
 
 @pytest.mark.parametrize("name", ["..", "..x", ".", "a/b", "", "ä", "x" * 254])
 def test_names_that_would_be_bad_keys(name: str) -> None:
-    assert config_key_problems(name)
+    assert config_key_errors(name)
 
 
 def test_every_answer_about_candidates_warns_that_they_are_going_away(ask: Asking) -> None:
@@ -141,9 +141,9 @@ def test_an_object_that_makes_no_sense_is_refused(path: str, obj: Object, field:
 
 
 def test_a_service_is_no_more_than_a_label_that_begins_with_a_letter() -> None:
-    assert service_name_problems("a-1") == []
-    assert service_name_problems("1-a")
-    assert service_name_problems("a.b")
+    assert service_name_errors("a-1") == []
+    assert service_name_errors("1-a")
+    assert service_name_errors("a.b")
 
 
 def test_a_secret_written_as_text_is_kept_as_bytes(ask: Asking) -> None:

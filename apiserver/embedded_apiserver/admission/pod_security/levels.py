@@ -70,27 +70,27 @@ def policy_of(labels: Mapping[str, str]) -> tuple[Policy, list[Cause]]:
     """
     if LABELS.isdisjoint(labels):
         return Policy(), []
-    faults: list[Cause] = []
-    enforce, audit, warn = (_of_mode(labels, mode, faults) for mode in (_ENFORCE, _AUDIT, _WARN))
+    causes: list[Cause] = []
+    enforce, audit, warn = (_of_mode(labels, mode, causes) for mode in (_ENFORCE, _AUDIT, _WARN))
     if _WARN not in labels and labels.get(_ENFORCE) in _RANKS and enforce.level is not Level.PRIVILEGED:
         minor = warn.minor if _WARN + _OF_VERSION in labels else enforce.minor
         warn = LevelVersion(enforce.level, minor)
-    return Policy(enforce, audit, warn), faults
+    return Policy(enforce, audit, warn), causes
 
 
-def _of_mode(labels: Mapping[str, str], mode: str, faults: list[Cause]) -> LevelVersion:
+def _of_mode(labels: Mapping[str, str], mode: str, causes: list[Cause]) -> LevelVersion:
     level, minor = Level.PRIVILEGED, None
     if (text := labels.get(mode)) is not None:
         if text in _RANKS:
             level = Level(text)
         else:
-            faults.append(invalid(f"metadata.labels[{mode}]", text, _NO_LEVEL))
+            causes.append(invalid(f"metadata.labels[{mode}]", text, _NO_LEVEL))
             level = Level.RESTRICTED if mode == _ENFORCE else Level.PRIVILEGED
     label = mode + _OF_VERSION
     if (text := labels.get(label, "latest")) != "latest":
         match = _VERSION.fullmatch(text)
         if match is None or int(match[1]) > _LARGEST:
-            faults.append(invalid(f"metadata.labels[{label}]", text, _NO_VERSION))
+            causes.append(invalid(f"metadata.labels[{label}]", text, _NO_VERSION))
         else:
             minor = int(match[1])
     return LevelVersion(level, minor)

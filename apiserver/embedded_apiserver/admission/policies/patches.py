@@ -48,10 +48,10 @@ def applied_by_policy(kind: Kind, shown: Object, configuration: Object) -> Objec
     if kind is SCALE:
         text = f"no corresponding type for {kind.api_version}, Kind={kind.kind}"
         raise Failed(f"error applying patch: failed to convert patch object to typed object: {text}")
-    first, more = told(chain(mismatches.faults(kind.schema, bare), _nulls(kind.schema, bare)))
+    first, more = told(chain(mismatches.errors(kind.schema, bare), _nulls(kind.schema, bare)))
     if first:
-        faults = [*map(abbreviated, first), *([more] if more else [])]
-        text = faults[0] if len(faults) == 1 else "\n  ".join(["errors:", *faults])
+        errors = [*map(abbreviated, first), *([more] if more else [])]
+        text = errors[0] if len(errors) == 1 else "\n  ".join(["errors:", *errors])
         raise Failed(f"error applying patch: failed to convert patch object to typed object: {text}")
     if atomics := list(_atomics(kind.schema, bare)):
         text = f"may not mutate atomic arrays, maps or structs: {', '.join(atomics)}"
@@ -116,7 +116,7 @@ def _check_size(obj: Object) -> None:
 
 
 def _nulls(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[str]:
-    """Yield the faults of nulls, which are values of no type when an expression makes them."""
+    """Yield the errors of nulls, which are values of no type when an expression makes them."""
     if schema is None:
         return
     if value is None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from apimachinery.names import label_problems, subdomain_problems
+from apimachinery.names import label_errors, subdomain_errors
 from embedded_apiserver.cel import types
 from embedded_apiserver.cel.declarations import CallEstimate, Function, Library, Overload
 from embedded_apiserver.cel.errors import EvaluationError
@@ -123,9 +123,9 @@ def _resource(check: Check, resource: str) -> Check:
 
 
 def _account(check: Check, namespace: str, name: str) -> Check:
-    if subdomain_problems(name):
+    if subdomain_errors(name):
         raise EvaluationError("Invalid service account name")
-    if label_problems(namespace):
+    if label_errors(namespace):
         raise EvaluationError("Invalid service account namespace")
     return Check(AUTHORIZER, check.ask, check.question._replace(account=(namespace, name)))
 

@@ -89,14 +89,14 @@ def _is_time(text: str) -> bool:
 
 _TIME_PATTERN = 131
 _FORMATS = {
-    "dns1123Label": Format("DNS1123Label", names.label_problems, 30),
-    "dns1123Subdomain": Format("DNS1123Subdomain", names.subdomain_problems, 60),
-    "dns1035Label": Format("DNS1035Label", names.service_name_problems, 30),
-    "qualifiedName": Format("QualifiedName", names.qualified_name_problems, 60),
-    "dns1123LabelPrefix": Format("DNS1123LabelPrefix", _prefix(names.label_problems), 30),
-    "dns1123SubdomainPrefix": Format("DNS1123SubdomainPrefix", _prefix(names.subdomain_problems), 60),
-    "dns1035LabelPrefix": Format("DNS1035LabelPrefix", _prefix(names.service_name_problems), 30),
-    "labelValue": Format("LabelValue", names.label_value_problems, 40),
+    "dns1123Label": Format("DNS1123Label", names.label_errors, 30),
+    "dns1123Subdomain": Format("DNS1123Subdomain", names.subdomain_errors, 60),
+    "dns1035Label": Format("DNS1035Label", names.service_name_errors, 30),
+    "qualifiedName": Format("QualifiedName", names.qualified_name_errors, 60),
+    "dns1123LabelPrefix": Format("DNS1123LabelPrefix", _prefix(names.label_errors), 30),
+    "dns1123SubdomainPrefix": Format("DNS1123SubdomainPrefix", _prefix(names.subdomain_errors), 60),
+    "dns1035LabelPrefix": Format("DNS1035LabelPrefix", _prefix(names.service_name_errors), 30),
+    "labelValue": Format("LabelValue", names.label_value_errors, 40),
     "uri": Format("URI", _uri, 1103),
     "uuid": Format("uuid", _simple("does not match the UUID format", lambda text: bool(_UUID.fullmatch(text))), 68),
     "byte": Format("byte", _simple("invalid base64", _is_base64), 84),

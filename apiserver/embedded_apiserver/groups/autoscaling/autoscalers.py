@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apimachinery.names import label_problems, path_segment_problems
+from apimachinery.names import label_errors, path_segment_errors
 from embedded_apiserver.causes import forbidden, invalid, not_supported, required
 from embedded_apiserver.checks.basic import each, non_negative
 from embedded_apiserver.checks.resources import container_resource_name, quantity
@@ -69,7 +69,7 @@ def _reference(ref: Object, place: str, *, needs_group: bool, is_known: bool = F
         if not (value := ref.get(name, "")):
             yield required(f"{place}.{name}")
         else:
-            yield from each(path_segment_problems, value, f"{place}.{name}")
+            yield from each(path_segment_errors, value, f"{place}.{name}")
     version = ref.get("apiVersion", "")
     if is_known:
         return
@@ -163,7 +163,7 @@ def _container_resource(source: Object, place: str) -> Iterator[Cause]:
     else:
         yield required(f"{place}.name", "must specify a resource name")
     if container := source.get("container"):
-        yield from each(label_problems, container, f"{place}.container")
+        yield from each(label_errors, container, f"{place}.container")
     else:
         yield required(f"{place}.container", "must specify a container")
     yield from _amounts(part(source, "target"), f"{place}.target")
@@ -203,7 +203,7 @@ def _identifier(metric: Object, place: str) -> Iterator[Cause]:
     if not (name := metric.get("name", "")):
         yield required(f"{place}.name", "must specify a metric name")
     else:
-        yield from each(path_segment_problems, name, f"{place}.name")
+        yield from each(path_segment_errors, name, f"{place}.name")
 
 
 _SOURCE_CHECKS = {

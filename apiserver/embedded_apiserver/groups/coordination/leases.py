@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from apimachinery.names import qualified_name_problems
+from apimachinery.names import qualified_name_errors
 from apimachinery.semver import ZERO, parse
 from embedded_apiserver.causes import forbidden, invalid, not_supported, required
 from embedded_apiserver.objects import Object, part
@@ -57,7 +57,7 @@ def _strategy_causes(strategy: str) -> list[Cause]:
     A name without a prefix has to be one of the built-in strategies; a custom one has a DNS prefix (`example.com/own`).
     """
     if "/" in strategy:
-        return [invalid(_STRATEGY, strategy, text) for text in qualified_name_problems(strategy)]
+        return [invalid(_STRATEGY, strategy, text) for text in qualified_name_errors(strategy)]
     return [] if strategy in _STRATEGIES else [not_supported(_STRATEGY, strategy, _STRATEGIES)]
 
 

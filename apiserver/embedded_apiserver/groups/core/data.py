@@ -8,7 +8,7 @@ import binascii
 import json
 from collections.abc import Iterator, Mapping
 
-from apimachinery.names import config_key_problems
+from apimachinery.names import config_key_errors
 from embedded_apiserver.causes import forbidden, invalid, required, too_long
 from embedded_apiserver.checks.basic import IMMUTABLE, each
 from embedded_apiserver.objects import Object, part
@@ -25,7 +25,7 @@ def config_map(obj: Object) -> Iterator[Cause]:
     texts, binaries = part(obj, "data"), part(obj, "binaryData")
     for name, data, other in (("data", texts, binaries), ("binaryData", binaries, {})):
         for key in data:
-            yield from each(config_key_problems, key, f"{name}[{key}]")
+            yield from each(config_key_errors, key, f"{name}[{key}]")
             if key in other:
                 yield invalid(f"{name}[{key}]", key, "duplicate of key present in binaryData")
     if sum(len(text.encode()) for text in texts.values()) + sum(map(_size, binaries.values())) > _LIMIT:
@@ -55,7 +55,7 @@ def secret(obj: Object) -> Iterator[Cause]:
     """Return the causes against a secret: keys that can be file names, a limit of size, and the keys of its type."""
     data = part(obj, "data")
     for key in data:
-        yield from each(config_key_problems, key, f"data[{key}]")
+        yield from each(config_key_errors, key, f"data[{key}]")
     if sum(map(_size, data.values())) > _LIMIT:
         yield too_long("data", _LIMIT)
     match obj.get("type", ""):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from apimachinery.names import qualified_name_problems
+from apimachinery.names import qualified_name_errors
 from embedded_apiserver.causes import duplicate, forbidden, invalid, required
 from embedded_apiserver.checks.basic import IMMUTABLE
 from embedded_apiserver.checks.resources import (
@@ -45,7 +45,7 @@ def limit_range(obj: Object) -> Iterator[Cause]:
     seen = set()
     for index, limit in enumerate(part(obj, "spec").get("limits") or ()):
         place, kind = f"spec.limits[{index}]", limit.get("type", "")
-        if problems := qualified_name_problems(kind):
+        if problems := qualified_name_errors(kind):
             yield from (invalid(f"{place}.type", kind, text) for text in problems)
         elif "/" not in kind and kind not in _LIMIT_TYPES:
             yield invalid(f"{place}.type", kind, "must be a standard limit type or fully qualified")

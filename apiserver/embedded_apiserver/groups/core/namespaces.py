@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apimachinery.names import qualified_name_problems
+from apimachinery.names import qualified_name_errors
 from embedded_apiserver.causes import invalid
 from embedded_apiserver.checks.basic import (
     each,
@@ -30,7 +30,7 @@ def namespace_finalizers(old: Object, new: Object) -> Iterator[Cause]:
 
 
 def _finalizer(name: str, field: str) -> Iterator[Cause]:
-    yield from each(qualified_name_problems, name, field)
+    yield from each(qualified_name_errors, name, field)
     if "/" not in name and name not in _STANDARD_FINALIZERS:
         yield invalid(field, name, _UNQUALIFIED)
 

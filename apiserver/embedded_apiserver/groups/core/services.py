@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from apimachinery.names import subdomain_problems
+from apimachinery.names import subdomain_errors
 from embedded_apiserver.causes import duplicate, forbidden, invalid, required
 from embedded_apiserver.checks.addresses import address, address_of, endpoint_address, network
 from embedded_apiserver.checks.basic import (
@@ -209,7 +209,7 @@ def balancer_host(name: str, field: str) -> Iterator[Cause]:
     """Return the causes against the name of a load balancer, which may be empty."""
     if not name:
         return
-    yield from (invalid(field, name, text) for text in subdomain_problems(name))
+    yield from (invalid(field, name, text) for text in subdomain_errors(name))
     if address_of(name) is not None:
         yield invalid(field, name, "must be a DNS name, not an IP address")
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from apimachinery.names import label_problems, subdomain_problems
+from apimachinery.names import label_errors, subdomain_errors
 from embedded_apiserver.causes import duplicate, invalid, required, too_long, too_many
 from embedded_apiserver.checks.basic import each
 from embedded_apiserver.groups.pods.sources import driver_name
@@ -40,7 +40,7 @@ def each_of(given: Sequence[Any], most: int, rule: Rule, field: str, key: str | 
 
 def device_name(name: str, field: str) -> Iterator[Cause]:
     """Return the causes against the name of a device, a request or a set of counters."""
-    yield from each(label_problems, name, field)
+    yield from each(label_errors, name, field)
 
 
 def pool_name(name: str, field: str) -> Iterator[Cause]:
@@ -51,7 +51,7 @@ def pool_name(name: str, field: str) -> Iterator[Cause]:
         yield too_long(field, _LONGEST_POOL)
     else:
         for segment in name.split("/"):
-            yield from each(subdomain_problems, segment, field)
+            yield from each(subdomain_errors, segment, field)
 
 
 def full_name(name: str, field: str) -> Iterator[Cause]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from apimachinery.names import label_value_problems, qualified_name_problems, subdomain_problems
+from apimachinery.names import label_value_errors, qualified_name_errors, subdomain_errors
 from embedded_apiserver.causes import forbidden, invalid, not_supported, required
 from embedded_apiserver.checks.basic import IMMUTABLE, each
 from embedded_apiserver.checks.resources import is_extended
@@ -96,7 +96,7 @@ def _exact(request: Object, place: str) -> Iterator[Cause]:
     if not (name := request.get("deviceClassName", "")):
         yield required(f"{place}.deviceClassName")
     else:
-        yield from each(subdomain_problems, name, f"{place}.deviceClassName")
+        yield from each(subdomain_errors, name, f"{place}.deviceClassName")
     yield from each_of(request.get("selectors") or (), _MOST, _selector, f"{place}.selectors")
     for index, one in enumerate(request.get("tolerations") or ()):
         yield from _toleration(one, f"{place}.tolerations[{index}]")
@@ -111,14 +111,14 @@ def _exact(request: Object, place: str) -> Iterator[Cause]:
 
 def _toleration(toleration: Object, place: str) -> Iterator[Cause]:
     if key := toleration.get("key"):
-        yield from each(qualified_name_problems, key, f"{place}.key")
+        yield from each(qualified_name_errors, key, f"{place}.key")
     operator, value, effect = (toleration.get(name, "") for name in ("operator", "value", "effect"))
     if not operator:
         yield required(f"{place}.operator")
     elif operator not in _OPERATORS:
         yield not_supported(f"{place}.operator", operator, _OPERATORS)
     elif operator == "Equal":
-        yield from each(label_value_problems, value, f"{place}.value")
+        yield from each(label_value_errors, value, f"{place}.value")
     elif value:
         yield invalid(f"{place}.value", value, "must be empty for operator `Exists`")
     if effect and effect not in EFFECTS:
@@ -224,7 +224,7 @@ def _place(spec: Object) -> Iterator[Cause]:
     if (name := spec.get("nodeName")) == "":
         yield invalid("spec.nodeName", name, "must be either unset or set to a non-empty string")
     elif name is not None:
-        yield from each(subdomain_problems, name, "spec.nodeName")
+        yield from each(subdomain_errors, name, "spec.nodeName")
     if (selector := spec.get("nodeSelector")) is not None:
         yield from node_selector(selector, "spec.nodeSelector")
         if len(terms := selector.get("nodeSelectorTerms") or ()) != 1:

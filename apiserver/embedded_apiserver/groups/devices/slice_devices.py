@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from apimachinery.names import label_value_problems, qualified_name_problems
+from apimachinery.names import label_value_errors, qualified_name_errors
 from embedded_apiserver.causes import forbidden, invalid, not_supported, required, too_long
 from embedded_apiserver.checks.basic import each
 from embedded_apiserver.groups.devices.device_names import device_name, each_of, qualified_name
@@ -78,7 +78,7 @@ def _binding(device: Object, place: str) -> Iterator[Cause]:
     """Return the causes against the conditions under which a device is bound: both kinds, or none."""
     wanted, failed = (device.get(name) or () for name in _CONDITIONS)
     for name, given in zip(_CONDITIONS, (wanted, failed), strict=True):
-        yield from each_of(given, _MOST_CONDITIONS, partial(each, qualified_name_problems), f"{place}.{name}", "")
+        yield from each_of(given, _MOST_CONDITIONS, partial(each, qualified_name_errors), f"{place}.{name}", "")
         for index, one in enumerate(given if name == _CONDITIONS[1] else ()):
             if one in wanted:
                 text = "bindingFailureConditions must not overlap with bindingConditions"
@@ -103,9 +103,9 @@ def _attribute(value: Object, place: str) -> Iterator[Cause]:
 
 
 def _taint(taint: Object, place: str) -> Iterator[Cause]:
-    yield from each(qualified_name_problems, taint.get("key", ""), f"{place}.key")
+    yield from each(qualified_name_errors, taint.get("key", ""), f"{place}.key")
     if value := taint.get("value"):
-        yield from each(label_value_problems, value, f"{place}.value")
+        yield from each(label_value_errors, value, f"{place}.value")
     if not (effect := taint.get("effect", "")):
         yield required(f"{place}.effect")
     elif effect not in EFFECTS:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from apimachinery.names import qualified_name_problems
+from apimachinery.names import qualified_name_errors
 from embedded_apiserver.causes import invalid, required
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.status import Cause
@@ -86,7 +86,7 @@ def event(obj: Object, controller: str = "reportingComponent") -> list[Cause]:
 def _action_causes(obj: Object, field: str) -> list[Cause]:
     controller = obj.get("reportingComponent", "")
     causes = [] if controller else [required(field)]
-    causes += [invalid(field, controller, text) for text in qualified_name_problems(controller)]
+    causes += [invalid(field, controller, text) for text in qualified_name_errors(controller)]
     for name in ("reportingInstance", "action", "reason"):
         length = len(obj.get(name, "").encode())
         if not length:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from apimachinery.names import label_problems, subdomain_problems
+from apimachinery.names import label_errors, subdomain_errors
 from embedded_apiserver.causes import duplicate, forbidden, invalid, not_supported, required
 from embedded_apiserver.checks.basic import each
 from embedded_apiserver.objects import Object, part
@@ -39,7 +39,7 @@ def flow_schema(obj: Object) -> Iterator[Cause]:
         yield not_supported("spec.distinguisherMethod.type", shown, _DISTINGUISHED)
     level = part(spec, "priorityLevelConfiguration").get("name", "")
     if level:
-        yield from each(subdomain_problems, level, "spec.priorityLevelConfiguration.name")
+        yield from each(subdomain_errors, level, "spec.priorityLevelConfiguration.name")
     else:
         yield required("spec.priorityLevelConfiguration.name", "must reference a priority level")
     for index, rule in enumerate(spec.get("rules") or ()):
@@ -98,10 +98,10 @@ def _named(given: Object, own: str, place: str) -> Iterator[Cause]:
     if not name:
         yield required(f"{place}.name")
     elif own == "serviceAccount" and name != "*":
-        yield from each(subdomain_problems, name, f"{place}.name")
+        yield from each(subdomain_errors, name, f"{place}.name")
     if own == "serviceAccount":
         if namespace := given.get("namespace"):
-            yield from each(label_problems, namespace, f"{place}.namespace")
+            yield from each(label_errors, namespace, f"{place}.namespace")
         else:
             yield required(f"{place}.namespace", "must specify namespace for service account")
 
@@ -136,7 +136,7 @@ def _on_objects(rule: Object, place: str) -> Iterator[Cause]:
         yield from _alone(namespaces, field, "namespaces")
     else:
         for index, one in enumerate(namespaces):
-            yield from (invalid(f"{field}[{index}]", one, _NAMESPACE + text) for text in label_problems(one))
+            yield from (invalid(f"{field}[{index}]", one, _NAMESPACE + text) for text in label_errors(one))
 
 
 def _on_paths(rule: Object, place: str) -> Iterator[Cause]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from apimachinery.names import path_segment_problems, subdomain_problems
+from apimachinery.names import path_segment_errors, subdomain_errors
 from embedded_apiserver.causes import invalid, required
 from embedded_apiserver.checks.addresses import network, network_of
 from embedded_apiserver.checks.basic import IMMUTABLE, each
@@ -24,10 +24,10 @@ def ip_address(obj: Object) -> Iterator[Cause]:
         return
     place = "spec.parentRef"
     if group := parent.get("group"):
-        yield from each(subdomain_problems, group, f"{place}.group")
+        yield from each(subdomain_errors, group, f"{place}.group")
     yield from segments(parent, place, "resource", "name")
     if namespace := parent.get("namespace"):
-        yield from each(path_segment_problems, namespace, f"{place}.namespace")
+        yield from each(path_segment_errors, namespace, f"{place}.namespace")
 
 
 def ip_address_change(old: Object, new: Object) -> Iterator[Cause]:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from apimachinery.names import (
-    label_problems,
-    label_value_problems,
-    subdomain_problems,
+    label_errors,
+    label_value_errors,
+    subdomain_errors,
 )
 from embedded_apiserver.causes import duplicate, invalid, not_supported, required, too_many
 from embedded_apiserver.checks.addresses import address, endpoint_address
@@ -48,7 +48,7 @@ def _slice_ports(ports: Sequence[Object]) -> Iterator[Cause]:
     for index, port in enumerate(ports):
         place, name = f"ports[{index}]", port.get("name") or ""
         if name:
-            yield from each(label_problems, name, f"{place}.name")
+            yield from each(label_errors, name, f"{place}.name")
         if name in names:
             yield duplicate(f"{place}.name", name)
         names.add(name)
@@ -74,13 +74,13 @@ def _endpoints(endpoints: Sequence[Object], kind: str) -> Iterator[Cause]:
         for number, text in enumerate(addresses):
             yield from _address(text, kind, f"{place}.addresses", number)
         if (node := endpoint.get("nodeName")) is not None:
-            yield from each(subdomain_problems, node, f"{place}.nodeName")
+            yield from each(subdomain_errors, node, f"{place}.nodeName")
         topology = endpoint.get("deprecatedTopology") or {}
         if len(topology) > _MOST_LABELS:
             yield too_many(f"{place}.deprecatedTopology", len(topology), _MOST_LABELS)
         yield from label_causes(topology, f"{place}.deprecatedTopology")
         if (host := endpoint.get("hostname")) is not None:
-            yield from each(label_problems, host, f"{place}.hostname")
+            yield from each(label_errors, host, f"{place}.hostname")
         yield from _hints(part(endpoint, "hints"), f"{place}.hints")
 
 
@@ -102,17 +102,17 @@ def _full_name(text: str, field: str) -> Iterator[Cause]:
         yield required(field)
         return
     name = text.removesuffix(".")
-    if problems := each(subdomain_problems, name, field):
+    if problems := each(subdomain_errors, name, field):
         yield from problems
         return
     if "." not in name:
         yield invalid(field, name, "should be a domain with at least two segments separated by dots")
     for label in name.split("."):
-        yield from each(label_problems, label, field)
+        yield from each(label_errors, label, field)
 
 
 def _hints(hints: Object, place: str) -> Iterator[Cause]:
-    for name, problems in (("forZones", label_value_problems), ("forNodes", subdomain_problems)):
+    for name, problems in (("forZones", label_value_errors), ("forNodes", subdomain_errors)):
         given = hints.get(name) or ()
         if len(given) > _MOST_HINTS:
             yield too_many(f"{place}.{name}", len(given), _MOST_HINTS)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from apimachinery.names import label_problems, path_segment_problems, subdomain_problems
+from apimachinery.names import label_errors, path_segment_errors, subdomain_errors
 from embedded_apiserver.causes import forbidden, invalid, not_supported, required, too_long
 from embedded_apiserver.checks.addresses import address, address_of
 from embedded_apiserver.checks.basic import (
@@ -18,7 +18,7 @@ from embedded_apiserver.checks.basic import (
 )
 from embedded_apiserver.checks.prefixed import prefixed_path
 from embedded_apiserver.groups.core.services import balancer_host, known_addresses
-from embedded_apiserver.groups.pods.probes import port_name_problems
+from embedded_apiserver.groups.pods.probes import port_name_errors
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.status import Cause
 
@@ -63,7 +63,7 @@ def ingress(spec: Object) -> Iterator[Cause]:
 
 def _host(host: str, field: str) -> list[Cause]:
     if "*" not in host:
-        return each(subdomain_problems, host, field)
+        return each(subdomain_errors, host, field)
     causes = [] if len(host) <= 253 else [invalid(field, host, "must be no more than 253 characters")]
     return causes if _WILDCARD.fullmatch(host) else [*causes, invalid(field, host, _WILDCARD_TEXT)]
 
@@ -117,7 +117,7 @@ def _resource(resource: Object, place: str) -> Iterator[Cause]:
         yield from subdomain(group, f"{place}.apiGroup")
     for name in ("kind", "name"):
         if value := resource.get(name):
-            yield from each(path_segment_problems, value, f"{place}.{name}")
+            yield from each(path_segment_errors, value, f"{place}.{name}")
         else:
             yield required(f"{place}.{name}")
 
@@ -132,7 +132,7 @@ def _service(service: Object, place: str) -> Iterator[Cause]:
     if name and number:
         yield invalid(place, "", "cannot set both port name & port number")
     elif name:
-        yield from each(port_name_problems, name, f"{place}.service.port.name")
+        yield from each(port_name_errors, name, f"{place}.service.port.name")
     elif number:
         yield from port_number(number, f"{place}.service.port.number")
     else:
@@ -164,7 +164,7 @@ def ingress_class(obj: Object) -> Iterator[Cause]:
         return
     place = "spec.parameters"
     if (group := given.get("apiGroup")) is not None:
-        yield from each(subdomain_problems, group, f"{place}.apiGroup")
+        yield from each(subdomain_errors, group, f"{place}.apiGroup")
     yield from segments(given, place, "kind", "name")
     scope, namespace = given.get("scope"), given.get("namespace")
     if scope is None:
@@ -175,7 +175,7 @@ def ingress_class(obj: Object) -> Iterator[Cause]:
         if namespace is None:
             yield required(f"{place}.namespace", "`parameters.scope` is set to 'Namespace'")
         else:
-            yield from each(label_problems, namespace, f"{place}.namespace")
+            yield from each(label_errors, namespace, f"{place}.namespace")
     elif namespace is not None:
         yield forbidden(f"{place}.namespace", "`parameters.scope` is set to 'Cluster'")
 
@@ -194,4 +194,4 @@ def segments(obj: Object, place: str, *names: str) -> Iterator[Cause]:
         if not (value := obj.get(name, "")):
             yield required(f"{place}.{name}")
         else:
-            yield from each(path_segment_problems, value, f"{place}.{name}")
+            yield from each(path_segment_errors, value, f"{place}.{name}")

@@ -9,7 +9,7 @@ from embedded_apiserver.causes import forbidden, invalid, not_supported, require
 from embedded_apiserver.checks.addresses import network, network_of
 from embedded_apiserver.checks.basic import PROTOCOLS, each, port_number
 from embedded_apiserver.checks.selectors import label_selector
-from embedded_apiserver.groups.pods.probes import port_name_problems
+from embedded_apiserver.groups.pods.probes import port_name_errors
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.status import Cause
 
@@ -65,7 +65,7 @@ def _policy_port(port: Object, place: str) -> Iterator[Cause]:
         text = "non-numeric" if number is not None else "not specified"
         yield invalid(f"{place}.endPort", end, f"may not be specified when `port` is {text}")
     if number is not None:
-        yield from each(port_name_problems, str(number), f"{place}.port")
+        yield from each(port_name_errors, str(number), f"{place}.port")
 
 
 def _peer(peer: Object, place: str, known: Collection[str]) -> Iterator[Cause]:

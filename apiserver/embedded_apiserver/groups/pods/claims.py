@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from apimachinery.names import qualified_name_problems
+from apimachinery.names import qualified_name_errors
 from embedded_apiserver.causes import forbidden, invalid, not_supported
 from embedded_apiserver.checks.basic import IMMUTABLE
 from embedded_apiserver.checks.resources import is_native, quantity
@@ -125,7 +125,7 @@ def _amount(text: str, field: str) -> list[Cause]:
 
 
 def _resource(name: str, field: str) -> Iterator[Cause]:
-    problems = qualified_name_problems(name)
+    problems = qualified_name_errors(name)
     yield from (invalid(field, name, text) for text in problems)
     if not problems and is_native(name) and name != "storage":
         yield not_supported(field, name, ("storage",))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from embedded_apiserver.causes import duplicate, forbidden, invalid, not_found, required
 from embedded_apiserver.checks.basic import PROTOCOLS, given_one_of, label, one_of, port_number, subdomain
 from embedded_apiserver.checks.paths import descending, no_backsteps
-from embedded_apiserver.groups.pods.probes import port_name_problems
+from embedded_apiserver.groups.pods.probes import port_name_errors
 from embedded_apiserver.groups.pods.projections import OF_VARIABLES, field_reference, key_reference, resource_reference
 from embedded_apiserver.objects import Object
 from embedded_apiserver.status import Cause
@@ -27,7 +27,7 @@ def ports(given: Sequence[Object], place: str) -> Iterator[Cause]:
     for index, port in enumerate(given):
         field = f"{place}[{index}]"
         if name := port.get("name"):
-            if problems := port_name_problems(name):
+            if problems := port_name_errors(name):
                 yield from (invalid(f"{field}.name", name, text) for text in problems)
             elif name in seen:
                 yield duplicate(f"{field}.name", name)

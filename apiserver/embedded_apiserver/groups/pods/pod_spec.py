@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from apimachinery.names import label_problems, subdomain_problems
+from apimachinery.names import label_errors, subdomain_errors
 from embedded_apiserver.causes import duplicate, forbidden, invalid, not_found, required, too_long
 from embedded_apiserver.checks import resources
 from embedded_apiserver.checks.addresses import address
@@ -32,8 +32,8 @@ _MOST = 2**31 - 1
 _MIRROR = "kubernetes.io/config.mirror"
 _COST = "controller.kubernetes.io/pod-deletion-cost"
 _COST_TEXT = re.compile(r"0|-?[1-9][0-9]*")
-_NAMES = {"serviceAccountName": subdomain_problems, "nodeName": subdomain_problems}
-_LABELS = {"hostname": label_problems, "subdomain": label_problems}
+_NAMES = {"serviceAccountName": subdomain_errors, "nodeName": subdomain_errors}
+_LABELS = {"hostname": label_errors, "subdomain": label_errors}
 
 
 def pod_spec(spec: Object, place: str, metadata: Object | None = None) -> Iterator[Cause]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from apimachinery.names import label_problems
+from apimachinery.names import label_errors
 from embedded_apiserver.groups.pods import profile_annotations
 from embedded_apiserver.objects import Object, part
 
@@ -48,7 +48,7 @@ def of_name(metadata: Object, use: str) -> list[str]:
         use: The use of the name, in the words of the warning.
     """
     name = metadata.get("name") or f"{metadata.get('generateName', '')[:58]}xxxxx"
-    if not (problems := label_problems(name)):
+    if not (problems := label_errors(name)):
         return []
     told = f"this is used in {use}, which can result in surprising behavior; a DNS label is recommended"
     return [f"metadata.name: {told}: [{' '.join(problems)}]"]

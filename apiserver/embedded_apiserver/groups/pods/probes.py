@@ -23,7 +23,7 @@ _HEADER_TEXT = (
 _PORT = re.compile(r"[-a-z0-9]+")
 
 
-def port_name_problems(name: str) -> list[str]:
+def port_name_errors(name: str) -> list[str]:
     """Return what is wrong with the name of a port."""
     problems = [] if len(name.encode()) <= 15 else ["must be no more than 15 characters"]
     if not _PORT.fullmatch(name):
@@ -41,7 +41,7 @@ def port_reference(port: int | str, field: str) -> list[Cause]:
     """Return the causes against a port, given by its number or by its name."""
     if isinstance(port, int):
         return port_number(port, field)
-    return [invalid(field, port, text) for text in port_name_problems(port)]
+    return [invalid(field, port, text) for text in port_name_errors(port)]
 
 
 def probes(container: Object, place: str, grace: int | None) -> Iterator[Cause]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-from apimachinery.names import config_key_problems, qualified_name_problems
+from apimachinery.names import config_key_errors, qualified_name_errors
 from embedded_apiserver.causes import forbidden, invalid, not_supported, required
 from embedded_apiserver.checks.basic import each, needs, one_of, qualified_name, subdomain
 from embedded_apiserver.checks.paths import local_file
@@ -114,7 +114,7 @@ def key_reference(reference: Object, place: str) -> Iterator[Cause]:
     """Return the causes against a reference to a key of a config map or secret."""
     yield from subdomain(reference.get("name", ""), f"{place}.name")
     if key := reference.get("key"):
-        yield from each(config_key_problems, key, f"{place}.key")
+        yield from each(config_key_errors, key, f"{place}.key")
     else:
         yield required(f"{place}.key")
 
@@ -180,7 +180,7 @@ def _signer(name: str, field: str) -> Iterator[Cause]:
 def _certificate(source: Object, place: str, whole: str, seen: set[str]) -> Iterator[Cause]:
     yield from _signer(source.get("signerName", ""), f"{place}.signerName")
     for key in source.get("userAnnotations") or ():
-        problems = qualified_name_problems(key.lower())
+        problems = qualified_name_errors(key.lower())
         if not problems and "/" not in key:
             problems = ['must be a domain-prefixed key (such as "acme.io/foo")']
         yield from (invalid(f"{place}.userAnnotations", key.lower(), text) for text in problems)

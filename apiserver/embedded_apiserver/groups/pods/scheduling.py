@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from apimachinery.names import label_value_problems, qualified_name_problems
+from apimachinery.names import label_value_errors, qualified_name_errors
 from embedded_apiserver.causes import duplicate, forbidden, invalid, not_supported, required
 from embedded_apiserver.checks.basic import each, label, one_of, qualified_name
 from embedded_apiserver.checks.selectors import label_selector, node_selector, node_selector_term
@@ -25,14 +25,14 @@ def tolerations(given: Sequence[Object], place: str) -> Iterator[Cause]:
         field, key, operator = f"{place}[{index}]", one.get("key", ""), one.get("operator", "")
         value, effect = one.get("value", ""), one.get("effect", "")
         if key:
-            yield from each(qualified_name_problems, key, f"{field}.key")
+            yield from each(qualified_name_errors, key, f"{field}.key")
         elif operator != "Exists":
             text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
             yield invalid(f"{field}.operator", operator, text)
         if one.get("tolerationSeconds") is not None and effect != "NoExecute":
             yield invalid(f"{field}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
         if operator in ("Equal", ""):
-            if problems := label_value_problems(value):
+            if problems := label_value_errors(value):
                 yield invalid(f"{field}.operator", value, ";".join(problems))
         elif operator == "Exists":
             if value:
@@ -147,7 +147,7 @@ def taints(given: Sequence[Object], place: str) -> Iterator[Cause]:
     for index, taint in enumerate(given):
         field, key, effect = f"{place}[{index}]", taint.get("key", ""), taint.get("effect", "")
         yield from qualified_name(key, f"{field}.key")
-        if problems := label_value_problems(taint.get("value", "")):
+        if problems := label_value_errors(taint.get("value", "")):
             yield invalid(f"{field}.value", taint["value"], ";".join(problems))
         if not effect:
             yield required(f"{field}.effect")

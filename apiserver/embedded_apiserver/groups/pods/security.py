@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from apimachinery.names import subdomain_problems
+from apimachinery.names import subdomain_errors
 from embedded_apiserver.causes import duplicate, forbidden, invalid, not_supported, required
 from embedded_apiserver.checks.basic import each, identifier, in_range, one_of
 from embedded_apiserver.checks.paths import descending
@@ -140,7 +140,7 @@ def _windows(options: Object | None, place: str) -> Iterator[Cause]:
     if options is None:
         return
     if (name := options.get("gmsaCredentialSpecName")) is not None:
-        yield from each(subdomain_problems, name, f"{place}.gmsaCredentialSpecName")
+        yield from each(subdomain_errors, name, f"{place}.gmsaCredentialSpecName")
     if (content := options.get("gmsaCredentialSpec")) == "":
         yield invalid(f"{place}.gmsaCredentialSpec", content, "gmsaCredentialSpec cannot be an empty string")
     if (user := options.get("runAsUserName")) == "":

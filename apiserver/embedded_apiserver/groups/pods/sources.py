@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from apimachinery.names import label_problems, subdomain_problems
+from apimachinery.names import label_errors, subdomain_errors
 from embedded_apiserver.causes import forbidden, invalid, not_supported, required, too_long
 from embedded_apiserver.checks.basic import each, in_range, label, needs, one_of, subdomain
 from embedded_apiserver.checks.paths import descending, no_backsteps
@@ -227,7 +227,7 @@ def storage_os(*of_secret: str) -> Check:
         else:
             yield from label(name, f"{place}.volumeName")
         if namespace := source.get("volumeNamespace"):
-            yield from each(label_problems, namespace, f"{place}.volumeNamespace")
+            yield from each(label_errors, namespace, f"{place}.volumeNamespace")
         if source.get("secretRef") is not None:
             yield from needs(source["secretRef"], f"{place}.secretRef", *of_secret)
 
@@ -241,7 +241,7 @@ def driver_name(name: str, field: str) -> Iterator[Cause]:
         return
     if len(name) > 63:
         yield too_long(field, 63)
-    for text in subdomain_problems(name.lower()):
+    for text in subdomain_errors(name.lower()):
         yield invalid(field, name, text)
 
 

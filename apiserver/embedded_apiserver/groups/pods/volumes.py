@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from apimachinery.names import subdomain_problems
+from apimachinery.names import subdomain_errors
 from embedded_apiserver.causes import duplicate, forbidden, invalid, required
 from embedded_apiserver.checks.basic import given_one_of, label, needs
 from embedded_apiserver.checks.paths import local_file
@@ -63,7 +63,7 @@ def _source_causes(volume: Object, place: str, pod_name: str) -> Iterator[Cause]
         yield invalid(f"{place}.name", name, sources.PORTAL_TEXT)
     if volume.get("ephemeral") is not None and len(volume) == 2 and pod_name and name:
         claim = f"{pod_name}-{name}"
-        for text in subdomain_problems(claim):
+        for text in subdomain_errors(claim):
             yield invalid(f"{place}.name", name, f'PVC name "{claim}": {text}')
 
 

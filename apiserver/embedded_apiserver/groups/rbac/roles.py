@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apimachinery.names import path_segment_problems, subdomain_problems
+from apimachinery.names import path_segment_errors, subdomain_errors
 from embedded_apiserver.causes import invalid, not_supported, required
 from embedded_apiserver.checks.selectors import label_selector
 from embedded_apiserver.kinds.checks import Checks
@@ -61,7 +61,7 @@ def binding(*roles: str) -> Checks:
         if not (name := reference.get("name")):
             yield required("roleRef.name")
         else:
-            for text in path_segment_problems(name):
+            for text in path_segment_errors(name):
                 yield invalid("roleRef.name", name, text)
         for index, subject in enumerate(obj.get("subjects") or ()):
             yield from _subject_causes(subject, f"subjects[{index}]", namespaced=len(roles) > 1)
@@ -82,7 +82,7 @@ def _subject_causes(subject: Object, field: str, *, namespaced: bool) -> Iterato
         yield required(f"{field}.name")
     match kind:
         case "ServiceAccount":
-            for text in subdomain_problems(name) if name else ():
+            for text in subdomain_errors(name) if name else ():
                 yield invalid(f"{field}.name", name, text)
             if group:
                 yield not_supported(f"{field}.apiGroup", group, ("",))

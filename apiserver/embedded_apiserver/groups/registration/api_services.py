@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from apimachinery.names import subdomain_problems
+from apimachinery.names import subdomain_errors
 from embedded_apiserver.causes import invalid, not_supported, required
 from embedded_apiserver.checks.basic import each
 from embedded_apiserver.objects import Object, part
@@ -34,7 +34,7 @@ def api_service(obj: Object) -> Iterator[Cause]:
     if not group and version != "v1":
         yield required("spec.group", "only v1 may have an empty group and it better be legacy kube")
     if group:
-        yield from each(subdomain_problems, group, "spec.group")
+        yield from each(subdomain_errors, group, "spec.group")
     if not _VERSION.fullmatch(version):
         yield invalid("spec.version", version, _NO_VERSION)
     for field, most in (("groupPriorityMinimum", 20000), ("versionPriority", 1000)):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from apimachinery.names import service_name_problems, subdomain_problems
+from apimachinery.names import service_name_errors, subdomain_errors
 from embedded_apiserver.causes import duplicate, invalid, not_supported, required
 from embedded_apiserver.cel.admission import admission_environment
 from embedded_apiserver.checks.basic import each, given_one_of
@@ -72,7 +72,7 @@ def _word(hook: Hook, field: str, words: tuple[str, ...], place: str) -> Iterato
 def _name(name: str, place: str) -> Iterator[Cause]:
     if not name:
         yield required(place)
-    elif problems := subdomain_problems(name):
+    elif problems := subdomain_errors(name):
         yield invalid(place, name, ",".join(problems))
     elif len(name.split(".")) < _SEGMENTS:
         yield invalid(place, name, "should be a domain with at least three segments separated by dots")
@@ -86,7 +86,7 @@ def _versions(versions: Sequence[str], place: str) -> Iterator[Cause]:
         if version in versions[:index]:
             yield invalid(f"{place}[{index}]", version, "duplicate version")
         else:
-            yield from each(service_name_problems, version, f"{place}[{index}]")
+            yield from each(service_name_errors, version, f"{place}[{index}]")
     if not any(version in _REVIEWS for version in versions):
         yield invalid(place, list(versions), f"must include at least one of {', '.join(_REVIEWS)}")
 

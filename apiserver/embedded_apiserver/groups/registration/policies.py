@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from apimachinery.names import label_problems, qualified_name_problems, subdomain_problems
+from apimachinery.names import label_errors, qualified_name_errors, subdomain_errors
 from embedded_apiserver.causes import duplicate, forbidden, invalid, not_supported, required
 from embedded_apiserver.cel import types
 from embedded_apiserver.cel.admission import (
@@ -91,7 +91,7 @@ def _param_kind(kind: Object) -> Iterator[Cause]:
         yield invalid(f"{place}.apiVersion", version, f"unexpected GroupVersion string: {version}")
     if not name:
         yield required(f"{place}.kind")
-    elif label_problems(name.lower()) or not name[0].isalpha():
+    elif label_errors(name.lower()) or not name[0].isalpha():
         yield invalid(f"{place}.kind", name, f"may have mixed case, but should otherwise match: {_NO_LABEL}")
 
 
@@ -155,7 +155,7 @@ def _annotations(name: str, annotations: Sequence[Object], environment: Environm
     seen = set()
     for index, annotation in enumerate(annotations):
         place, key = f"spec.auditAnnotations[{index}]", annotation.get("key", "")
-        yield from (invalid(f"{place}.key", f"{name}/{key}", text) for text in qualified_name_problems(f"{name}/{key}"))
+        yield from (invalid(f"{place}.key", f"{name}/{key}", text) for text in qualified_name_errors(f"{name}/{key}"))
         text = annotation.get("valueExpression", "")
         if not text.strip():
             yield required(f"{place}.valueExpression", "valueExpression is not specified")
@@ -178,7 +178,7 @@ def bound(spec: Object) -> Iterator[Cause]:
     if not (name := spec.get("policyName", "")):
         yield required("spec.policyName")
     else:
-        yield from each(subdomain_problems, name, "spec.policyName")
+        yield from each(subdomain_errors, name, "spec.policyName")
     if (ref := spec.get("paramRef")) is not None:
         yield from _param_ref(ref)
     if spec.get("matchResources") is not None:

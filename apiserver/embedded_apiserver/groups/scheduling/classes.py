@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apimachinery.names import label_problems
+from apimachinery.names import label_errors
 from embedded_apiserver.causes import duplicate, forbidden, invalid, required
 from embedded_apiserver.checks.basic import IMMUTABLE, each, one_of
 from embedded_apiserver.checks.metadata import label_causes
@@ -54,7 +54,7 @@ def runtime_class(obj: Object) -> Iterator[Cause]:
     if not (handler := obj.get("handler", "")):
         yield required("handler")
     else:
-        yield from each(label_problems, handler, "handler")
+        yield from each(label_errors, handler, "handler")
     if (overhead := obj.get("overhead")) is not None:
         yield from requirements({"limits": part(overhead, "podFixed")}, "overhead")
     if (scheduling := obj.get("scheduling")) is None:

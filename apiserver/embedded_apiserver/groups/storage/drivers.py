@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from apimachinery.names import qualified_name_problems, subdomain_problems
+from apimachinery.names import qualified_name_errors, subdomain_errors
 from embedded_apiserver.causes import duplicate, forbidden, invalid, not_supported, required, too_long
 from embedded_apiserver.checks.basic import (
     IMMUTABLE,
@@ -82,7 +82,7 @@ def _provisioner(name: str, field: str) -> Iterator[Cause]:
     if not name:
         yield required(field)
     else:
-        yield from each(qualified_name_problems, name.lower(), field)
+        yield from each(qualified_name_errors, name.lower(), field)
 
 
 def _parameters(given: Mapping[str, str], field: str, *, may_be_empty: bool = True) -> Iterator[Cause]:
@@ -130,7 +130,7 @@ def attachment(obj: Object) -> Iterator[Cause]:
         yield required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName")
     elif inline is not None:
         yield from inline_volume(inline, "spec.source.inlineVolumeSpec")
-    yield from each(subdomain_problems, spec.get("nodeName", ""), "spec.nodeName")
+    yield from each(subdomain_errors, spec.get("nodeName", ""), "spec.nodeName")
     if _size(status.get("attachmentMetadata") or {}) > _MOST_BYTES:
         yield too_long("status.attachmentMetadata", _MOST_BYTES)
     for side in ("attachError", "detachError"):
@@ -140,7 +140,7 @@ def attachment(obj: Object) -> Iterator[Cause]:
         if (code := error.get("errorCode")) is not None and code < 0:
             yield invalid(f"status.{side}.errorCode", code, "must be between 0 and 2147483647, inclusive")
     if name is not None:
-        yield from each(subdomain_problems, name, "spec.source.persistentVolumeName")
+        yield from each(subdomain_errors, name, "spec.source.persistentVolumeName")
 
 
 def attachment_change(old: Object, new: Object) -> Iterator[Cause]:
@@ -236,7 +236,7 @@ def csi_capacity(obj: Object) -> Iterator[Cause]:
     """Return the causes against what a driver can provide somewhere."""
     if (topology := obj.get("nodeTopology")) is not None:
         yield from label_selector(topology, "nodeTopology")
-    yield from each(subdomain_problems, obj.get("storageClassName", ""), "storageClassName")
+    yield from each(subdomain_errors, obj.get("storageClassName", ""), "storageClassName")
     if (capacity := obj.get("capacity")) is not None and quantity(capacity) < 0:
         yield invalid("capacity", capacity, NOT_NEGATIVE)
 

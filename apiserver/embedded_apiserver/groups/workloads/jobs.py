@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apimachinery.names import label_problems
+from apimachinery.names import label_errors
 from embedded_apiserver.causes import invalid, not_supported, required, too_long
 from embedded_apiserver.checks.basic import non_negative, one_of
 from embedded_apiserver.checks.prefixed import prefixed_path
@@ -104,7 +104,7 @@ def job(obj: Object) -> Iterator[Cause]:
     completions = spec.get("completions") or 0
     if spec.get("completionMode") == "Indexed" and completions > 0:
         host = f"{metadata.get('name', '')}-{completions - 1}"
-        if label_problems(host):
+        if label_errors(host):
             text = f"will not able to create pod with invalid DNS label: {host}"
             yield invalid("metadata.name", metadata.get("name", ""), text)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from apimachinery.schema import Schema
 from embedded_apiserver.typed.go_types import element_of, plain_type, type_of
-from embedded_apiserver.typed.scalar_faults import MICRO_TIME_LAYOUT, base64_fault, quantity_fault, time_fault
+from embedded_apiserver.typed.scalar_errors import MICRO_TIME_LAYOUT, base64_error, quantity_error, time_error
 from embedded_apiserver.typed.values import micro_time, reader_for, time
 
 _WORDS = {str: "string", bool: "bool", int: "number", float: "number", list: "array", dict: "object"}
@@ -37,7 +37,7 @@ class _Refused(Exception):
         self.value, self.kind = text, kind
 
 
-def json_fault(schema: Schema, raw: Any) -> str:
+def json_error(schema: Schema, raw: Any) -> str:
     """Return the error of a decoder of JSON: that of the first value that does not fit; empty if all do.
 
     Args:
@@ -118,7 +118,7 @@ class _JSON:
     def _scalar(self, kind: str, value: Any, struct: str, path: tuple[str, ...]) -> None:
         base = _base_of(kind)
         if base == "[]uint8" and type(value) is str:
-            self.first = self.first or base64_fault(value)
+            self.first = self.first or base64_error(value)
         elif base == "[]uint8" and type(value) is list:
             for item in value:
                 self._scalar("uint8", item, struct, path)
@@ -172,7 +172,7 @@ def _time(value: Any, layout: str = "") -> None:
     try:
         (micro_time if layout else time)(text)
     except ValueError:
-        raise _Refused(time_fault(text, *filter(None, (layout,)))) from None
+        raise _Refused(time_error(text, *filter(None, (layout,)))) from None
 
 
 def _micro_time(value: Any) -> None:
@@ -181,8 +181,8 @@ def _micro_time(value: Any) -> None:
 
 def _quantity(value: Any) -> None:
     text = value.strip() if type(value) is str else str(value) if type(value) in (int, float) else "{"
-    if fault := quantity_fault(text):
-        raise _Refused(fault)
+    if error := quantity_error(text):
+        raise _Refused(error)
 
 
 def _int_or_string(value: Any) -> None:
@@ -201,7 +201,7 @@ _OWN: Mapping[str, Callable[[Any], None]] = {
 _KINDS = {str: "string", bool: "bool", int: "int64", float: "float64", list: "slice", dict: "map"}
 
 
-def conversion_fault(schema: Schema, value: Any) -> str:
+def conversion_error(schema: Schema, value: Any) -> str:
     """Return the error of a copy of decoded values into structs: of the first that does not fit; empty if all do."""
     try:
         _copied(schema, plain_type(schema), value)
@@ -237,8 +237,8 @@ def _copied_scalar(kind: str, value: Any) -> None:
     if base == "[]uint8":
         if type(value) is not str:
             raise _Refused(f"cannot restore slice from {given}")
-        if value and (fault := base64_fault(value)):
-            raise _Refused(f"error decoding from json: {fault}")
+        if value and (error := base64_error(value)):
+            raise _Refused(f"error decoding from json: {error}")
     elif given == "float64" and base in _BITS:
         if not value.is_integer():
             raise _Refused(f"cannot convert {given} to {kind}")

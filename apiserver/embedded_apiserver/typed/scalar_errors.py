@@ -37,7 +37,7 @@ _PARTS: tuple[tuple[str, re.Pattern[str], str, range], ...] = (
 )
 
 
-def time_fault(text: str, layout: str = TIME_LAYOUT) -> str:
+def time_error(text: str, layout: str = TIME_LAYOUT) -> str:
     """Return the error of a text that is no time of a layout.
 
     Args:
@@ -76,7 +76,7 @@ def readable_quantity(text: str) -> str:
     return "0" if text and _WITHOUT_DIGITS.fullmatch(text) else text
 
 
-def quantity_fault(text: str) -> str:
+def quantity_error(text: str) -> str:
     """Return the error of a text that is no quantity; an empty text if it is one."""
     text = readable_quantity(text)
     if QUANTITY.fullmatch(text) is not None:
@@ -89,7 +89,7 @@ def quantity_fault(text: str) -> str:
     return "unable to parse numeric part of quantity"
 
 
-def base64_fault(text: str) -> str:
+def base64_error(text: str) -> str:
     """Return the error of a text that is no base64 of the standard alphabet with padding; empty if it is one."""
     at = _corrupt_at(text.encode("utf-8", "surrogatepass").decode("latin-1"))
     return "" if at is None else f"illegal base64 data at input byte {at}"
