@@ -11,6 +11,7 @@ from benchmarks.__main__ import DOCUMENTS, read
 from benchmarks.figures import OURS, About, Measured, shown
 from benchmarks.harness import Row
 from benchmarks.peers.framed_server import BUFFER, sends
+from benchmarks.shard_suite import of_one_epoch
 from benchmarks.tables import rewritten
 
 MEASURED = Path(__file__).parent.parent / "benchmarks" / "measured" / "figures.json"
@@ -110,3 +111,13 @@ def test_events_are_sent_as_through_the_buffer_of_a_go_server(lengths: list[int]
 
     assert b"".join(parts) == b"".join(b"%x\r\n%b\r\n" % (len(line), line) for line in lines)
     assert [len(part) for part in parts] == sent
+
+
+def test_the_shares_of_replicas_are_those_under_one_assignment() -> None:
+    """A replica that told its figures before another one missed its lease tells them again."""
+    first = iter([{"epoch": 2, "objects": 50}, {"epoch": 4, "objects": 40}, {"epoch": 5, "objects": 60}])
+    other = iter([{"epoch": 4, "objects": 30}, {"epoch": 5, "objects": 40}])
+
+    found = of_one_epoch([lambda: next(first), lambda: next(other)])
+
+    assert found == [{"epoch": 4, "objects": 40}, {"epoch": 4, "objects": 30}]

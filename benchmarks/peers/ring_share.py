@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One replica of a ring by uid, which keeps its share of the nodes: KUBECONFIG MEMBERS shards|whole.
 
-It prints its figures once it has had its share for a while, and then goes on until it is killed. With `whole` it asks
-for all objects, as if the server did not know shards.
+It prints its figures once it has had its share for a while, and again if it then follows another assignment, until it
+is killed. With `whole` it asks for all objects, as if the server did not know shards.
 """
 
 from __future__ import annotations
@@ -73,21 +73,25 @@ def main() -> None:
     nodes = manager.lister(NODES, dict)
     manager.add(Controller("idle", ring.shared(Idle())).watch(NODES).receive(ring.requests(nodes)))
     spawn(host, stop, "manager", lambda: manager.run(stop, signals=False))
-    began, steady, before = host.monotonic(), 0, (0, 0)
-    while steady < STEADY:
-        if stop.wait(1.0) or host.monotonic() - began > PATIENCE:
-            raise SystemExit(f"no share after {PATIENCE:.0f} s: {stop.failure or ring.member.last_error}")
-        owned = ring.ownership.owned
-        now = owned, len(nodes)
-        steady = steady + 1 if now == before and abs(count(owned) - SLOTS / members) < 1 and len(nodes) else 0
-        before = now
+    until, steady, before, told = host.monotonic() + PATIENCE, 0, (0, 0, 0), 0
+    while not stop.wait(1.0) and host.monotonic() < until:
+        now = ring.member.epoch, ring.ownership.owned, len(nodes)
+        is_whole = abs(count(now[1]) - SLOTS / members) < 1 and now[2] > 0
+        steady, before = (steady + 1 if now == before and is_whole else 0), now
+        if steady >= STEADY and now[0] != told:
+            told = now[0]
+            _tell(transport, epoch=told, objects=now[2])
+    if not told:
+        raise SystemExit(f"no share after {PATIENCE:.0f} s: {stop.failure or ring.member.last_error}")
+
+
+def _tell(transport: Metered, *, epoch: int, objects: int) -> None:
     gc.collect()
     lines = Path("/proc/self/status").read_text().splitlines()
     rss, peak = (next(int(line.split()[1]) / 1024 for line in lines if line.startswith(n)) for n in ("VmRSS", "VmHWM"))
     mib = transport.received / 2**20
-    report({"objects": len(nodes), "rss_mib": rss, "peak_mib": peak, "received_mib": mib})
+    report({"epoch": epoch, "objects": objects, "rss_mib": rss, "peak_mib": peak, "received_mib": mib})
     sys.stdout.flush()
-    stop.wait(PATIENCE)
 
 
 if __name__ == "__main__":
