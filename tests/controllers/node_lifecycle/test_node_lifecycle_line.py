@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import pytest
@@ -202,3 +203,22 @@ def test_a_zone_that_recovers_has_the_time_of_one_turn(cluster: LifecycleCluster
     cluster.live(names[0])
 
     assert sorted(evictions(cluster, 30.0).values()) == [10, 20]
+
+
+def test_a_zone_of_45_nodes_that_dies_at_once_is_evicted_at_its_rate(cluster: LifecycleCluster) -> None:
+    """Their last signs of life are spread over 9 s, so that the zone is partially disrupted for some of them."""
+    names = [f"z-{index:02}" for index in range(45)]
+    cluster.healthy(*names, zone="z")
+    cluster.silence(*names)
+    for group in range(5, 45, 5):
+        cluster.run(1.1)
+        for name in names[group:]:
+            cluster.post(name)
+    cluster.run(30.0)
+
+    times = sorted(evictions(cluster, 80.0).values())
+
+    gaps = [after - before for before, after in itertools.pairwise(times)]
+    assert len(times) >= 4
+    assert 10 <= gaps[0] <= 20, "the moment of the partial disruption, at most"
+    assert {*gaps[1:]} == {10}
