@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives memory that nothing uses back to the operating system."""
+"""The memory of the process: its limit, and what nothing uses given back to the operating system."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import os
+import resource
 from collections.abc import Callable
+from pathlib import Path
 
 
 def give_back() -> bool:
@@ -27,3 +30,25 @@ def _trim() -> Callable[[int], int] | None:
         return None
     trim.argtypes, trim.restype = [ctypes.c_size_t], ctypes.c_int
     return trim
+
+
+_CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_NO_LIMIT = 1 << 60  # the older of the two says so by a number just below 2**63
+
+
+def memory_limit() -> int | None:
+    """Return the bytes of memory that this process may have, by its cgroup, its rlimit and the machine.
+
+    It is the least of them; None if none is known.
+    """
+    found = [_number_in(path) for path in _CGROUPS]
+    found += [resource.getrlimit(resource.RLIMIT_AS)[0], os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    return min((each for each in found if 0 < each < _NO_LIMIT), default=None)
+
+
+def _number_in(path: str) -> int:
+    try:
+        text = Path(path).read_text(encoding="ascii").strip()
+    except OSError:  # another version of cgroups, or none
+        return 0
+    return int(text) if text.isdecimal() else 0

@@ -22,8 +22,8 @@ from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.log import get_logger
 from apimachinery.stop import Stop, spawn
 from controller_runtime.api.http_text import encoded_response, parsed_head, stream_head
+from controller_runtime.core.slots import Drop, Slots
 from controller_runtime.manager.host_names import names_this_machine
-from controller_runtime.manager.slots import Drop, Slots
 
 log = get_logger(__name__)
 

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Serves webhooks over TLS: HTTP/1.1 with kept connections, one thread for each, and bounds for what a peer can hold.
 
-A thread for each connection, because functions of webhooks may wait: then only their own connection does. An API server
-keeps a few connections open and sends its reviews over those.
+A thread for each connection, because functions of webhooks may wait: then only their own connection does. It starts
+when the first head has come, since any pod may open connections: until then one thread has all of them (`arrivals.py`).
+An API server keeps a few connections open and sends its reviews over those.
 """
 
 from __future__ import annotations
 
 import contextlib
-import select
+import selectors
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from http import HTTPStatus
 from types import TracebackType
 from typing import Self
@@ -20,32 +21,26 @@ from apimachinery.host import Host, Thread
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.log import get_logger
 from apimachinery.stop import Stop, spawn
-from controller_runtime.api.http_text import encoded_response, parsed_head
+from controller_runtime.api.http_text import encoded_response
+from controller_runtime.core.rare_line import RareLine
+from controller_runtime.webhooks.arrivals import Arrivals
+from controller_runtime.webhooks.bodies import Bodies
+from controller_runtime.webhooks.reader import HEAD_LIMIT, PATIENCE, Reader
 
 log = get_logger(__name__)
 
 MOST_CONNECTIONS = 256
-"""Connections at a time; for one more the one that has been idle longest is closed, or the new one if none is idle."""
-
-HEAD_LIMIT = 16 * 1024
-"""Bytes of a request's head."""
+"""Connections at a time that have sent a head. For one more, one is closed that has no review to be answered: first
+those that never had one answered, then the one that has waited longest. If there is none the new one is closed."""
 
 IDLE = 120.0
 """Seconds after which a connection without a request is closed; Go's clients close theirs after 90."""
 
-PATIENCE = 10.0
-"""Seconds for a TLS handshake, for the arrival of a request that has begun, and for a peer to take its answer."""
-
 GRACE = 5.0
 """Seconds that requests in progress have when the server stops."""
 
-LINGER, LINGER_BYTES = 2.0, 32 * 1024 * 1024
-"""Seconds and bytes for the rest of a request that was refused before all of it had arrived."""
-
 ACCEPT_AGAIN = 1.0
 """Seconds until the next attempt to accept a connection after one failed, as it does without a free descriptor."""
-
-_CHUNK = 64 * 1024
 
 Answer = Callable[[HTTPRequest], HTTPResponse]
 """Answers a request, on the thread of its connection; it may wait."""
@@ -61,6 +56,7 @@ class TLSServer:
         context: Returns the TLS context of a new connection, so that a renewed certificate is presented from then on.
         answer: Answers.
         limit_of: Returns the most bytes of a body, by path; a longer one is refused unread, with status 413.
+        budget: Bytes of memory for all bodies together, and what is decoded of them: see `bodies.py`.
 
     Threads: one; the answers run on those of connections.
     """
@@ -73,6 +69,7 @@ class TLSServer:
         context: Callable[[], ssl.SSLContext],
         answer: Answer,
         limit_of: Callable[[str], int],
+        budget: int,
     ) -> None:
         self._host = host
         self._stop = stop
@@ -81,7 +78,9 @@ class TLSServer:
         self._answer = answer
         self._limit_of = limit_of
         self._lock = host.lock("webhook connections")
-        # Guarded by the lock: each connection with its socket and, while it is idle, since when; in order of arrival.
+        self._bodies = Bodies(host, budget)
+        self._rare = RareLine(host, log)
+        # Guarded by the lock, with the fields of each: the connections that have sent a head, in order of arrival.
         self._connections: dict[int, _Connection] = {}
         self._ends = False
         self._next = 0
@@ -97,7 +96,7 @@ class TLSServer:
     ) -> None:
         with self._lock:
             self._ends = True
-            idle = [each for each in self._connections.values() if each.idle_since is not None]
+            idle = [each for each in self._connections.values() if each.is_idle]
             threads = [each.thread for each in self._connections.values() if each.thread is not None]
         self._waker.send(b"x")
         self._thread.join_until(None)
@@ -114,73 +113,99 @@ class TLSServer:
 
     def _accept(self) -> None:
         self._listener.setblocking(False)
-        while True:
-            ready, _, _ = select.select([self._listener, self._woken], [], [])
-            if self._woken in ready:
-                return
+        with selectors.DefaultSelector() as selector:
+            arrivals = Arrivals(self._host, selector, HEAD_LIMIT, PATIENCE, self._begin)
             try:
-                accepted, _ = self._listener.accept()
-            except (BlockingIOError, ConnectionAbortedError):
-                continue
-            except OSError as error:
-                log.warning("connection not accepted", error=error, retry_in=ACCEPT_AGAIN)
-                if self._stop.wait(ACCEPT_AGAIN):
-                    return
-                continue
-            self._begin(accepted)
+                self._arrive(selector, arrivals)
+            finally:
+                arrivals.close()
 
-    def _begin(self, accepted: socket.socket) -> None:
-        accepted.settimeout(PATIENCE)
+    def _arrive(self, selector: selectors.BaseSelector, arrivals: Arrivals) -> None:
+        """Accept connections and advance those that are arriving, until the server ends."""
+        selector.register(self._woken, selectors.EVENT_READ)
+        listens, again_at = False, self._host.monotonic()
+        while True:
+            pause = max(arrivals.wait_for_place(), again_at - self._host.monotonic())
+            if listens and pause > 0.0:
+                selector.unregister(self._listener)
+            elif not listens and pause <= 0.0:
+                selector.register(self._listener, selectors.EVENT_READ)
+            listens = pause <= 0.0
+            ends = [] if (end := arrivals.next_end()) is None else [end]
+            for key, _ in selector.select(min([*ends, *([] if listens else [pause])], default=None)):
+                if key.fileobj is self._woken:
+                    return
+                if key.fileobj is self._listener:
+                    again_at = self._accept_one(arrivals)
+                else:
+                    key.data()
+            arrivals.drop_late()
+
+    def _accept_one(self, arrivals: Arrivals) -> float:
+        """Accept a connection, and return the monotonic second from which on the next one may be accepted."""
+        now = self._host.monotonic()
+        try:
+            accepted, _ = self._listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return now
+        except OSError as error:
+            log.warning("connection not accepted", error=error, retry_in=ACCEPT_AGAIN)
+            return now + ACCEPT_AGAIN
+        arrivals.enter(accepted, self._context())
+        return now
+
+    def _begin(self, secured: ssl.SSLSocket, buffer: bytearray) -> None:
+        """Give a connection whose head has come a thread, or close it if there is no place or no thread."""
+        secured.settimeout(PATIENCE)
+        connection = _Connection(secured)
         with self._lock:
             crowd = list(self._connections.values()) if len(self._connections) >= MOST_CONNECTIONS else []
             name = self._next
             self._next += 1
-            connection = _Connection(accepted)
-            victim = min(
-                (each for each in crowd if each.idle_since is not None),
-                key=lambda each: each.idle_since or 0,
-                default=None,
-            )
+            victim = min((each for each in crowd if each.waiting_since is not None), key=_worth, default=None)
             if not crowd or victim is not None:
                 self._connections[name] = connection
         if crowd and victim is None:
-            log.warning("connection refused: all are busy", connections=MOST_CONNECTIONS)
-            accepted.close()
+            self._rare.warning("connection refused: all are busy", connections=MOST_CONNECTIONS)
+            secured.close()
             return
         if victim is not None:
             victim.end()
-        connection.thread = spawn(
-            self._host, self._stop, f"webhook-connection/{name}", lambda: self._serve(name, connection)
-        )
-
-    def _serve(self, name: int, connection: _Connection) -> None:
         try:
-            with contextlib.suppress(OSError):  # ssl's errors are OSErrors, too; the peer notices by itself
-                context = self._context()
-                with context.wrap_socket(connection.socket, server_side=True, do_handshake_on_connect=False) as secured:
-                    connection.secured = secured
-                    secured.do_handshake()
-                    secured.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    reader = _Reader(self._host, secured)
-                    while self._serve_one(connection, reader):
-                        pass
+            connection.thread = spawn(
+                self._host, self._stop, f"webhook-connection/{name}", lambda: self._serve(name, connection, buffer)
+            )
+        except RuntimeError as error:  # the system has no thread left
+            self._rare.warning("connection refused: no thread for it", error=error)
+            with self._lock:
+                del self._connections[name]
+            secured.close()
+
+    def _serve(self, name: int, connection: _Connection, buffer: bytearray) -> None:
+        reader = Reader(self._host, connection.secured, buffer, self._bodies, connection.end)
+        try:
+            with contextlib.suppress(OSError), connection.secured:  # ssl's errors are OSErrors, too
+                while self._serve_one(connection, reader):
+                    reader.release()
         finally:
-            connection.socket.close()  # if it was not taken over by a TLS socket
+            reader.release()
             with self._lock:
                 del self._connections[name]
 
-    def _serve_one(self, connection: _Connection, reader: _Reader) -> bool:
+    def _serve_one(self, connection: _Connection, reader: Reader) -> bool:
         """Answer one request, and return whether the connection goes on."""
         with self._lock:
             if self._ends:
                 return False
-            connection.idle_since = self._host.monotonic()
+            connection.waiting_since, connection.is_idle = self._host.monotonic(), True
         begun = reader.wait(IDLE)
         with self._lock:
-            connection.idle_since = None
+            connection.waiting_since, connection.is_idle = self._host.monotonic(), False
         if not begun:
             return False
         request = reader.request(self._limit_of)
+        with self._lock:
+            connection.waiting_since = None
         if isinstance(request, int):
             phrase = f"{HTTPStatus(request).phrase.lower()}\n".encode()
             connection.send(encoded_response(HTTPResponse(request, {"connection": "close"}, phrase)))
@@ -189,6 +214,7 @@ class TLSServer:
         # Set once; a request that misses it is the last but one.
         goes_on = request.headers.get("connection", "").lower() != "close" and not self._ends
         response = self._answer(request)
+        connection.was_answered = connection.was_answered or response.status == HTTPStatus.OK
         headers = {**response.headers, "connection": "keep-alive" if goes_on else "close"}
         connection.send(encoded_response(response._replace(headers=headers)))
         return goes_on
@@ -197,14 +223,14 @@ class TLSServer:
 class _Connection:
     """One connection. Threads: its own; `end` any."""
 
-    def __init__(self, accepted: socket.socket) -> None:
-        self.socket = accepted
-        self.secured: ssl.SSLSocket | None = None
+    def __init__(self, secured: ssl.SSLSocket) -> None:
+        self.secured = secured
         self.thread: Thread | None = None
-        self.idle_since: float | None = None
+        self.is_idle = False
+        self.waiting_since: float | None = None  # for a request, or the rest of its body
+        self.was_answered = False  # whether a review of it was answered with 200
 
     def send(self, data: bytes) -> None:
-        assert self.secured is not None, "sent after the handshake"
         self.secured.settimeout(PATIENCE)
         self.secured.sendall(data)
 
@@ -212,80 +238,9 @@ class _Connection:
         """End the connection in both directions, so that its thread ends: its reads and writes fail from then on."""
         with contextlib.suppress(OSError):  # the peer has ended it, or it has ended by itself
             # Not the method of SSLSocket: for an instant it would let a writer go on without encryption.
-            socket.socket.shutdown(self.secured or self.socket, socket.SHUT_RDWR)
+            socket.socket.shutdown(self.secured, socket.SHUT_RDWR)
 
 
-class _Reader:
-    """Reads the requests of a connection. Threads: one."""
-
-    def __init__(self, host: Host, secured: ssl.SSLSocket) -> None:
-        self._host = host
-        self._secured = secured
-        self._buffer = bytearray()
-
-    def wait(self, seconds: float) -> bool:
-        """Wait for the first byte of a request, and return whether one came."""
-        if self._buffer:
-            return True
-        self._secured.settimeout(seconds)
-        return self._receive()
-
-    def request(self, limit_of: Callable[[str], int]) -> HTTPRequest | int:
-        """Return the request that has begun, or the status with which it is refused."""
-        deadline = self._host.monotonic() + PATIENCE
-        while (end := self._buffer.find(b"\r\n\r\n")) < 0:
-            if len(self._buffer) > HEAD_LIMIT:
-                return 431
-            if not self._receive_until(deadline):
-                raise ConnectionResetError("the peer ended inside a head")
-        try:
-            head = parsed_head(bytes(self._buffer[: end + 4]))
-            length = _length_of(head.headers)
-        except ValueError:
-            return 400
-        if length is None:
-            return 411
-        if length > limit_of(head.path):
-            # A path without a webhook has no body to read; the answer says so.
-            return 413 if limit_of(head.path) else 404
-        del self._buffer[: end + 4]
-        while len(self._buffer) < length:
-            if not self._receive_until(deadline):
-                raise ConnectionResetError("the peer ended inside a body")
-        body = bytes(self._buffer[:length])
-        del self._buffer[:length]
-        return head._replace(body=body)
-
-    def drop_rest(self) -> None:
-        """Read what the peer still sends, within bounds: a connection that is closed before would lose the answer."""
-        deadline, left = self._host.monotonic() + LINGER, LINGER_BYTES
-        socket.socket.shutdown(self._secured, socket.SHUT_WR)
-        while left > 0 and self._receive_until(deadline):
-            left -= len(self._buffer)
-            self._buffer.clear()
-
-    def _receive_until(self, deadline: float) -> bool:
-        left = deadline - self._host.monotonic()
-        if left <= 0:
-            raise TimeoutError("the request did not arrive in time")
-        self._secured.settimeout(left)
-        return self._receive()
-
-    def _receive(self) -> bool:
-        data = self._secured.recv(_CHUNK)
-        self._buffer += data
-        return bool(data)
-
-
-def _length_of(headers: Mapping[str, str]) -> int | None:
-    """Return the bytes of the body; None if the head does not say so.
-
-    Raises:
-        ValueError: It is no number.
-    """
-    if "transfer-encoding" in headers:
-        return None
-    text = headers.get("content-length", "0")
-    if not text.isascii() or not text.isdecimal() or len(text) > 12:
-        raise ValueError("content-length is no number")
-    return int(text)
+def _worth(connection: _Connection) -> tuple[bool, float]:
+    """Order the connections that wait: the first is closed for a new one."""
+    return connection.was_answered, connection.waiting_since or 0.0

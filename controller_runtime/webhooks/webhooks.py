@@ -22,6 +22,7 @@ from apimachinery.stop import Stop, spawn
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.client import Client
 from controller_runtime.core.listening import bind
+from controller_runtime.core.memory import memory_limit
 from controller_runtime.crd.definitions import DEFINITIONS
 from controller_runtime.webhooks.configurations import Place, configurations, conversion_of
 from controller_runtime.webhooks.converting import CONVERT_PATH, KindConversion
@@ -216,6 +217,7 @@ class Webhooks:
 
     def _start_server(self, serving: WebhookServing, stop: Stop) -> None:
         # Imported here, because programs without webhooks need neither TLS nor the packages of the extra.
+        from controller_runtime.webhooks.bodies import budget_of
         from controller_runtime.webhooks.serving import TLSServer
         from controller_runtime.webhooks.tls import PresentedCertificate
 
@@ -233,8 +235,8 @@ class Webhooks:
             if self._host.monotonic() >= deadline:
                 raise UsageError(f"webhooks cannot be served: {self._problem()}")
             wait = look()
-        server = TLSServer(self._host, own, listener, presented.context, self.handle, self._handler.limit_of)
-        self._stack.enter_context(server)
+        answers = self.handle, self._handler.limit_of, budget_of(memory_limit())
+        self._stack.enter_context(TLSServer(self._host, own, listener, presented.context, *answers))
         thread = spawn(self._host, own, "webhook-certificates", lambda: _keep(look, own))
         self._stack.callback(_end, own, thread)
         if serving.installed:
@@ -273,10 +275,8 @@ class Webhooks:
         """Return the objects that name the authority of these webhooks."""
         kinds = {each["kind"] for each in self.installed_objects()}
         resources = [each for each in (MUTATING, VALIDATING) if each.kind in kinds]
-        return [
-            *(Target(resource, self._place.name) for resource in resources),
-            *(Target(DEFINITIONS, name) for name in sorted(self.converted)),
-        ]
+        named = [Target(resource, self._place.name) for resource in resources]
+        return [*named, *(Target(DEFINITIONS, name) for name in sorted(self.converted))]
 
 
 def _pass_on(own: Stop, stop: Stop) -> None:

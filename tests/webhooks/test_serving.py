@@ -7,7 +7,8 @@ import base64
 import json
 import socket
 import ssl
-from contextlib import ExitStack
+import threading
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,13 @@ from kit.webhooks.serving_webhooks import (
     write,
 )
 
+from apimachinery.host import Thread
 from apimachinery.stop import Stop
 from controller_runtime import Client, Manager, ObjectKey, UsageError
 from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.core import rare_line
 from controller_runtime.webhooks import Checks, WebhookServing, serving
+from controller_runtime.webhooks.arrivals import MOST_SILENT
 from controller_runtime.webhooks.authority import created, new_leaf
 from controller_runtime.webhooks.certificates import SECRETS
 from controller_runtime.webhooks.tls import CertificateFiles, PresentedCertificate
@@ -162,3 +166,64 @@ def test_an_address_in_use_and_a_folder_without_files_are_errors_at_the_start(
         other.webhooks.serve(WebhookServing(address=f"127.0.0.1:{taken.getsockname()[1]}", folder=tmp_path))
         with pytest.raises(UsageError, match="it is in use"):
             other.webhooks.start(Stop(HOST))
+
+
+def ended(connection: socket.socket) -> bool:
+    """Wait until the other side ends a connection; the test's timeout bounds the wait."""
+    with connection, suppress(ConnectionResetError):
+        return connection.recv(1) == b""
+    return True
+
+
+def test_silent_connections_take_no_thread_and_no_place_of_one_that_has_asked(tmp_path: Path) -> None:
+    certificates = created(NOW, ["127.0.0.1"])
+    with served(tmp_path, certificates) as (port, _), ExitStack() as stack:
+        kept = connected(port, trusting(certificates.bundle))
+        stack.callback(kept.close)
+        assert asked(kept)[0] == 200
+        local, threads = kept.sock.getsockname(), len(threading.enumerate())
+        silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(300)]
+        for each in silent:
+            stack.callback(each.close)
+
+        assert all(ended(each) for each in silent[: 300 - MOST_SILENT]), "the oldest make way"
+        assert len(threading.enumerate()) == threads
+        assert asked(kept)[0] == 200
+        assert kept.sock.getsockname() == local, "the kept connection is still the same"
+        assert asked_once(port, trusting(certificates.bundle))[0] == 200
+
+
+def test_a_thread_that_cannot_start_refuses_one_connection_with_one_line_a_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def none_left(*_: object) -> Thread:
+        raise RuntimeError("can't start new thread")
+
+    certificates = created(NOW, ["127.0.0.1"])
+    with served(tmp_path, certificates) as (port, made):
+        with monkeypatch.context() as short:
+            short.setattr(serving, "spawn", none_left)
+            short.setattr(rare_line, "PERIOD", 3600.0)
+            for _ in range(5):
+                with pytest.raises(OSError):  # noqa: PT011  a reset or an end, by who is first
+                    asked_once(port, trusting(certificates.bundle))
+
+        assert asked_once(port, trusting(certificates.bundle))[0] == 200
+        assert made.stopping.failure is None
+    assert [record.message.partition(" error")[0] for record in caplog.records if "refused" in record.message] == [
+        "connection refused: no thread for it"
+    ]
+
+
+@pytest.mark.parametrize("body", [b" " * 400_000, b'{"a":[' + b"{}," * 60_000 + b"{}]}"], ids=["bytes", "values"])
+def test_a_body_that_costs_more_than_all_may_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: bytes
+) -> None:
+    monkeypatch.setattr("controller_runtime.webhooks.webhooks.memory_limit", lambda: 4 * 1024 * 1024)
+    certificates = created(NOW, ["127.0.0.1"])
+    with (
+        served(tmp_path, certificates) as (port, _),
+        closing(connected(port, trusting(certificates.bundle))) as connection,
+    ):
+        assert asked(connection, body)[0] == 413
+        assert asked_once(port, trusting(certificates.bundle))[0] == 200

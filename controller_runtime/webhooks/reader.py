@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads HTTP/1.1 requests from a TLS connection, within bounds of time and of memory."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest
+from controller_runtime.api.http_text import parsed_head
+from controller_runtime.webhooks.bodies import PER_BYTE, Bodies, cost_of
+
+HEAD_LIMIT = 16 * 1024
+"""Bytes of a request's head."""
+
+PATIENCE = 10.0
+"""Seconds for a TLS handshake, for the arrival of a request that has begun, and for a peer to take its answer."""
+
+LINGER, LINGER_BYTES = 2.0, 32 * 1024 * 1024
+"""Seconds and bytes for the rest of a request that was refused before all of it had arrived."""
+
+_CHUNK = 64 * 1024
+
+Drop = Callable[[], None]
+
+
+class Reader:
+    """Reads the requests of a connection.
+
+    Args:
+        host: Its clock.
+        secured: The connection.
+        buffer: The bytes that have been read of it.
+        bodies: Counts the memory of bodies; the key is the reader.
+        drop: Ends the connection, if another one needs the memory while a body arrives.
+
+    Threads: one.
+    """
+
+    def __init__(self, host: Host, secured: ssl.SSLSocket, buffer: bytearray, bodies: Bodies, drop: Drop) -> None:
+        self._host = host
+        self._secured = secured
+        self._buffer = buffer
+        self._bodies = bodies
+        self._drop = drop
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the first byte of a request, and return whether one came."""
+        if self._buffer:
+            return True
+        self._secured.settimeout(seconds)
+        return self._receive()
+
+    def request(self, limit_of: Callable[[str], int]) -> HTTPRequest | int:
+        """Return the request that has begun, or the status with which it is refused."""
+        deadline = self._host.monotonic() + PATIENCE
+        while (end := self._buffer.find(b"\r\n\r\n")) < 0:
+            if len(self._buffer) > HEAD_LIMIT:
+                return 431
+            if not self._receive_until(deadline):
+                raise ConnectionResetError("the peer ended inside a head")
+        try:
+            head = parsed_head(bytes(self._buffer[: end + 4]))
+            length = _length_of(head.headers)
+        except ValueError:
+            return 400
+        if length is None:
+            return 411
+        if length > limit_of(head.path):
+            # A path without a webhook has no body to read; the answer says so.
+            return 413 if limit_of(head.path) else 404
+        del self._buffer[: end + 4]
+        body = self._body(length, deadline)
+        return body if isinstance(body, int) else head._replace(body=body)
+
+    def _body(self, length: int, deadline: float) -> bytes | int:
+        """Return a body, whose memory is counted until `release`, or the status with which it is refused."""
+        if length * PER_BYTE > self._bodies.total:
+            return 413
+        counted = 0
+        while True:
+            counted, before = min(len(self._buffer), length), counted
+            if not self._bodies.take(self, (counted - before) * PER_BYTE, self._drop):
+                return 429
+            if counted == length:
+                break
+            if not self._receive_until(deadline):
+                raise ConnectionResetError("the peer ended inside a body")
+        with memoryview(self._buffer) as view:
+            body = bytes(view[:length])
+        del self._buffer[:length]
+        cost = cost_of(body)
+        if cost > self._bodies.total:
+            return 413
+        return body if self._bodies.take(self, cost - length * PER_BYTE, None) else 429
+
+    def release(self) -> None:
+        """Give back the memory of the request that has been answered."""
+        self._bodies.give_back(self)
+
+    def drop_rest(self) -> None:
+        """Read what the peer still sends, within bounds: a connection that is closed before would lose the answer."""
+        deadline, left = self._host.monotonic() + LINGER, LINGER_BYTES
+        socket.socket.shutdown(self._secured, socket.SHUT_WR)
+        while left > 0 and self._receive_until(deadline):
+            left -= len(self._buffer)
+            self._buffer.clear()
+
+    def _receive_until(self, deadline: float) -> bool:
+        left = deadline - self._host.monotonic()
+        if left <= 0:
+            raise TimeoutError("the request did not arrive in time")
+        self._secured.settimeout(left)
+        return self._receive()
+
+    def _receive(self) -> bool:
+        data = self._secured.recv(_CHUNK)
+        self._buffer += data
+        return bool(data)
+
+
+def _length_of(headers: Mapping[str, str]) -> int | None:
+    """Return the bytes of the body; None if the head does not say so.
+
+    Raises:
+        ValueError: It is no number.
+    """
+    if "transfer-encoding" in headers:
+        return None
+    text = headers.get("content-length", "0")
+    if not text.isascii() or not text.isdecimal() or len(text) > 12:
+        raise ValueError("content-length is no number")
+    return int(text)
