@@ -175,7 +175,10 @@ def ended(connection: socket.socket) -> bool:
     return True
 
 
-def test_silent_connections_take_no_thread_and_no_place_of_one_that_has_asked(tmp_path: Path) -> None:
+def test_silent_connections_take_no_thread_and_no_place_of_one_that_has_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "PATIENCE", 3600.0)  # none ends by time
     certificates = created(NOW, ["127.0.0.1"])
     with served(tmp_path, certificates) as (port, _), ExitStack() as stack:
         kept = connected(port, trusting(certificates.bundle))
