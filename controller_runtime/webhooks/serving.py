@@ -151,7 +151,11 @@ class TLSServer:
         except OSError as error:
             log.warning("connection not accepted", error=error, retry_in=ACCEPT_AGAIN)
             return now + ACCEPT_AGAIN
-        arrivals.enter(accepted, self._context())
+        try:
+            arrivals.enter(accepted, self._context())
+        except OSError as error:  # there is no certificate yet, because the program stops before it had one
+            accepted.close()
+            self._rare.warning("connection refused: no certificate for it", error=error)
         return now
 
     def _begin(self, secured: ssl.SSLSocket, buffer: bytearray) -> None:

@@ -28,10 +28,12 @@ from kit.webhooks.serving_webhooks import (
 )
 
 from apimachinery.host import Thread
+from apimachinery.http import HTTPResponse
 from apimachinery.stop import Stop
 from controller_runtime import Client, Manager, ObjectKey, UsageError
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core import rare_line
+from controller_runtime.core.listening import bind
 from controller_runtime.webhooks import Checks, WebhookServing, serving
 from controller_runtime.webhooks.arrivals import MOST_SILENT
 from controller_runtime.webhooks.authority import created, new_leaf
@@ -230,3 +232,15 @@ def test_a_body_that_costs_more_than_all_may_is_refused(
     ):
         assert asked(connection, body)[0] == 413
         assert asked_once(port, trusting(certificates.bundle))[0] == 200
+
+
+def test_a_connection_before_there_is_a_certificate_is_refused_and_the_server_goes_on() -> None:
+    stop, presented = Stop(HOST), PresentedCertificate()
+    with (
+        bind("127.0.0.1:0") as listener,
+        serving.TLSServer(HOST, stop, listener, presented.context, lambda _: HTTPResponse(404), lambda _: 0, 1),
+    ):
+        for _ in range(2):
+            assert ended(socket.create_connection(listener.getsockname()))
+
+    assert stop.failure is None
