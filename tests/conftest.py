@@ -7,6 +7,7 @@ import gc
 import logging
 import signal
 import threading
+import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -78,13 +79,20 @@ hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_c
 hypothesis.settings.load_profile("untimed")
 
 
+_ENDING = 10.0
+"""Seconds in which a thread whose work is done ends by itself: the longest pause of this kind is 0.1 s."""
+
+
 @pytest.fixture(autouse=True)
 def no_thread_outlives_its_test() -> Iterator[None]:
-    """Fails a test that starts a thread and does not end it."""
+    """Fails a test that starts a thread and does not end it; one that is about to end is waited for."""
     before = set(threading.enumerate())
 
     yield
 
+    deadline = time.monotonic() + _ENDING
+    for thread in set(threading.enumerate()) - before:
+        thread.join(max(0.0, deadline - time.monotonic()))
     left = [thread.name for thread in threading.enumerate() if thread not in before and thread.is_alive()]
     assert not left, f"threads left running: {left}"
 
