@@ -19,7 +19,8 @@ def share_work(manager: Manager, plan: RingPlan | None) -> None:
         plan: The ring; None shares nothing.
 
     Raises:
-        UsageError: No controller is shareable, or one of the others would run in each replica, without a leader.
+        UsageError: No controller is shareable, one of the others would run in each replica, without a leader, or the
+            ring cannot have its name.
     """
     if plan is None:
         return
@@ -30,7 +31,10 @@ def share_work(manager: Manager, plan: RingPlan | None) -> None:
                          "reconciles decides about one object alone")  # fmt: skip
     if others and manager.elector is None:
         raise UsageError(f"--ring would run {others} in each replica: add --leader-elect, so that one of them does")
-    ring = manager.ring(plan.name, plan.by, namespace=plan.namespace)
+    try:
+        ring = manager.ring(plan.name, plan.by, namespace=plan.namespace)
+    except ValueError as error:
+        raise UsageError(f"--ring: {error}; give another one by --leader-election-id") from None
     for controller in shared:
         ring.share(controller)
     log.info("shares work", ring=plan.name, by=plan.by.value, controllers=",".join(each.name for each in shared))

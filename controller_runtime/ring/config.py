@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Self, TypedDict
 
 import attrs
 
 from apimachinery.host import Host
-from apimachinery.names import config_key_errors
+from apimachinery.names import subdomain_errors
 
 WEIGHTS = 1000
 """The largest weight of a member."""
+LONGEST = 63
+"""Characters of a ring's name at most, because it is the value of a label; and of the name of a member's lease."""
 
 
 class RingOptions(TypedDict, total=False):
@@ -30,9 +33,11 @@ class RingConfig:
     """The configuration of a ring, equal in all members except for identity, weight and `check_rights`.
 
     Attributes:
-        name: The ring's name: that of the ConfigMap with its assignment, and the beginning of its members' leases.
+        name: The ring's name: the beginning of the names of its ConfigMap and of its members' leases. It is a DNS
+            subdomain of at most 63 characters.
         namespace: The namespace of both.
-        identity: Names this member, and only this run of its process; None is the host's name and random characters.
+        identity: The beginning of the name of this member's lease, by the same rule; None is the names of the ring and
+            of the host. Random characters follow in any case, since two runs of one identity would share a lease.
         weight: The share of this member, in proportion to the weights of the others, from 1 to 1000.
         lease_duration: Whole seconds for which others respect a claim after its lease changed. A new member may own
             slots after as long.
@@ -57,8 +62,8 @@ class RingConfig:
     def __attrs_post_init__(self) -> None:
         for field in ("name", "identity"):
             value = getattr(self, field)
-            if value is not None and (problems := config_key_errors(value)):
-                raise ValueError(f"{field} {value!r} cannot name a lease: {problems[0]}")
+            if value is not None and (problem := _problem_of(value)):
+                raise ValueError(f"{field} {value!r} cannot name a lease: it {problem}")
         if not 1 <= self.weight <= WEIGHTS:
             raise ValueError(f"weight ({self.weight}) must be from 1 to {WEIGHTS}")
         if self.lease_duration != int(self.lease_duration):
@@ -70,12 +75,26 @@ class RingConfig:
             )
 
     def named_by(self, host: Host) -> Self:
-        """Return this configuration if it has an identity; else a copy with a new one, made from the host's name."""
-        if self.identity is not None:
-            return self
-        return attrs.evolve(self, identity=f"{self.name}-{host.name}-{host.uuid()[:8]}")
+        """Return a copy whose identity is the whole name of a new member: it ends with random characters."""
+        begin = self.identity or f"{self.name}-{_fitted(host.name)}"
+        end = f"-{host.uuid()[:8]}"
+        return attrs.evolve(self, identity=begin[: LONGEST - len(end)].rstrip("-.") + end)
 
     @property
     def request_timeout(self) -> float:
         """Seconds for one request: a quarter of the renew deadline, so that a whole turn of requests fits in it."""
         return max(1.0, self.renew_deadline / 4)
+
+
+def _problem_of(name: str) -> str:
+    """Return in words why a text cannot be a name of a ring; empty if it can."""
+    if len(name) > LONGEST:
+        return f"has {len(name)} characters, and may have {LONGEST}"
+    if subdomain_errors(name):
+        return "must consist of a-z, 0-9, '-' and '.', and begin and end with one of a-z and 0-9"
+    return ""
+
+
+def _fitted(name: str) -> str:
+    """Return the name of a host as a part of a lease's name: in lower case, with dashes for what may not be in it."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "host"

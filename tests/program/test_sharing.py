@@ -119,6 +119,12 @@ def test_a_ring_that_would_share_nothing_or_run_something_twice_is_refused(clust
         share_work(manager, RING)
 
 
+def test_a_ring_whose_name_no_lease_can_have_is_refused_with_the_option_that_names_it(cluster: EmbeddedCluster) -> None:
+    fill(cluster.manager, "a")
+    with pytest.raises(UsageError, match=r"--ring: name 'My_Ring' cannot name a lease: .* by --leader-election-id"):
+        share_work(cluster.manager, RingPlan("My_Ring", "default", RingBy.NAME))
+
+
 def test_a_controller_is_shared_once_and_only_if_it_says_so(cluster: EmbeddedCluster) -> None:
     manager = cluster.manager
     controller, ring = fill(manager, "a"), manager.ring("cabins")

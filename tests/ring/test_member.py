@@ -119,24 +119,24 @@ def test_a_slot_comes_back_only_when_its_claim_is_stored_although_an_older_write
         bench.weather.accident = keep
         return send()
 
-    ring, alive = ObjectKey("ring", "default"), Claim(epoch=9, is_ready=True).to_text()
+    me, ring, alive = bench.member.identity, ObjectKey("ring", "default"), Claim(epoch=9, is_ready=True).to_text()
     other = {"metadata": {"name": "aaa", "labels": {RING_LABEL: "ring"}, "annotations": {CLAIM: alive}}}
     spec = {"holderIdentity": "aaa", "leaseDurationSeconds": 3600, "renewTime": "2026-01-01T00:00:00.000000Z"}
     bench.user.create(LEASES, {**other, "spec": spec}, "default")  # it publishes, being the first by name
     data = bench.user.get(CONFIG_MAPS, ring, dict)["data"]
     given = Assignment.of(data, "uid")
-    away = given.followed_by(("aaa",) * 128 + ("me",) * 128)
+    away = given.followed_by(("aaa",) * 128 + (me,) * 128)
     bench.weather.accident = keep
     bench.user.patch(CONFIG_MAPS, ring, {"data": away.data()})
     while not late:
         bench.sim.advance(0.1)
     del late[1:]
     bench.weather.accident = land_the_older_first
-    bench.user.patch(CONFIG_MAPS, ring, {"data": away.followed_by(("me",) * SLOTS).data()})
+    bench.user.patch(CONFIG_MAPS, ring, {"data": away.followed_by((me,) * SLOTS).data()})
 
     for _ in range(80):
         bench.sim.advance(0.05)
-        stored = bench.user.get(LEASES, ObjectKey("me", "default"), dict)
+        stored = bench.user.get(LEASES, ObjectKey(bench.member.identity, "default"), dict)
         claimed = Claim.from_text(annotations_of(stored)[CLAIM]).slots
         assert not bench.ownership.owned & ~claimed, "it owns what its stored lease does not claim"
     assert late, "the sequence did not come to its end"
@@ -171,7 +171,7 @@ def test_an_assignment_that_cannot_be_read_is_replaced_and_nothing_is_lost(bench
 
 
 def test_what_others_add_to_the_lease_stays_there_and_does_no_harm(bench: Bench) -> None:
-    lease = ObjectKey("me", "default")
+    lease = ObjectKey(bench.member.identity, "default")
     bench.user.patch(LEASES, lease, {"metadata": {"annotations": {"somebody": "was here"}}})
 
     bench.sim.advance(15.0)
@@ -185,7 +185,7 @@ def test_what_others_add_to_the_lease_stays_there_and_does_no_harm(bench: Bench)
 def test_a_server_that_shows_something_else_ends_the_membership_until_a_lease_has_passed(
     bench: Bench, what: str
 ) -> None:
-    lease, ring = ObjectKey("me", "default"), ObjectKey("ring", "default")
+    lease, ring = ObjectKey(bench.member.identity, "default"), ObjectKey("ring", "default")
     before = token(bench)
     match what:
         case "the ring":

@@ -72,9 +72,9 @@ class Stage:
         assert self.replicas.pop(name).wait(SOON) == 0
 
     def claims(self) -> dict[str, int]:
-        """The slots that each member claims, ready or not."""
-        leases = self.client.list(LEASES, "default", view=dict)
-        texts = {lease["metadata"]["name"]: annotations_of(lease).get(CLAIM) for lease in leases}
+        """The slots that each replica claims, ready or not; the lease of an earlier run has none, or counts no more."""
+        leases = sorted(self.client.list(LEASES, "default", view=dict), key=lambda each: each["spec"]["renewTime"])
+        texts = {lease["metadata"]["name"].rpartition("-")[0]: annotations_of(lease).get(CLAIM) for lease in leases}
         return {name: Claim.from_text(text).slots for name, text in texts.items() if text}
 
     def settle(self, *names: str) -> None:
