@@ -59,13 +59,9 @@ class DividedStore(Store):
         return deltas
 
     def drop_others(self) -> None:
-        """Drop the objects that are not in the share any more.
-
-        Raises:
-            Exception: An index function raised it; the store is then unchanged.
-        """
+        """Drop the objects that are not in the share any more."""
         kept = {key: cached for key, cached in self._objects.items() if self._portion.keeps(cached)}
-        indices = {name: index.over(kept) for name, index in self._indices.items()}
+        indices = {name: index.within(kept) for name, index in self._indices.items()}
         dropped = len(self._objects) - len(kept)
         with self._condition:
             self._objects, self._indices = kept, indices

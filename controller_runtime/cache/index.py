@@ -43,6 +43,14 @@ class Index:
         for value in new:
             self.keys.setdefault(value, {})[key] = None
 
+    def within(self, objects: Mapping[PlainKey, Cached]) -> Index:
+        """Return a new index of those of its keys that are among `objects`; the function is not called again."""
+        fresh = Index(self._values_of)
+        for value, keys in self.keys.items():
+            if kept := {key: None for key in keys if key in objects}:
+                fresh.keys[value] = kept
+        return fresh
+
     def over(self, objects: Mapping[PlainKey, Cached]) -> Index:
         """Return a new index of `objects` with the same index function."""
         fresh = Index(self._values_of)

@@ -96,7 +96,7 @@ class Informer:
         self.portion = portion
         if portion is not None and isinstance(self.store, DividedStore):
             drop = self.store.drop_others
-            portion.on_narrowed = lambda: self._delivery.drop(drop)
+            portion.drop_others = lambda: self._delivery.drop(drop)
             portion.on_widened = self.reflector.relist
         self.audit = AuditTally()
         # Guards the two fields below.

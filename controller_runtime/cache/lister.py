@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Generic, Self, TypeVar
 
 from apimachinery.errors import DecodeError, StaleCache
@@ -12,6 +12,7 @@ from apimachinery.objects import AnyObject, Cached, ObjectKey, labels_of, meta
 from apimachinery.selectors import LabelSelector
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.resources import Kind, Resource, resource_of
+from controller_runtime.cache.store import Store
 from controller_runtime.cache.union import Readable
 from controller_runtime.core.story import current_steps
 
@@ -54,6 +55,11 @@ class Lister(Generic[T]):
         return self._resource
 
     @property
+    def stores(self) -> Sequence[Store]:
+        """The stores that are read, one for each cache."""
+        return self._store.stores
+
+    @property
     def resets(self) -> int:
         """How often the server's data was restored from a backup; older resourceVersions mean nothing any more."""
         return self._store.resets
@@ -82,6 +88,16 @@ class Lister(Generic[T]):
         """Return the keys of all objects; nothing is decoded."""
         found = [cached.key for cached in self._store.list()]
         self._note("keys", "", len(found))
+        return found
+
+    def keys_by_index(self, name: str, value: str) -> list[ObjectKey]:
+        """Return the keys of the objects that have `value` in the index `name`; nothing is decoded.
+
+        Raises:
+            KeyError: There is no such index.
+        """
+        found = [cached.key for cached in self._store.by_index(name, value)]
+        self._note("keys_by_index", f"{name}={value}", len(found))
         return found
 
     def by_index(self, name: str, value: str) -> list[T]:

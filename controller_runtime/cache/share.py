@@ -41,7 +41,7 @@ class Portion:
     Attributes:
         share: The share of the kind.
         on_widened: Called, with no lock held, when a list is needed.
-        on_narrowed: Called, with no lock held, when the cache has objects that it should not have.
+        drop_others: Drops the objects that the cache should not have; called with no lock held.
         is_selected: Whether the server said that the last list was a shard; None before the first list.
 
     Threads: any; `pages` and `completed` the reflector's.
@@ -50,7 +50,7 @@ class Portion:
     def __init__(self, host: Host, share: Share, wanted: int) -> None:
         self.share = share
         self.on_widened: Callable[[], None] = _nothing
-        self.on_narrowed: Callable[[], None] = _nothing
+        self.drop_others: Callable[[], None] = _nothing
         self.is_selected: bool | None = None
         # Guards the fields below.
         self._lock = host.lock("portion")
@@ -87,8 +87,6 @@ class Portion:
             before, self._wanted = self._wanted, slots
             self._filled &= slots
             self._coming &= slots
-        if before & ~slots:
-            self.on_narrowed()
         if slots & ~before:
             self.on_widened()
 
@@ -122,6 +120,8 @@ class Share:
         host: For locks.
         division: Divides the objects of the kind among slots.
         on_filled: Called after the caches have filled slots; with no lock held, and on the caches' threads.
+        on_narrowed: Called by `want`, with no lock held, when the caches have objects that they should not have:
+            `drop_others` is to be called, on a thread that can wait. None drops them at once.
 
     Attributes:
         division: As given.
@@ -130,8 +130,15 @@ class Share:
     Threads: any.
     """
 
-    def __init__(self, host: Host, division: Division, on_filled: Callable[[], None] = _nothing) -> None:
+    def __init__(
+        self,
+        host: Host,
+        division: Division,
+        on_filled: Callable[[], None] = _nothing,
+        on_narrowed: Callable[[], None] | None = None,
+    ) -> None:
         self.division = division
+        self._on_narrowed = on_narrowed or self.drop_others
         self.on_filled = on_filled
         self._host = host
         # Guards the fields below.
@@ -154,11 +161,20 @@ class Share:
     def want(self, slots: int) -> int:
         """Set the slots of which all caches shall have the objects; return those that all of them have."""
         with self._lock:
-            has_changed, self._wanted = slots != self._wanted, slots
+            before, self._wanted = self._wanted, slots
             portions = [*self._portions]
         filled = slots
         for portion in portions:
-            if has_changed:
+            if slots != before:
                 portion.want(slots)
             filled &= portion.filled
+        if before & ~slots:
+            self._on_narrowed()
         return filled
+
+    def drop_others(self) -> None:
+        """Drop from the caches the objects that are not in the share any more. It takes long if there are many."""
+        with self._lock:
+            portions = [*self._portions]
+        for portion in portions:
+            portion.drop_others()

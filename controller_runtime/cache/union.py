@@ -22,6 +22,10 @@ class Readable(Protocol):
         """The resourceVersion that has been reached; empty before the first list."""
 
     @property
+    def stores(self) -> Sequence[Store]:
+        """The stores that are read."""
+
+    @property
     def resets(self) -> int:
         """How often the server's data was restored from a backup."""
 
@@ -72,6 +76,11 @@ class Union:
     def __init__(self, host: Host, stores: Sequence[Store]) -> None:
         self._host = host
         self._stores = stores
+
+    @property
+    def stores(self) -> Sequence[Store]:
+        """The stores that are read."""
+        return self._stores
 
     @property
     def version(self) -> str:

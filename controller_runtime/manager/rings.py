@@ -62,6 +62,7 @@ class ManagedRings:
         # Its client is not bound to a leadership: each replica is a member, whether it leads or not.
         ring = Ring(self.host, Client(self.host, self.transport), self.informers, config, by, self._problem_of_work)
         self.add(ring)
+        self.add(ring.requested)
         if config.check_rights:
             self.add(ring.rights)
         self._rings = (*self._rings, ring)

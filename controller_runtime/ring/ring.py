@@ -33,14 +33,12 @@ from controller_runtime.ring.kind import RingKind
 from controller_runtime.ring.member import RingMember
 from controller_runtime.ring.ownership import Ownership, turn_in_hand
 from controller_runtime.ring.records import CLAIM, RING_LABEL, annotations_of
+from controller_runtime.ring.requests import SlotRequests
 from controller_runtime.ring.review import RightsReview
 from controller_runtime.ring.rights import advice, advice_on_objects
 from controller_runtime.ring.shared import SharedReconciler
 from controller_runtime.ring.slots import ALL
 from controller_runtime.ring.token import RingToken
-
-_HELD_BACK = 1_000_000
-"""Requests of slots that come before their controller has started, at most."""
 
 
 class Ring:
@@ -62,6 +60,7 @@ class Ring:
         problem: As given.
         member: Takes part in the ring for this replica.
         ownership: The slots that this replica owns.
+        requested: Requests the objects of slots that come, as a runnable of its own.
         rights: Looks at the rights of this replica, as a runnable of its own.
 
     Threads: any; `run` one of its own.
@@ -80,10 +79,10 @@ class Ring:
         self.config, self.problem = config, problem
         self._kinds: dict[Resource[Any], RingKind] = {}
         self._shares: list[Share] = []
-        self._channels: list[tuple[Lister[Any], Channel]] = []
         self.ownership = Ownership(host)
+        self.requested = SlotRequests(host, config.name, informers, OwnSlots(by), self.ownership.owns)
         self.member = RingMember(
-            *(host, client, config, self.ownership), on_take=self._request, prepare=self._prepare, problem=problem
+            *(host, client, config, self.ownership), on_take=self.requested.take, prepare=self._prepare, problem=problem
         )
         self.name, self.rights = self.member.name, RightsReview(host, client.transport, config, self._asked_by_name)
         label, name = f"{RING_LABEL}={config.name}", f"metadata.name={config.name}"
@@ -204,31 +203,23 @@ class Ring:
 
         Args:
             lister: Reads the objects whose keys are the controller's requests.
+
+        Raises:
+            UsageError: The lister is not one of this manager's.
         """
         self._kind(lister.resource)
-        channel = Channel(self._host, capacity=_HELD_BACK)
-        self._channels.append((lister, channel))
-        return channel
+        return self.requested.channel(lister)
 
     def run(self, stop: Stop) -> None:
         """Take part until `stop` is set; see `RingMember.run`."""
         self.member.run(stop)
 
-    def _request(self, slots: int) -> None:
-        for lister, channel in self._channels:
-            kind = self._kinds.get(lister.resource)
-            for key in lister.keys():  # noqa: SIM118  a lister is no dict
-                slot = self.slot_of(key, kind)
-                if slot is not None and slots >> slot & 1:
-                    channel.push(key, cause="slot owned")
-
     def _request_moved(self, resource: Resource[Any], key: ObjectKey) -> None:
         """Request an object that comes to one of our slots: a predicate may pass over the change that brings it."""
         slot = self._kinds[resource].slot_of(key)
         if slot is not None and self.ownership.owns(slot):
-            for lister, channel in self._channels:
-                if lister.resource == resource:
-                    channel.push(key, cause="slot changed")
+            for channel in self.requested.channels(resource):
+                channel.push(key, cause="slot changed")
 
     def _asked_by_name(self) -> list[tuple[Resource[Any], str]]:
         kinds = [*self._kinds.values()] if self._by.needs_object else []
@@ -238,7 +229,9 @@ class Ring:
         return reduce(lambda prepared, share: prepared & share.want(slots), self._shares, ALL)
 
     def _share(self, division: Division) -> Share:
-        share = Share(self._host, division, lambda: self.member.wake())
+        share = Share(
+            self._host, division, on_filled=lambda: self.member.wake(), on_narrowed=lambda: self.requested.narrow(share)
+        )
         self._shares.append(share)
         return share
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from apimachinery.shards import fnv1a64
 
@@ -13,6 +14,8 @@ ALL = (1 << SLOTS) - 1
 """The set of all slots."""
 
 _WORD = (1 << 64) - 1
+_KEPT = 10_000
+"""Names whose slots are remembered: a change and the reconcile that follows ask several times."""
 
 
 def splitmix64(value: int) -> int:
@@ -23,11 +26,13 @@ def splitmix64(value: int) -> int:
     return value ^ (value >> 31)
 
 
+@lru_cache(_KEPT)
 def slot_of_uid(uid: str) -> int:
     """Return the slot of an object by its uid: a contiguous range of the server's own hash."""
     return fnv1a64(uid) >> 56
 
 
+@lru_cache(_KEPT)
 def slot_of_name(name: str) -> int:
     """Return the slot of a namespace or of an owner's key.
 

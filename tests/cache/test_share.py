@@ -87,7 +87,7 @@ def store_with(*objects: Cached) -> tuple[Share, DividedStore]:
     made, portion = share()
     made.want(0b0110)
     store = DividedStore(HOST, "store", portion)
-    portion.on_narrowed = store.drop_others
+    portion.drop_others = store.drop_others
     content: dict[PlainKey, Cached] = {each.plain_key: each for each in objects}
     store.replace(content, "1")
     return made, store
