@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Generic, Self, TypeVar
 
 from apimachinery.errors import DecodeError, StaleCache
@@ -12,7 +12,6 @@ from apimachinery.objects import AnyObject, Cached, ObjectKey, labels_of, meta
 from apimachinery.selectors import LabelSelector
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.resources import Kind, Resource, resource_of
-from controller_runtime.cache.store import Store
 from controller_runtime.cache.union import Readable
 from controller_runtime.core.story import current_steps
 
@@ -55,9 +54,9 @@ class Lister(Generic[T]):
         return self._resource
 
     @property
-    def stores(self) -> Sequence[Store]:
-        """The stores that are read, one for each cache."""
-        return self._store.stores
+    def source(self) -> Readable:
+        """The store or the union of stores that it reads."""
+        return self._store
 
     @property
     def resets(self) -> int:

@@ -71,7 +71,7 @@ class SlotRequests:
         Raises:
             UsageError: The lister is not one of this manager's.
         """
-        informers = [informer for informer in self._informers if informer.store in lister.stores]
+        informers = [informer for informer in self._informers if informer.store in lister.source.stores]
         if not informers:
             raise UsageError(f"{self._index} needs a lister of its own manager: make it by `manager.lister`")
         for informer in informers:
@@ -110,11 +110,11 @@ class SlotRequests:
             for share in dict.fromkeys(shares):
                 share.drop_others()
             if slot is not None:
-                self._next = slot + 1
                 self._request(slot)
 
     def _request(self, slot: int) -> None:
         if self._owns(slot):  # else it is requested when it is taken again
+            self._next = slot + 1
             for each in self._requested:
                 for key in each.lister.keys_by_index(self._index, str(slot)):
                     each.channel.push(key, cause="slot owned")

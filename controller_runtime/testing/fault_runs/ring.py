@@ -67,6 +67,8 @@ LATENCIES = (0.001, 0.02, 0.2)
 MESSAGES = 24
 """The messages for which a slot waits, each request and each answer: four of the turn that sees the last renewal of its
 owner, eight of that which publishes, six of the taker's turn in hand, and six of the one that takes."""
+KEY_COSTS = (0.0, 0.0, 0.3, 1.0)
+"""Seconds that a read takes for each key when slots come, one of these; the last is longer for all than a deadline."""
 LOST = (5, 12, 60)
 """Writes that a server loses when it is restored, one of these: the renewals of a second, or of twenty."""
 
@@ -123,6 +125,7 @@ class RingSystem:
         self._lost, self._by = chance.choice(LOST), chance.choice(list(WISHES))
         whole = sim.chance("whole caches").random() < 0.5
         self._divided = self._by is RingBy.UID or (self._by is RingBy.OWNER and not whole)
+        self._key_cost = sim.chance("keys").choice(KEY_COSTS)
         # Lists are in the way of slots with divided caches alone.
         self._given_up = GIVEN_UP / (1 - drift / 1e6) if self._divided else 0.0
         self._sim, self._fired, self._noted, self._effects_until = sim, fired, 0, 0.0
@@ -165,7 +168,9 @@ class RingSystem:
 
     def _program(self, host: SimulatedHost) -> Program:
         effects = self.invariants.effects
-        manager, ring, caches = program(self._network, host, self._by, effects, divided=self._divided)
+        manager, ring, caches = program(
+            *(self._network, host, self._by, effects), divided=self._divided, key_cost=self._key_cost
+        )
         self._programs[host.name] = manager, ring, caches
         self.invariants.standings = self._stand()
         return manager

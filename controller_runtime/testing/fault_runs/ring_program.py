@@ -23,6 +23,7 @@ from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.config import RingConfig, RingOptions
 from controller_runtime.ring.ring import Ring
 from controller_runtime.ring.token import RingToken
+from controller_runtime.testing.fault_runs.costly_lister import CostlyLister
 from controller_runtime.testing.fault_runs.ring_user import WISHES
 from controller_runtime.testing.fault_runs.work import DONE, WANTED
 from controller_runtime.testing.simulation import SimulatedHost
@@ -116,7 +117,7 @@ class Program(Manager):
 
 
 def program(
-    network: Network, host: SimulatedHost, by: RingBy, witness: Witness, *, divided: bool
+    network: Network, host: SimulatedHost, by: RingBy, witness: Witness, *, divided: bool, key_cost: float = 0.0
 ) -> tuple[Program, Ring, Caches]:
     """Return the manager of a replica, its ring, and its caches.
 
@@ -126,6 +127,7 @@ def program(
         by: The kind of ring.
         witness: Is told what reconciles see.
         divided: Whether the caches have the objects of the replica's slots alone.
+        key_cost: Seconds for each key that is read when slots come.
     """
     manager = Program(host, NetworkTransport(network, host), patience=_PATIENCE, grace=SLOWEST + 2.0)
     ring = manager.ring(CONFIG.name, by, **_options(host))
@@ -137,7 +139,7 @@ def program(
         fulfil = ring.shared(Fulfil(kind, objects, manager.client, witness, ring, host, Stop(host, "asleep")), kind)
         name, limiter = f"work on {kind.plural}", ItemExponential(cap=4.0)
         controller = Controller(name, fulfil, workers=2, limiter=limiter, reconcile_timeout=SLOWEST)
-        manager.add(controller.watch(kind).receive(ring.requests(objects)))
+        manager.add(controller.watch(kind).receive(ring.requests(CostlyLister(host, objects, key_cost))))
     return manager, ring, caches
 
 

@@ -21,6 +21,7 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.ring import Ring
 from controller_runtime.ring.token import RingToken
+from controller_runtime.testing.fault_runs.costly_lister import CostlyLister
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
@@ -72,11 +73,13 @@ class Replicas:
         for number in range(OBJECTS):
             self.user.create(NODES, {"metadata": {"name": f"n{number:02d}", "labels": {"at": "0"}}})
 
-    def start(self, name: str, election: LeaderElectionConfig | None = None, **options: Any) -> Ring:
+    def start(
+        self, name: str, election: LeaderElectionConfig | None = None, *, key_cost: float = 0.0, **options: Any
+    ) -> Ring:
         host = self.hosts[name] = self.sim.host(name)
         manager = self.managers[name] = Manager(host, NetworkTransport(self.network, host), leader_election=election)
         ring = self.rings[name] = manager.ring("seers", RingBy.NAME, **options)
-        nodes = manager.lister(NODES, dict)
+        nodes = CostlyLister(host, manager.lister(NODES, dict), key_cost)
 
         def note(key: str) -> None:
             self.tokens.setdefault(key, []).append((name, ring.token()))
