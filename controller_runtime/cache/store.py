@@ -97,16 +97,6 @@ class Store:
         return self._version  # one reference, so whole without the lock
 
     @property
-    def stores(self) -> tuple[Store, ...]:
-        """This store: what is read of a union are several."""
-        return (self,)
-
-    @property
-    def indices(self) -> frozenset[str]:
-        """The names of the indices."""
-        return frozenset(self._indices)  # a dict of few names, copied whole
-
-    @property
     def filled(self) -> bool:
         """True once the first list has come."""
         return self._filled  # set once and never cleared

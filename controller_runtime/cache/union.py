@@ -22,10 +22,6 @@ class Readable(Protocol):
         """The resourceVersion that has been reached; empty before the first list."""
 
     @property
-    def stores(self) -> Sequence[Store]:
-        """The stores that are read."""
-
-    @property
     def resets(self) -> int:
         """How often the server's data was restored from a backup."""
 
@@ -58,6 +54,11 @@ class Readable(Protocol):
 
     def wait_for_deletion(self, obj: ObjectMeta, timeout: float) -> bool:
         """Wait until reads show that `obj` was deleted; return False after `timeout` seconds."""
+
+
+def stores_of(readable: Readable) -> Sequence[Readable]:
+    """Return the stores that are read: one, or those of a `Union`."""
+    return readable.stores if isinstance(readable, Union) else [readable]
 
 
 class Union:

@@ -12,9 +12,11 @@ from apimachinery.errors import UsageError
 from apimachinery.host import Host
 from apimachinery.objects import Cached
 from apimachinery.stop import Stop
+from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.share import Share
+from controller_runtime.cache.union import stores_of
 from controller_runtime.controller.channel import Channel
 from controller_runtime.ring.division import OwnSlots
 from controller_runtime.ring.slots import ALL
@@ -57,8 +59,8 @@ class SlotRequests:
     ) -> None:
         self.name, self._index = f"ring/{name}/requests", f"ring/{name}"
         self._host, self._informers, self._division, self._owns = host, informers, division, owns
-        # Replaced as wholes.
-        self._requested: tuple[_Requested, ...] = ()
+        self._indexed: set[Informer] = set()  # of the thread that builds the program
+        self._requested: tuple[_Requested, ...] = ()  # replaced as a whole
         # Guards the fields below; `run` waits on it.
         self._condition = host.condition(self.name)
         self._taken = 0
@@ -71,11 +73,12 @@ class SlotRequests:
         Raises:
             UsageError: The lister is not one of this manager's.
         """
-        informers = [informer for informer in self._informers if informer.store in lister.source.stores]
+        informers = [informer for informer in self._informers if informer.store in stores_of(lister.source)]
         if not informers:
             raise UsageError(f"{self._index} needs a lister of its own manager: make it by `manager.lister`")
         for informer in informers:
-            if self._index not in informer.store.indices:
+            if informer not in self._indexed:
+                self._indexed.add(informer)
                 informer.add_index(self._index, self._values)
         channel = Channel(self._host, capacity=_HELD_BACK)
         self._requested = (*self._requested, _Requested(lister, channel))
