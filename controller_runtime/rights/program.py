@@ -24,7 +24,7 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.rights import Right
 from controller_runtime.rights.access import Access, granted_by, minimal
 from controller_runtime.rights.asked import Asked, Blocked
-from controller_runtime.ring.records import RING_LABEL
+from controller_runtime.ring.records import RING_LABEL, map_name
 from controller_runtime.ring.rights import ring_rules
 
 # The library's own requests, all of them, since a short test shows only a part: leases are renewed, events repeated.
@@ -77,7 +77,7 @@ class Program:
             for ring in self.rings
             for collection in (
                 Collection(LEASES, ring.namespace, label_selector=f"{RING_LABEL}={ring.name}"),
-                Collection(CONFIG_MAPS, ring.namespace, field_selector=f"metadata.name={ring.name}"),
+                Collection(CONFIG_MAPS, ring.namespace, field_selector=f"metadata.name={map_name(ring.name)}"),
             )
         }
 
@@ -85,7 +85,7 @@ class Program:
         """Return the ring whose rights allow a request, of those that the program takes part in; None for none."""
         for ring in self.rings:
             # A list or watch of the assignment names it by a selector.
-            wanted = Access(asked.namespace, asked.group, asked.resource, asked.verb, asked.name or ring.name)
+            wanted = Access(asked.namespace, asked.group, asked.resource, asked.verb, asked.name or map_name(ring.name))
             if any(each.covers(wanted) for each in _ring_accesses(ring)):
                 return ring
         return None

@@ -10,6 +10,8 @@ import attrs
 
 from apimachinery.host import Host
 from apimachinery.names import subdomain_errors
+from apimachinery.objects import ObjectKey
+from controller_runtime.ring.records import map_name
 
 WEIGHTS = 1000
 """The largest weight of a member."""
@@ -79,6 +81,11 @@ class RingConfig:
         begin = self.identity or f"{self.name}-{_fitted(host.name)}"
         end = f"-{host.uuid()[:8]}"
         return attrs.evolve(self, identity=begin[: LONGEST - len(end)].rstrip("-.") + end)
+
+    @property
+    def map_key(self) -> ObjectKey:
+        """The key of the ConfigMap with the assignment."""
+        return ObjectKey(map_name(self.name), self.namespace)
 
     @property
     def request_timeout(self) -> float:

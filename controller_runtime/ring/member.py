@@ -20,6 +20,7 @@ from apimachinery.stop import Stop
 from apimachinery.texts import kept_text
 from controller_runtime.client.client import Client
 from controller_runtime.election.term import Term
+from controller_runtime.ring.belonging import ForeignObject
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.decision import Membership, Sighting, is_older, next_step
 from controller_runtime.ring.objects import Attempt, PublishedRing, RingObjects
@@ -127,7 +128,7 @@ class RingMember:
                 if isinstance(self.state, Left):
                     break
                 self._wait(self._next_turn())
-            except (APIError, ConnectionLost, DecodeError) as error:
+            except (APIError, ConnectionLost, DecodeError, ForeignObject) as error:
                 self.last_error = kept_text(error)
                 log.warning("the turn of a ring's member failed", ring=self._config.name, error=error)
                 self._wait(self._host.monotonic() + self._pause())

@@ -8,7 +8,8 @@ under an older assignment is among them.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -21,6 +22,7 @@ from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.resources import LEASES
 from controller_runtime.client.client import Client
+from controller_runtime.ring.belonging import check_lease, check_map
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.decision import Sighting
 from controller_runtime.ring.records import CLAIM, RING_LABEL, Assignment, Claim, annotations_of
@@ -54,11 +56,13 @@ class PublishedRing:
         uid: Its uid; empty if there is none.
         version: Its resourceVersion; empty if there is none.
         assignment: The assignment; None if there is none that can be read.
+        found: All of it, of which a publisher replaces the data alone; empty if there is none.
     """
 
     uid: str = ""
     version: str = ""
     assignment: Assignment | None = None
+    found: Mapping[str, Any] = MappingProxyType({})
 
 
 class RingObjects:
@@ -78,7 +82,7 @@ class RingObjects:
 
     def __init__(self, host: Host, client: Client, config: RingConfig) -> None:
         self._host, self._client, self._config = host, client, config
-        self._ring = ObjectKey(config.name, config.namespace)
+        self._ring = config.map_key
         self._own = ObjectKey(config.identity or "", config.namespace)
         self._decode = decoder_for(dict, LEASES)
         self._lease: dict[str, Any] | None = None
@@ -94,12 +98,17 @@ class RingObjects:
         self._seen: Assignment | None = None
 
     def read_ring(self, deadline: float) -> PublishedRing:
-        """Return the published assignment; an unreadable one counts as none, and is replaced by the publisher."""
+        """Return the published assignment; an unreadable one counts as none, and is replaced by the publisher.
+
+        Raises:
+            ForeignObject: The ConfigMap of this name is not the ring's.
+        """
         try:
             with self._asking(deadline) as client:
                 found = client.get(CONFIG_MAPS, self._ring, dict)
         except NotFound:
             return PublishedRing()
+        check_map(found, self._config.name)
         metadata = found["metadata"]
         try:
             assignment: Assignment | None = self._assignment(metadata["uid"], found.get("data") or {})
@@ -107,7 +116,7 @@ class RingObjects:
             log.warning("unreadable", ring=self._config.name, error=error)
             assignment = None
         self._compare_ring(assignment or Assignment(0, (), (), metadata["uid"]))
-        return PublishedRing(metadata["uid"], metadata["resourceVersion"], assignment)
+        return PublishedRing(metadata["uid"], metadata["resourceVersion"], assignment, found)
 
     def _compare_ring(self, read: Assignment) -> None:
         before, self._seen = self._seen, read
@@ -124,12 +133,21 @@ class RingObjects:
         return self._known[2]
 
     def read_leases(self, deadline: float) -> dict[str, dict[str, Any]]:
-        """Return the leases of all members, by their identities."""
+        """Return the leases of all members, by their identities; ours even if it has lost its label.
+
+        Raises:
+            ForeignObject: A lease of our identity is not the ring's.
+        """
+        place = self._config.namespace
         with self._asking(deadline) as client:
-            leases = client.list(
-                LEASES, self._config.namespace, label_selector=f"{RING_LABEL}={self._config.name}", view=dict
-            )
-        return {lease["metadata"]["name"]: lease for lease in leases}
+            label = f"{RING_LABEL}={self._config.name}"
+            leases = client.list(LEASES, place, label_selector=label, view=dict)
+            found = {lease["metadata"]["name"]: lease for lease in leases}
+            if self._own.name not in found:  # a list of one name needs no other right than the list of all
+                for own in client.list(LEASES, place, field_selector=f"metadata.name={self._own.name}", view=dict):
+                    check_lease(own, self._config.name)
+                    found[self._own.name] = own
+        return found
 
     def sighting(self, name: str, lease: dict[str, Any], now: float) -> Sighting:
         """Return what a lease says. One without a readable claim claims nothing and follows nothing."""
@@ -192,13 +210,14 @@ class RingObjects:
         if self.has_gone_back or not ring.uid or not assignment.incarnation:
             incarnation = max(assignment.incarnation + 1, int(self._host.now().timestamp()))
             assignment = attrs.evolve(assignment, incarnation=incarnation)
-        metadata = {"name": self._ring.name, "namespace": self._ring.namespace}
+        metadata = dict(ring.found.get("metadata") or {"name": self._ring.name, "namespace": self._ring.namespace})
+        metadata["labels"] = {**(metadata.get("labels") or {}), RING_LABEL: self._config.name}
+        body = {**ring.found, "metadata": metadata, "data": assignment.data()}
         with self._asking(deadline) as client:
-            if not ring.uid:
-                client.create(CONFIG_MAPS, {"metadata": metadata, "data": assignment.data()})
+            if ring.uid:  # over the version that was read
+                client.update(CONFIG_MAPS, body)
             else:
-                metadata |= {"uid": ring.uid, "resourceVersion": ring.version}
-                client.update(CONFIG_MAPS, {"metadata": metadata, "data": assignment.data()})
+                client.create(CONFIG_MAPS, body)
         self.has_gone_back = False
 
     @contextlib.contextmanager

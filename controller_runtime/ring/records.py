@@ -17,6 +17,13 @@ RING_LABEL = "controller-runtime/ring"
 """The label of each member's lease; its value is the ring's name."""
 CLAIM = "controller-runtime/ring-claim"
 """The annotation of a member's lease that says what it claims."""
+MAP_KEYS = frozenset({"epoch", "incarnation", "owners"})
+"""The keys of the data in the ConfigMap of the assignment."""
+
+
+def map_name(ring: str) -> str:
+    """Return the name of the ConfigMap with the assignment of a ring; no program's own settings have it by chance."""
+    return f"{ring}-ring"
 
 
 @attrs.frozen

@@ -10,6 +10,7 @@ import attrs
 
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.api.resources import LEASES, Resource
+from controller_runtime.ring.records import map_name
 
 
 @attrs.frozen
@@ -53,7 +54,7 @@ def ring_rules(ring: str) -> list[dict[str, Any]]:
         ring: The ring's name.
     """
     maps, leases = CONFIG_MAPS, LEASES
-    named = {"resourceNames": [ring], "verbs": ["get", "list", "watch", "update"]}
+    named = {"resourceNames": [map_name(ring)], "verbs": ["get", "list", "watch", "update"]}
     return [
         {"apiGroups": [maps.group], "resources": [maps.plural], "verbs": ["create"]},
         {"apiGroups": [maps.group], "resources": [maps.plural], **named},

@@ -85,7 +85,7 @@ class Ring:
             *(host, client, config, self.ownership), on_take=self.requested.take, prepare=self._prepare, problem=problem
         )
         self.name, self.rights = self.member.name, RightsReview(host, client.transport, config, self._asked_by_name)
-        label, name = f"{RING_LABEL}={config.name}", f"metadata.name={config.name}"
+        label, name = f"{RING_LABEL}={config.name}", f"metadata.name={config.map_key.name}"
         collections = (
             Collection(LEASES, config.namespace, label_selector=label),
             Collection(CONFIG_MAPS, config.namespace, field_selector=name),

@@ -30,13 +30,13 @@ RINGED = Program(
     collections=(
         Collection(NODES),
         Collection(LEASES, "ops", label_selector="controller-runtime/ring=huts"),
-        Collection(CONFIG_MAPS, "ops", field_selector="metadata.name=huts"),
+        Collection(CONFIG_MAPS, "ops", field_selector="metadata.name=huts-ring"),
     ),
     rings=(ObjectKey("huts", "ops"),),
     asked_by_name=frozenset({NODES}),
 )
 OF_RING = sorted(
-    [f"{verb} configmaps huts in ops" for verb in ("get", "list", "watch", "update")]
+    [f"{verb} configmaps huts-ring in ops" for verb in ("get", "list", "watch", "update")]
     + [f"{verb} leases.{GROUP} in ops" for verb in ("list", "watch", "create", "update", "delete")]
     + ["create configmaps in ops"]
 )

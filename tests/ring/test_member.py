@@ -119,7 +119,7 @@ def test_a_slot_comes_back_only_when_its_claim_is_stored_although_an_older_write
         bench.weather.accident = keep
         return send()
 
-    me, ring, alive = bench.member.identity, ObjectKey("ring", "default"), Claim(epoch=9, is_ready=True).to_text()
+    me, ring, alive = bench.member.identity, CONFIG.map_key, Claim(epoch=9, is_ready=True).to_text()
     other = {"metadata": {"name": "aaa", "labels": {RING_LABEL: "ring"}, "annotations": {CLAIM: alive}}}
     spec = {"holderIdentity": "aaa", "leaseDurationSeconds": 3600, "renewTime": "2026-01-01T00:00:00.000000Z"}
     bench.user.create(LEASES, {**other, "spec": spec}, "default")  # it publishes, being the first by name
@@ -161,12 +161,12 @@ def test_the_deadline_counts_from_when_a_renewal_was_sent(bench: Bench) -> None:
 
 
 def test_an_assignment_that_cannot_be_read_is_replaced_and_nothing_is_lost(bench: Bench) -> None:
-    bench.user.patch(CONFIG_MAPS, ObjectKey("ring", "default"), {"data": {"owners": "?"}})
+    bench.user.patch(CONFIG_MAPS, CONFIG.map_key, {"data": {"owners": "?"}})
 
     bench.sim.advance(3.0)
 
     assert bench.ownership.owned == ALL
-    data: dict[str, Any] = bench.user.get(CONFIG_MAPS, ObjectKey("ring", "default"), dict)["data"]
+    data: dict[str, Any] = bench.user.get(CONFIG_MAPS, CONFIG.map_key, dict)["data"]
     assert data["epoch"] == "2"
 
 
@@ -185,7 +185,7 @@ def test_what_others_add_to_the_lease_stays_there_and_does_no_harm(bench: Bench)
 def test_a_server_that_shows_something_else_ends_the_membership_until_a_lease_has_passed(
     bench: Bench, what: str
 ) -> None:
-    lease, ring = ObjectKey(bench.member.identity, "default"), ObjectKey("ring", "default")
+    lease, ring = ObjectKey(bench.member.identity, "default"), CONFIG.map_key
     before = token(bench)
     match what:
         case "the ring":

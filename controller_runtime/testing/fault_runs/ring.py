@@ -11,7 +11,6 @@ import math
 import random
 from collections.abc import Iterable
 
-from apimachinery.objects import ObjectKey
 from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
 from controller_runtime.ring.by import RingBy
@@ -150,7 +149,7 @@ class RingSystem:
         sim.check(self._look)
         user = sim.host("user")
         client = Client(user, NetworkTransport(self._network, user), request_timeout=2.0)
-        wisher = Wisher(user, client, WISHES[self._by], ObjectKey(CONFIG.name, CONFIG.namespace))
+        wisher = Wisher(user, client, WISHES[self._by], CONFIG.map_key)
         self._user_stop = Stop(user)
         user.spawn("user", lambda: wisher.run(self._user_stop))
 

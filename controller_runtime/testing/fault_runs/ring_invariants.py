@@ -231,7 +231,7 @@ class RingInvariants:
 
     def _check_write(self, write: Write) -> None:
         self.effects.stored(write)
-        is_ring = (write.collection, write.key) == ("configmaps", f"{CONFIG.namespace}/{CONFIG.name}")
+        is_ring = (write.collection, write.key) == ("configmaps", f"{CONFIG.map_key.namespace}/{CONFIG.map_key.name}")
         if is_ring and write.raw is None:
             self._is_ring_lost = self.effects.are_tokens_lost = True
             self.disturbed(CONFIG.retry_period)
