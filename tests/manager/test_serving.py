@@ -108,13 +108,13 @@ def test_the_oldest_silent_connection_makes_place_for_another(address: tuple[str
 
 
 class Attack:
-    """Connections that send nothing, and are opened again as soon as they end. Threads: `run` one, `stop` any."""
+    """Connections that send nothing, and are opened again as soon as they end. Threads: `run` one, the others any."""
 
     def __init__(self, address: tuple[str, int], count: int) -> None:
         self._address = address
         self._count = count
         self._until, self._wake = socket.socketpair()
-        self.opened = 0
+        self._is_short = False
 
     def run(self) -> None:
         with selectors.DefaultSelector() as selector, self._until:
@@ -130,10 +130,16 @@ class Attack:
                     selector.unregister(key.fileobj)
                     key.fileobj.close()  # type: ignore[union-attr]
                     self._open(selector)
+                    if not self._is_short:
+                        self._is_short = True
+                        self._until.sendall(b".")
 
     def _open(self, selector: selectors.BaseSelector) -> None:
         selector.register(socket.create_connection(self._address), selectors.EVENT_READ)
-        self.opened += 1
+
+    def wait_until_places_are_short(self) -> None:
+        """Wait until a connection was dropped and opened again; the test's timeout bounds the wait."""
+        assert self._wake.recv(1) == b"."
 
     def stop(self) -> None:
         self._wake.close()
@@ -146,13 +152,13 @@ def test_silent_connections_that_come_again_keep_no_probe_from_its_answer(
     host, attack = SystemHost(), Attack(address, 96)
     thread = host.spawn("attack", attack.run)
     try:
+        attack.wait_until_places_are_short()
         answers = [exchange(address, "GET /echo HTTP/1.1\r\n\r\n") for _ in range(4)]
     finally:
         attack.stop()
         thread.join_until(None)
 
     assert [answer[:15] for answer in answers] == ["HTTP/1.1 200 OK"] * 4
-    assert attack.opened > 96, "places were short"
 
 
 def unread(address: tuple[str, int], path: str) -> socket.socket:
