@@ -232,6 +232,8 @@ CATCHES_EVERYTHING = {
     "controller_runtime/program/origin.py: load": "the import of a program ends here: raised for its author",
     "controller_runtime/program/origin.py: call_setup": "a program's setup ends here: raised for its author",
     "controller_runtime/client/http/inquiry.py: _find_out": "a look-up's thread ends here: raised where it is awaited",
+    "controller_runtime/testing/perturbation/plugin.py: _noting": "a perturbed run ends here: it is a finding",
+    "controller_runtime/testing/perturbation/trial.py: _tell_in": "a perturbed run ends here: it is a finding",
     "controller_runtime/testing/perturbation/sequence_run.py: run": "a run of a sequence ends here: it is its result",
     "controller_runtime/testing/simulation/event_loop.py: _unwind": "a coroutine of a crashed host ends here",
     "controller_runtime/testing/simulation/scheduler.py: _run": "a simulated thread ends here: the test raises it",

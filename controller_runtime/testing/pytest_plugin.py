@@ -162,7 +162,7 @@ def simulation(simulation_seed: int) -> Iterator[Simulation]:
     session = ambient.session
     seed = simulation_seed if session is None else simulation_seed + session.seed
     # A calm run warns already, and without the warning threads are twice as fast on Python 3.11.
-    warns = session is None or session.calm is None
+    warns = session is None or session.baseline is None
     with Simulation(seed, warn_of_real_clock=warns) as simulation:
         yield simulation
 

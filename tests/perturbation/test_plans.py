@@ -17,7 +17,11 @@ from controller_runtime.testing.perturbation.plans import (
     plan,
     to_json,
 )
-from controller_runtime.testing.perturbation.record import OTHER, STORY, Landed, Run, Sent
+from controller_runtime.testing.perturbation.record import OTHER, STORY, Landed, Rest, Run, Sent
+
+
+def rests(*reached: int) -> list[Rest]:
+    return [Rest({}, reached=version) for version in reached]
 
 
 def plans(run: Run, pattern: str) -> list[Plan]:
@@ -52,7 +56,15 @@ def test_a_write_that_changed_nothing_has_no_plan_and_like_writes_have_two() -> 
 
 
 def test_the_manager_restarts_after_each_wait() -> None:
-    assert plans(Run(rests=[{}, {}]), "crash") == [Restart(0), Restart(1)]
+    run = Run(rests=[Rest({}), Rest({}), Rest({}, reached=1)])
+
+    assert plans(run, "crash") == [Restart(0), Restart(1), Restart(2)]
+
+
+def test_the_end_of_a_test_is_no_rest_of_its_own_if_nothing_happened_since_the_last_wait() -> None:
+    run = Run(rests=[Rest({}), Rest({})])
+
+    assert plans(run, "crash") == [Restart(0)]
 
 
 def test_of_two_changes_the_first_is_missed_unless_the_manager_made_the_second() -> None:
@@ -71,18 +83,18 @@ def test_all_between_two_steps_of_the_story_is_missed_together() -> None:
 
 def test_a_restart_shows_each_older_version_where_any_version_was_asked_for() -> None:
     changes = [created(1), landed(2, writer=OTHER), deleted(3, writer=OTHER, phase=1)]
-    run = a_run(*changes, reached=[2, 3], any_version={"pods"})
+    run = a_run(*changes, rests=rests(2, 3), any_version={"pods"})
 
     assert [each for each in plans(run, "stale") if isinstance(each, Stale)] == [
         Stale("pods", 2, 1),
         Stale("pods", 1, 1),
         Stale("pods", 1, 0),
     ]
-    assert not [each for each in plans(a_run(*changes, reached=[2, 3]), "stale") if isinstance(each, Stale)]
+    assert not [each for each in plans(a_run(*changes, rests=rests(2, 3)), "stale") if isinstance(each, Stale)]
 
 
 def test_a_wait_without_a_change_is_no_occasion_for_a_restart() -> None:
-    run = a_run(created(1), landed(2, writer=OTHER), reached=[2, 2], any_version={"pods"})
+    run = a_run(created(1), landed(2, writer=OTHER), rests=rests(2, 2), any_version={"pods"})
 
     assert [each for each in plans(run, "stale") if isinstance(each, Stale)] == [Stale("pods", 1, 0)]
 
@@ -105,7 +117,7 @@ def test_events_and_what_is_not_watched_have_no_plans() -> None:
 
 
 def test_plans_survive_json() -> None:
-    run = a_run(created(1, writer=STORY), landed(2), landed(3, writer=STORY), rests=[{}], reached=[3])
+    run = a_run(created(1, writer=STORY), landed(2), landed(3, writer=STORY), rests=rests(3))
     run.any_version.add("pods")
     made = plan(run, ["crash", "missed", "stale"]).plans
 

@@ -1,106 +1,250 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares a perturbed run with the calm one."""
+"""Compares perturbed runs with calm ones: all of it is pure, and the same for every way in which runs are made."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
 
-from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY, Run
-from controller_runtime.testing.perturbation.world import differences
+import attrs
+
+from controller_runtime.testing.perturbation.counting import lost, made
+from controller_runtime.testing.perturbation.naming import Naming
+from controller_runtime.testing.perturbation.naming import learn as learn_names
+from controller_runtime.testing.perturbation.record import Landed, Rest, Run
+from controller_runtime.testing.perturbation.world import (
+    Difference,
+    State,
+    Values,
+    counted,
+    differences,
+    renamed,
+    varying,
+)
 from embedded_apiserver.perturbation import Name
 
 _HOT = 3
 _FREE = 20
 """A perturbed run may send so many times the requests of the calm one while nothing happens, and so many more."""
 
-_FLAPS = 2
-"""So often a perturbed run may create an object in vain."""
+ENOUGH = 0.8
+"""A run of which a smaller part of the objects or of the values can be compared is not judged."""
+
+_SHOWN = 8
+"""The most values that are named in one line."""
 
 
-def complaints(calm: Run, here: Run, ignored: frozenset[tuple[Name, str]]) -> list[str]:
-    """Return what a perturbed run did that a correct program would not have done, the most telling first.
+@attrs.frozen
+class Coverage:
+    """The part of a world that can be compared between runs.
+
+    Attributes:
+        objects: How many objects are compared, at all rests together.
+        objects_left: How many are not, because calm runs differ.
+        values: How many values of the objects are compared.
+        values_left: How many are not.
+    """
+
+    objects: int = 0
+    objects_left: int = 0
+    values: int = 0
+    values_left: int = 0
+
+    def __add__(self, other: Coverage) -> Coverage:
+        return Coverage(*(one + two for one, two in zip(attrs.astuple(self), attrs.astuple(other), strict=True)))
+
+    @property
+    def is_enough(self) -> bool:
+        """True if so much is compared that a run without a complaint has passed."""
+        shares = ((self.objects, self.objects_left), (self.values, self.values_left))
+        return all(compared >= ENOUGH * (compared + left) for compared, left in shares)
+
+    def __str__(self) -> str:
+        objects, values = self.objects + self.objects_left, self.values + self.values_left
+        return f"{self.objects} of {objects} objects and {self.values} of {values} values are compared"
+
+
+@attrs.frozen
+class Expected:
+    """The world at one rest of calm runs.
+
+    Attributes:
+        state: The objects that are compared, by their names in every run.
+        step: How many steps of the story have been told.
+        ignored: The values in which calm runs differ at this rest.
+        coverage: How much of the world is compared.
+    """
+
+    state: State
+    step: int
+    ignored: Values
+    coverage: Coverage
+
+
+@attrs.frozen
+class Baseline:
+    """The results of some calm runs of one story; made by `learn`.
+
+    Attributes:
+        run: The first of the runs, in which plans are found.
+        naming: The names in every run.
+        rests: The world at each of its rests.
+    """
+
+    run: Run
+    naming: Naming
+    rests: Sequence[Expected]
+
+    @property
+    def judged(self) -> Mapping[int, int]:
+        """The numbers of the rests that are judged, by their steps: the last one of each step."""
+        return {each.step: number for number, each in enumerate(self.rests)}
+
+    @property
+    def ignored(self) -> Values:
+        """The values in which calm runs differ at any rest."""
+        return frozenset[tuple[Name, str]]().union(*(each.ignored for each in self.rests))
+
+    def differences(self, number: int, run: Run, state: State) -> list[Difference]:
+        """Return in what a state of a run differs from that of the rest with a number."""
+        return self._differences(number, self.naming.names(born(run)), state)
+
+    def is_at(self, number: int, run: Run, state: State) -> bool:
+        """Return whether a run is where the calm one was at a rest; True if there was no such rest."""
+        return number >= len(self.rests) or not self.differences(number, run, state)
+
+    def shorter(self, run: Run) -> Baseline:
+        """Return what is expected of a shorter story of the same program, from a calm run of it."""
+        names, ignored = self.naming.names(born(run)), self.ignored
+        return Baseline(run, self.naming, [_expected(self.naming, names, rest, ignored) for rest in run.rests])
+
+    @property
+    def not_compared(self) -> str:
+        """The names and the values that are not compared, in one line; empty if there are none."""
+        values = sorted({each for number in self.judged.values() for each in self.rests[number].ignored})
+        named = [f"{resource} {f'{place}/' if place else ''}*" for resource, place in sorted(self.naming.loose)]
+        named += [f"{name} {path}".rstrip() for name, path in values]
+        more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+        return f"not compared, as calm runs differ: {', '.join(named[:_SHOWN])}{more}" if named else ""
+
+    def _differences(self, number: int, names: Mapping[Name, Name], state: State) -> list[Difference]:
+        expected = self.rests[number]
+        return differences(expected.state, _compared(self.naming, names, state), expected.ignored)
+
+
+@attrs.frozen
+class Verdict:
+    """The judgement of one perturbed run.
+
+    Attributes:
+        complaints: The faults, the most telling first.
+        coverage: How much was compared.
+    """
+
+    complaints: Sequence[str]
+    coverage: Coverage
+
+    @property
+    def is_judged(self) -> bool:
+        """False if nothing was found, and too little was compared to say that the run has passed."""
+        return bool(self.complaints) or self.coverage.is_enough
+
+
+def learn(calm: Sequence[Run]) -> Baseline:
+    """Return what calm runs of one story have in common.
 
     Args:
-        calm: The calm run.
-        here: The perturbed one.
-        ignored: The values that differ between calm runs.
+        calm: At least one run. A value in which two of them differ is not compared, so more runs mean fewer
+            false alarms.
     """
-    varies = {name for name, path in ignored if not path}
-    found = [each for name, each in [*_lost(calm, here), *_made(calm, here)] if name not in varies]
-    found = [*here.broken, *found]
-    if here.rests:
-        found += [str(each) for each in differences(calm.rests[-1], here.rests[-1], ignored)]
-    found += [f"{name} still fails at the end" for name in here.failing if name not in calm.failing]
-    if here.idle > _HOT * calm.idle + _FREE:
-        found.append(f"{here.idle} requests were sent while nothing happened, and {calm.idle} in a calm run")
-    return found
+    naming = learn_names([born(run) for run in calm])
+    first, *others = [(run, naming.names(born(run))) for run in calm]
+    rests = []
+    for number, rest in enumerate(first[0].rests):
+        state = _compared(naming, first[1], rest.state)
+        ignored: Values = frozenset()
+        for run, names in others:
+            same = _same_rest(first[0], number, run)
+            ignored |= varying(state, _compared(naming, names, same.state)) if same is not None else frozenset()
+        rests.append(_expected(naming, first[1], rest, ignored))
+    return Baseline(first[0], naming, rests)
 
 
-def _lost(calm: Run, here: Run) -> list[tuple[Name, str]]:
-    """Return the objects that were deleted more often than in the calm run, by any writer but the story.
+def judge(baseline: Baseline, run: Run) -> Verdict:
+    """Return what a perturbed run did that a correct program would not have done.
 
-    An object that was not there when the world was last at rest does not count: it goes again when the program, or the
-    cluster's garbage collection, learns better.
+    The world after each step of the story is compared with that of the calm run, but for a rest at which a change was
+    still being missed, and for the end of a run that ended early.
     """
-    before = _deleted(calm)
+    names = baseline.naming.names(born(run))
+    found = [*run.failures, *run.broken, *_counted(baseline, names, run)]
+    told: dict[tuple[Name, str], str] = {}
+    coverage = Coverage()
+    last = max(baseline.judged, default=0)
+    for step, number, rest in reversed([*_judged_rests(baseline, run)]):
+        coverage += baseline.rests[number].coverage
+        when = "" if step == last else f"at rest after step {step}, "
+        for each in baseline._differences(number, names, rest.state):
+            told.setdefault((each.name, each.path), f"{when}{each}")
+    found += told.values()
+    if run.is_whole:
+        found += [f"{name} still fails at the end" for name in run.failing if name not in baseline.run.failing]
+        if run.idle > _HOT * baseline.run.idle + _FREE:
+            calm = baseline.run.idle
+            found.append(f"{run.idle} requests were sent while nothing happened, and {calm} in a calm run")
+    return Verdict(found, coverage)
+
+
+def born(run: Run) -> dict[Name, frozenset[tuple[str, str]]]:
+    """Return the objects that were created in a run, each with its owners and labels."""
+    return {each.name: each.kin for each in reversed(run.landed) if each.creates}
+
+
+def _counted(baseline: Baseline, names: Mapping[Name, Name], run: Run) -> list[str]:
+    naming = baseline.naming
+    ignored = {each for number in baseline.judged.values() for each in baseline.rests[number].ignored}
+    calm = _of_every_run(baseline.run, naming.names(born(baseline.run)))
+    here = _of_every_run(run, names)
+    lasting = baseline.rests[-1].state if baseline.rests else {}
     return [
-        (
-            name,
-            f"{name} was deleted {_times(count)}, and {_times(before[name])} in a calm run"
-            if before[name]
-            else f"{name} was deleted, and lives to the end of a calm run",
-        )
-        for name, count in sorted(_deleted(here).items())
-        if count > before[name]
+        text
+        for name, text in [*lost(calm, here, lasting), *made(calm, here)]
+        if naming.judges(name) and (name, "") not in ignored
     ]
 
 
-def _made(calm: Run, here: Run) -> list[tuple[Name, str]]:
-    """Return the objects that the manager created more often than in the calm run.
-
-    A few of those that go again do not count, as in `_lost`: a view that is late may well lack what there is.
-    """
-    before, here_made = _created(calm), _created(here)
-    went_before, went = _went(calm), _went(here)
-    return [
-        (name, f"{name} was created {_times(count)}, and {_times(before[name])} in a calm run")
-        for name, count in sorted(here_made.items())
-        if count - min(_FLAPS, max(0, went[name] - went_before[name])) > before[name]
-    ]
+def _of_every_run(run: Run, names: Mapping[Name, Name]) -> list[Landed]:
+    return [attrs.evolve(each, name=names[each.name]) if each.name in names else each for each in run.landed]
 
 
-def _deleted(run: Run) -> Counter[Name]:
-    """Return how often each object was deleted that had been there when the world was at rest.
-
-    Objects whose names the server generates count as one object here: the oldest of them is taken for the deleted one.
-    """
-    born: defaultdict[Name, deque[int]] = defaultdict(deque)
-    found: Counter[Name] = Counter()
-    for each in run.landed:
-        if each.creates:
-            born[each.name].append(each.phase)
-        elif each.deletes:
-            oldest = born[each.name].popleft() if born[each.name] else -1
-            found[each.name] += each.writer != STORY and oldest < each.phase
-    return found
+def _judged_rests(baseline: Baseline, run: Run) -> Iterator[tuple[int, int, Rest]]:
+    """Yield each step after which both runs were at rest, the number of the calm run's rest, and the other's rest."""
+    last = {each.step: number for number, each in enumerate(run.rests)}
+    for step, number in baseline.judged.items():
+        if step not in last or run.rests[last[step]].is_withheld:
+            continue
+        if not run.is_whole and step == max(last) and last[step] < number:
+            continue  # the run ended before the last rest of this step
+        yield step, number, run.rests[last[step]]
 
 
-def _created(run: Run) -> Counter[Name]:
-    return Counter(each.name for each in run.landed if each.creates and each.writer == MANAGER)
+def _expected(naming: Naming, names: Mapping[Name, Name], rest: Rest, ignored: Values) -> Expected:
+    state = _compared(naming, names, rest.state)
+    values, left = counted(state, ignored)
+    objects = sum(len(several) for several in rest.state.values())
+    compared = sum(len(several) for name, several in state.items() if (name, "") not in ignored)
+    return Expected(state, rest.step, ignored, Coverage(compared, objects - compared, values - left, left))
 
 
-def _went(run: Run) -> Counter[Name]:
-    """Return how often an object that the manager created went before the world was at rest, or was collected later."""
-    created: defaultdict[Name, deque[int]] = defaultdict(deque)
-    found: Counter[Name] = Counter()
-    for each in run.landed:
-        if each.creates and each.writer == MANAGER:
-            created[each.name].append(each.phase)
-        elif each.deletes:
-            oldest = created[each.name].popleft() if created[each.name] else None
-            found[each.name] += oldest == each.phase or each.writer == OTHER
-    return found
+def _same_rest(first: Run, number: int, other: Run) -> Rest | None:
+    """Return the rest of another calm run that is the same: by its number, or the last one of the step."""
+    step = first.rests[number].step
+    if number < len(other.rests) and other.rests[number].step == step:
+        is_last = [each.step for each in first.rests[number + 1 :]].count(step) == 0
+        return other.rests[number] if not is_last else [each for each in other.rests if each.step == step][-1]
+    return next((each for each in reversed(other.rests) if each.step == step), None)
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
+def _compared(naming: Naming, names: Mapping[Name, Name], state: State) -> State:
+    """Return the objects that can be compared, by their names in every run."""
+    state = renamed(state, names)
+    return {name: several for name, several in state.items() if naming.judges(name)} if naming.has_unpaired else state

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from controller_runtime.testing.perturbation.reads import is_read
-from controller_runtime.testing.perturbation.record import MANAGER, STORY, Landed, Run
+from controller_runtime.testing.perturbation.record import MANAGER, STORY, Landed, Rest, Run
 from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.world import LEFT_OUT
 from embedded_apiserver.perturbation import Name
@@ -207,8 +207,14 @@ def _crashes(run: Run) -> tuple[int, list[Plan]]:
         if seen[alike] <= 2:  # such as the renewals of a lease: the third shows what the second does
             kept += [] if sent.number in follows else [Crash(sent.number, landed=False)]
             kept.append(Crash(sent.number, landed=True))
-    restarts: list[Plan] = [Restart(rest) for rest in range(len(run.rests))]
-    return 2 * len(run.sent) + len(restarts), kept + restarts
+    restarts: list[Plan] = [Restart(rest) for rest, each in enumerate(run.rests) if not _is_at_rest_again(run, each)]
+    return 2 * len(run.sent) + len(run.rests), kept + restarts
+
+
+def _is_at_rest_again(run: Run, rest: Rest) -> bool:
+    """Return whether the end of a test is its last wait, after which nothing has happened."""
+    before = run.rests[-2] if len(run.rests) > 1 else None
+    return rest is run.rests[-1] and before is not None and (before.reached, before.step) == (rest.reached, rest.step)
 
 
 def _missed(run: Run) -> tuple[int, list[Plan]]:
@@ -244,7 +250,7 @@ def _stale(run: Run) -> tuple[int, list[Plan]]:
     possible = len(watched)
     kept: list[Plan] = []
     before = 0
-    for rest, reached in enumerate(run.reached):
+    for rest, reached in enumerate(each.reached for each in run.rests):
         early = Counter(each.name.resource for each in watched if each.version <= reached)
         possible += sum(count - 1 for resource, count in early.items() if resource in run.any_version)
         if reached > before:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from controller_runtime.testing.perturbation.retelling import StoryLeft
 from controller_runtime.testing.perturbation.runner import Runner
 from controller_runtime.testing.perturbation.sequence_explore import failing_sequences
 from controller_runtime.testing.perturbation.sequence_plan import StateSequence
+from controller_runtime.testing.perturbation.session import Session, never_rests
 from controller_runtime.testing.perturbation.summary import Summary, to_lists, total
+from controller_runtime.testing.simulation import Hang
 
 MARKER = "unperturbed"
 PACKAGE = f"{os.sep}controller_runtime{os.sep}"
@@ -59,23 +62,25 @@ class PerturbPlugin:
         if session is None:
             return (yield)
         session.enter_test()
-        try:
-            outcome = yield
-        except StoryLeft:
-            outcome, own = True, []
-            session.leave_story()
-        except AssertionError as failed:
-            if session.plan is None or not session.fired:
-                raise
-            own = _own(failed)
-        else:
-            own = []
+        outcome: object = True
+        with _noting(session):
+            try:
+                outcome = yield
+            except StoryLeft:
+                session.leave_story()
         session.finish()
-        if session.plan is None and session.run.broken:
-            pytest.fail("\n".join(session.run.broken), pytrace=False)
-        found: Iterable[Sequence[str]] = [[*own, *judge(session)]]
+        if session.plan is None:
+            if session.run.broken:
+                pytest.fail("\n".join(session.run.broken), pytrace=False)
+            return outcome
+        if session.cluster is not None:
+            with _noting(session):
+                session.cluster.raise_panics()
+        found: Iterable[Sequence[str]]
         if isinstance(session.plan, StateSequence):
             found = failing_sequences(session, self._options.budget / 2)
+        else:
+            found = [judge(session)]
         texts = [
             report(session, f"{pyfuncitem.name}-{number or ''}", self._test, self._options, each)
             for number, each in enumerate(found)
@@ -123,11 +128,25 @@ class PerturbPlugin:
         terminalreporter.line(total(self._summaries))
 
 
-def _own(failed: AssertionError) -> list[str]:
-    """Return what a failed check of the test says, and where it stands."""
+@contextmanager
+def _noting(session: Session) -> Iterator[None]:
+    """Take any failure of a perturbed run for a finding; one of a calm run is the test's own."""
+    try:
+        yield
+    except (Exception, pytest.fail.Exception) as failed:
+        if session.plan is None:
+            raise
+        session.run.failures.append(_own(failed))
+
+
+def _own(failed: BaseException) -> str:
+    """Return what ended a test, and where that stands."""
+    if isinstance(failed, Hang):
+        return never_rests(failed)
     at = [line for line in traceback.extract_tb(failed.__traceback__) if PACKAGE not in line.filename][-1:]
     where = "".join(f"{Path(line.filename).name}:{line.lineno}: " for line in at)
-    return [f"{where}{str(failed).partition(chr(10))[0] or 'the test fails'}"]
+    kind = "" if isinstance(failed, AssertionError | pytest.fail.Exception) else f"{type(failed).__name__}: "
+    return f"{where}{kind}{str(failed).partition(chr(10))[0] or 'the test fails'}"
 
 
 def _reason(marker: pytest.Mark, nodeid: str) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import attrs
 
 from apimachinery.http import HTTPRequest
+from controller_runtime.testing.perturbation.naming import Kin
 from controller_runtime.testing.perturbation.world import State
 from embedded_apiserver.perturbation import Name
 
@@ -30,6 +31,7 @@ class Landed:
         fields: The paths that it changed; empty for a creation or a deletion.
         creates: True if the object was not there before.
         deletes: True if it is not there any more.
+        kin: The owners and the labels of an object that is created.
     """
 
     version: int
@@ -41,6 +43,7 @@ class Landed:
     fields: tuple[str, ...] = ()
     creates: bool = False
     deletes: bool = False
+    kin: Kin = frozenset()
 
 
 @attrs.frozen
@@ -73,6 +76,23 @@ class Told(NamedTuple):
     seconds: float = 0.0
 
 
+@attrs.frozen
+class Rest:
+    """The world after a wait of the test, or at its end.
+
+    Attributes:
+        state: The objects.
+        step: How many steps of the story have been told.
+        reached: The newest version, counted from the server's start.
+        is_withheld: Whether a change is still being missed here, so that the program cannot be where it would be.
+    """
+
+    state: State
+    step: int = 0
+    reached: int = 0
+    is_withheld: bool = False
+
+
 @attrs.define
 class Run:
     """The record of one run.
@@ -83,15 +103,15 @@ class Run:
         watched: The resources that the manager watched.
         story: The acts of the test, in order.
         prelude: How much of the story the test told before it started the manager; None if it never did.
-        rests: The state after each wait of the test, and after its end.
-        reached: The newest version at each wait, counted from the server's start.
+        rests: The world after each wait of the test, and after its end.
         any_version: The resources whose first list asked for any version, which a server may answer with an old one.
         reads: The paths that the manager's views read, by resource.
         requests: How many requests the manager sent until the end.
         idle: How many requests it sent while nothing happened, after the end.
         failing: The objects whose last reconcile failed, at the end.
         broken: The checks of the test's `always` and `eventually` that did not hold.
-        held_parts: The lines of the test that take parts of the manager, which do not survive a restart.
+        failures: The errors that ended the test, or an act of its story.
+        is_whole: False if the story was not told to its end.
     """
 
     sent: list[Sent] = attrs.field(factory=list)
@@ -99,15 +119,15 @@ class Run:
     watched: set[str] = attrs.field(factory=set)
     story: list[Told] = attrs.field(factory=list)
     prelude: int | None = None
-    rests: list[State] = attrs.field(factory=list)
-    reached: list[int] = attrs.field(factory=list)
+    rests: list[Rest] = attrs.field(factory=list)
     any_version: set[str] = attrs.field(factory=set)
     reads: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     requests: int = 0
     idle: int = 0
     failing: list[str] = attrs.field(factory=list)
     broken: list[str] = attrs.field(factory=list)
-    held_parts: list[str] = attrs.field(factory=list)
+    failures: list[str] = attrs.field(factory=list)
+    is_whole: bool = True
 
     @property
     def steps(self) -> int:

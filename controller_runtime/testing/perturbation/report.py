@@ -6,20 +6,32 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import pytest
+
 from controller_runtime.testing.perturbation.explaining import happened, story_of
-from controller_runtime.testing.perturbation.judging import complaints
+from controller_runtime.testing.perturbation.judging import judge as compare
 from controller_runtime.testing.perturbation.options import Options, Script
+from controller_runtime.testing.perturbation.phase import Void
 from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.session import Session
 
 _SHOWN = 8
 
 
-def judge(session: Session) -> list[str]:
-    """Return what a perturbed run that has ended did and a correct program would not have done."""
-    if session.calm is None or session.plan is None or session.is_void or not session.fired:
-        return []
-    return complaints(session.calm, session.run, session.ignored)
+def judge(session: Session) -> Sequence[str]:
+    """Judge a perturbed run that has ended; return what it did and a correct program would not have done.
+
+    Raises:
+        Skipped: The plan could not happen, or too little could be compared to say that the run has passed.
+    """
+    assert session.baseline is not None, "only a perturbed run is judged"
+    if not session.fired and not session.run.failures:
+        reason = session.phase.reason if isinstance(session.phase, Void) else "the run had no such point"
+        pytest.skip(f"could not happen: {reason}")
+    session.verdict = verdict = compare(session.baseline, session.run)
+    if not verdict.is_judged:
+        pytest.skip(f"not judged: {verdict.coverage}; {session.baseline.not_compared}")
+    return verdict.complaints
 
 
 def report(session: Session, name: str, test: str, options: Options, found: Sequence[str]) -> str:
@@ -33,11 +45,11 @@ def report(session: Session, name: str, test: str, options: Options, found: Sequ
         found: The faults that were found.
     """
     assert session.plan is not None, "a calm run has no plan"
-    assert session.calm is not None, "neither has it a run to compare it with"
+    assert session.baseline is not None, "nor has it runs to compare it with"
     plan, story = session.plan, session.run.story
     path = options.path or Script(test, plan, session.kept).write(options.folder, name)
     whole = "" if session.kept is None else ", the smallest that fails"
-    lines = [f"{plan.pattern} ({plan.grade}): {happened(plan, session.calm)}"]
+    lines = [f"{plan.pattern} ({plan.grade}): {happened(plan, session.baseline.run)}"]
     lines += [f"  {each}" for each in found[:_SHOWN]]
     lines += [f"  and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
     lines += [f"  story{whole}: {told}"] if (told := story_of(story)) and not isinstance(plan, StateSequence) else []

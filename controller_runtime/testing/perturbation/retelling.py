@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from apimachinery.http import HTTPRequest, HTTPResponse, Watch
+import msgspec
+
+from apimachinery.decoding import decoder_of
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.testing.perturbation.record import STORY, Run, Told
-from controller_runtime.testing.perturbation.server import ManagersServer
+from controller_runtime.testing.perturbation.recorder import Recorder
+from controller_runtime.testing.perturbation.striking import Striker
 from controller_runtime.testing.perturbation.telling import unconditional
-from controller_runtime.testing.simulation import Simulation
+from controller_runtime.testing.perturbation.waits import OwnWaits
 from embedded_apiserver import APIServer
 
 
@@ -18,88 +22,93 @@ class StoryLeft(BaseException):
     """Raised in the test, at a step whose outcome its asserts do not expect: the story goes on without the test."""
 
 
-class Retelling(ABC):
-    """The part of a session that tells stories; the base of `Session`, which sets the attributes. Threads: one."""
+class Retelling(NamedTuple):
+    """Tells parts of a story in the place of a test.
+
+    Attributes:
+        run: The record of the run.
+        recorder: Records what is told.
+        striker: Carries out the plan.
+        waits: Lets time pass.
+        server: Takes the steps.
+        is_calm: Whether nothing is perturbed, so that a step which the server refuses shows nothing.
+    """
 
     run: Run
-    calm: Run | None
-    seen: ManagersServer
-    is_void: bool
-    _told: Sequence[Told] | None
-    _server: APIServer
-    _simulation: Simulation
-    _is_waiting: bool
-    _is_in_fixtures = False
+    recorder: Recorder
+    striker: Striker
+    waits: OwnWaits
+    server: APIServer
+    is_calm: bool
 
-    def enter_fixtures(self) -> None:
-        """Note that the fixtures of a test come first; a story cannot be left in them."""
-        self._is_in_fixtures = True
+    def shorter(self, story: Sequence[Told], wait: Callable[[float], object]) -> None:
+        """Tell a story with the waits of the test, at which a plan may strike.
 
-    def enter_test(self) -> None:
-        """Note that the body of a test begins; what its fixtures have told is not told again."""
-        self._is_in_fixtures = False
-        if self.run.prelude is not None:
-            self.run.prelude = len(self.run.story)
+        Args:
+            story: The story.
+            wait: Waits as the test does.
 
-    def starts(self) -> None:
-        """Note that the manager starts, from which on a story can be told again."""
-        if self.run.prelude is None:
-            self.run.prelude = len(self.run.story)
-
-    def leave_story(self) -> None:
-        """Tell the rest of the calm run's story, or the story that was given, after the test was left."""
-        if (story := self._told) is not None:
-            self._told = None
-            try:
-                self._retell(story)
-            except StoryLeft:
-                pass
-            else:
-                return
-        assert self.calm is not None, "only a perturbed run leaves the test"
-        for told in self.calm.story[len(self.run.story) :]:
-            if told.request is not None:
-                self.run.story.append(told)
-                if not self._tell_again(unconditional(told.request)):
-                    self.is_void = True  # the story cannot go on without what the manager did not do
-                    return
-                self._settle()
-            elif self.seen.gate is None or self.seen.gate.is_open:
-                self._wait(told.seconds)
-        if self.seen.gate is not None and not self.seen.gate.is_open:
-            self.is_void = True
-
-    def _retell(self, story: Sequence[Told]) -> None:
-        """Tell a story with the waits of the test, at which a plan may strike."""
+        Raises:
+            StoryLeft: The rest is to be told by `rest`.
+        """
         for told in story:
             if told.request is None:
-                self._simulation.advance(told.seconds) if told.seconds else self._simulation.settle()
-                continue
-            self.run.story.append(told)
-            if not self._tell_again(unconditional(told.request)):
-                self.is_void = True
+                wait(told.seconds)
+            elif not self._step(told, told.request):
                 return
 
-    def _leave_if_told(self) -> None:
-        if self._told is not None and self.run.prelude is not None and not self._is_in_fixtures:
-            raise StoryLeft
+    def rest(self, story: Sequence[Told], at_rest: Callable[[], object]) -> None:
+        """Tell the rest of a story after its test was left, because a change is being missed.
 
-    def _tell_again(self, request: HTTPRequest) -> bool:
-        """Send a step of the calm run's story, and return whether the server accepts it."""
-        self._is_waiting = True
-        try:
-            answer = self._act_as((STORY, self.run.steps), lambda: self._server.handle(request))
-        finally:
-            self._is_waiting = False
-        return isinstance(answer, HTTPResponse) and answer.status < 400
+        Time does not pass until the change that follows the missed one has come.
 
-    @abstractmethod
-    def _wait(self, seconds: float) -> None: ...
+        Args:
+            story: The whole story.
+            at_rest: Called after each wait.
+        """
+        for told in story[len(self.run.story) :]:
+            if told.request is not None:
+                if not self._step(told, told.request):
+                    return
+                self.waits.settle()
+                continue
+            self.run.story.append(told)
+            if not self.striker.is_withholding:
+                self.waits.advance(told.seconds)
+            at_rest()
+        if self.striker.is_withholding:
+            self.striker.cannot("the change that follows the missed one was not made")
 
-    @abstractmethod
-    def _settle(self) -> None: ...
+    def _step(self, told: Told, request: HTTPRequest) -> bool:
+        """Carry out a step, and return whether the story can go on."""
+        self.run.story.append(told)
+        refusal = self._refusal(unconditional(request))
+        if not refusal:
+            return True
+        step = f"step {self.run.steps} cannot be done: {refusal}"
+        if self.is_calm or self.striker.is_withholding:  # a program that has not seen a change cannot have acted on it
+            self.striker.cannot(step)
+        else:
+            self.run.failures.append(step)
+        return False
 
-    @abstractmethod
-    def _act_as(
-        self, writer: tuple[str, int], carry_out: Callable[[], HTTPResponse | Watch]
-    ) -> HTTPResponse | Watch: ...
+    def _refusal(self, request: HTTPRequest) -> str:
+        """Send a step, and return why the server refuses it; empty if it does not."""
+        with self.waits.own():
+            answer = self.recorder.act_as((STORY, self.run.steps), lambda: self.server.handle(request))
+        assert isinstance(answer, HTTPResponse), "a write is answered at once"
+        return "" if answer.status < 400 else _message(answer)
+
+
+class _Status(msgspec.Struct):
+    message: str = ""
+
+
+_decode: Callable[[bytes], _Status] = decoder_of(_Status)
+
+
+def _message(answer: HTTPResponse) -> str:
+    try:
+        return _decode(answer.body).message or f"status {answer.status}"
+    except msgspec.MsgspecError:
+        return f"status {answer.status}"

@@ -56,18 +56,18 @@ def explore(session: Session, seconds: float, *, sequences: int | None = None, s
     Raises:
         UsageError: hypothesis is not installed.
     """
-    cluster = session._cluster
+    cluster, ignored = session.cluster, session.baseline.ignored if session.baseline is not None else frozenset()
     if cluster is None or cluster._setup is None:
         return Explored()
     stage = Stage(cluster._setup, cluster.options)
     found = primaries(cluster.server.kinds, session.run.story, own_resources(cluster._manager.controllers))
     if isinstance(session.plan, StateSequence) and session.plan.patches:
-        return _again(session.plan, stage, found, session.ignored)
+        return _again(session.plan, stage, found, ignored)
     done = Explored()
     for number, primary in enumerate(found):
         deadline = _HOST.monotonic() + seconds / (len(found) - number)
         began = _HOST.monotonic()
-        each = _of_one(primary, stage, session.ignored, deadline, sequences, seed)
+        each = _of_one(primary, stage, ignored, deadline, sequences, seed)
         seconds -= _HOST.monotonic() - began
         done = Explored(
             [*done.findings, *each.findings],
@@ -86,7 +86,7 @@ def failing_sequences(session: Session, seconds: float) -> Iterator[Sequence[str
         seconds: The budget, in real time.
     """
     explored = explore(session, seconds)
-    session.fired = explored.run > 0
+    session.has_tried_sequences = explored.run > 0
     for found in explored.findings:
         session.plan = found.plan
         yield found.complaints

@@ -4,25 +4,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from apimachinery.http import HTTPRequest, HTTPResponse, Watch
-from apimachinery.stop import Stop
+from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Transport
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.checks import caller
-from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
+from controller_runtime.testing.perturbation.judging import Baseline, Verdict
+from controller_runtime.testing.perturbation.phase import NotYet, Phase, Void
+from controller_runtime.testing.perturbation.plans import Plan
 from controller_runtime.testing.perturbation.reads import reads_of
-from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY, Run, Told
+from controller_runtime.testing.perturbation.record import MANAGER, STORY, Run, Told
+from controller_runtime.testing.perturbation.recorder import Recorder
 from controller_runtime.testing.perturbation.retelling import Retelling, StoryLeft
 from controller_runtime.testing.perturbation.server import ManagersServer
-from controller_runtime.testing.perturbation.states import States
-from controller_runtime.testing.perturbation.telling import StoryTransport, landed_of
-from controller_runtime.testing.perturbation.world import LEFT_OUT, State, differences
+from controller_runtime.testing.perturbation.striking import AWAY, LATE, Striker
+from controller_runtime.testing.perturbation.telling import StoryTransport
+from controller_runtime.testing.perturbation.waits import OwnWaits
+from controller_runtime.testing.simulation import Hang, Simulation
 from controller_runtime.testing.simulation.host import SimulatedHost
-from controller_runtime.testing.simulation.tasks import Task
 from embedded_apiserver import APIServer, Change, History
-from embedded_apiserver.perturbation import Gate, Name, Past
 
 if TYPE_CHECKING:
     from controller_runtime.testing.cluster import EmbeddedCluster
@@ -33,35 +34,52 @@ KEPT = History(changes=1_000_000, age=1e9)
 IDLE = 60.0
 """Virtual seconds after the end of the story, in which errors and requests are counted."""
 
-LATE = 3.0
-"""Virtual seconds for which a restart is shown an old state, so that other controllers act on what comes of it."""
-
-AWAY = 1.0
-"""Virtual seconds from a crash to the start of the next manager, in which other controllers go on."""
+DWELL = AWAY + LATE + 1.0
+"""Virtual seconds by which rests of one calm run are longer, because those of perturbed runs are: what changes in this
+time is not compared."""
 
 _PAUSES = (0.1, 0.4, 0.5, 1.0, 3.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
 # Virtual seconds until a perturbed run must be where the calm one was: ten minutes in all, which covers the backoff of
 # a failing reconcile and a lease that has to expire.
 
 
-class Session(Retelling):
+def never_rests(hang: Hang) -> str:
+    """Return the complaint that no thread can go on, or that they never stop."""
+    return f"it never comes to rest: {str(hang).partition(chr(10))[0]}"
+
+
+class _Attached(NamedTuple):
+    """The parts of a run that there are once the test has made a cluster."""
+
+    cluster: EmbeddedCluster
+    simulation: Simulation
+    seen: ManagersServer
+    recorder: Recorder
+    striker: Striker
+    waits: OwnWaits
+    retelling: Retelling
+
+
+class Session:
     """One run.
 
     Args:
-        calm: The record of the calm run; None if this is one.
+        baseline: The results of the calm runs; None if this is one.
         plan: The perturbation; None for a calm run.
-        ignored: The values that differ between calm runs.
         seed: Is added to the seed of the fixture `simulation`.
+        dwell: Virtual seconds by which each rest is longer.
         told: The story to tell in place of the test's own, from the start of the manager on; None for the test's.
         kept: The numbers of the parts of the test's story of which `told` is made.
 
     Attributes:
         run: The record of this run.
-        calm: As given.
+        baseline: As given.
         plan: As given.
+        seed: As given.
         kept: As given.
-        fired: True once the perturbation has happened.
         refusal: Why the test cannot be perturbed; empty if it can.
+        has_tried_sequences: Whether sequences of states were tried, which is all that the pattern `sequence` does.
+        verdict: The judgement of the run; None until it was judged.
 
     Threads: those of a simulation, which run one at a time.
     """
@@ -69,30 +87,47 @@ class Session(Retelling):
     def __init__(
         self,
         *,
-        calm: Run | None = None,
+        baseline: Baseline | None = None,
         plan: Plan | None = None,
-        ignored: frozenset[tuple[Name, str]] = frozenset(),
         seed: int = 0,
+        dwell: float = 0.0,
         told: Sequence[Told] | None = None,
         kept: tuple[int, ...] | None = None,
     ) -> None:
         self.run = Run()
-        self.kept = kept
-        self._told = told
-        self.calm, self.plan, self.ignored, self.seed = calm, plan, ignored, seed
-        self.fired = False
-        self.is_void = False
+        self.baseline, self.plan, self.seed, self.kept = baseline, plan, seed, kept
         self.refusal = ""
-        self._cluster: EmbeddedCluster | None = None
+        self.has_tried_sequences = False
+        self.verdict: Verdict | None = None
+        self._dwell, self._told = dwell, told
+        self._at: _Attached | None = None
         self._managers: list[Manager] = []
-        self._writers: dict[Task, tuple[str, int]] = {}
-        self._is_waiting = False
-        self._is_away = False
+        self._is_in_fixtures = False
 
     @property
     def is_attached(self) -> bool:
         """True once the test has made a cluster."""
-        return self._cluster is not None
+        return self._at is not None
+
+    @property
+    def cluster(self) -> EmbeddedCluster | None:
+        """The cluster of the test; None until it has made one."""
+        return None if self._at is None else self._at.cluster
+
+    @property
+    def phase(self) -> Phase:
+        """How far the plan has come."""
+        return NotYet() if self._at is None else self._at.striker.phase
+
+    @property
+    def fired(self) -> bool:
+        """True once the perturbation has happened."""
+        return self.phase.happened or self.has_tried_sequences
+
+    @property
+    def is_void(self) -> bool:
+        """True if the plan cannot be carried out to its end."""
+        return isinstance(self.phase, Void)
 
     # Called by `EmbeddedCluster`.
 
@@ -103,28 +138,27 @@ class Session(Retelling):
 
     def attach(self, cluster: EmbeddedCluster, server: APIServer, host: SimulatedHost) -> ManagersServer:
         """Begin to observe a cluster; return the server as its manager sees it."""
-        self._cluster, self._server, self._host = cluster, server, host
-        self._simulation, self._scheduler = host.simulation, host.simulation.scheduler
-        self._states = States(server)
-        self._first = self._states.first
+        simulation = host.simulation
+        recorder, waits = Recorder(self.run, server, simulation.scheduler), OwnWaits(simulation)
+        seen = ManagersServer(
+            server, lambda number, send: recorder.act_as((MANAGER, number), send), lambda: striker.crash()
+        )
+        striker = Striker(self.plan, cluster, seen, recorder.first, host, waits)
+        retelling = Retelling(self.run, recorder, striker, waits, server, self.baseline is None)
+        self._at = _Attached(cluster, simulation, seen, recorder, striker, waits, retelling)
         server.storage.on_commit = self._landed
-        self._simulation.on_wait = self._waited
-        self.seen = ManagersServer(server, lambda number, send: self._act_as((MANAGER, number), send), self._crash)
-        match self.plan:
-            case Crash(write, landed):
-                self.seen.crash_at = (write, landed)
-            case Lag(resource, version):
-                self.seen.gate = Gate(resource, self._first + version)
-            case Missed(name, version, _):
-                self.seen.gate = Gate(name.resource, self._first + version)
-            case _:
-                pass
-        return self.seen
+        simulation.on_wait = self._waited
+        return seen
 
     def manages(self, manager: Manager) -> None:
         """Note a manager of the cluster, whose views tell what they read; only a calm run needs that."""
-        if self.calm is None:
+        if self.baseline is None:
             self._managers.append(manager)
+
+    def starts(self) -> None:
+        """Note that the manager starts, from which on a story can be told again."""
+        if self.run.prelude is None:
+            self.run.prelude = len(self.run.story)
 
     def story(self, inner: Transport) -> Transport:
         """Return the transport of the test's client, which records the story."""
@@ -137,158 +171,118 @@ class Session(Retelling):
 
     def takes_part(self, name: str) -> None:
         """Note that the test takes a part of the manager, which is another one after a restart."""
-        if not self._is_waiting and self._is_story():
+        if self._at is not None and not self._at.waits.is_own and self._at.recorder.is_in_test:
             taken = f"it takes the cluster's {name}, which is another one after a restart; see cluster.run(setup)"
             self.refuse("it ends the manager itself" if name == "end" else taken)
 
-    # The end of the test.
+    # The test.
 
-    def finish(self) -> None:
-        """Wait for the end, and record what the world is like then."""
-        if self._cluster is not None and self.refusal:
-            self.run.broken = self._cluster.take_broken_checks()
-        if self._cluster is None or self.is_void or self.refusal:
-            return
-        self._is_waiting = True
-        try:
-            self._settle()
-            self._open_gate()
-            if self.calm is not None:
-                self._come_to_rest(self.calm.rests[-1])
-            self.run.rests.append(self._states.present())
-            self.run.broken = self._cluster.take_broken_checks()
-            before, self.seen.crash_at = self.seen.requests, None  # the story is over
-            self._simulation.advance(IDLE)
-            self.run.idle = self.seen.requests - before
-            self.run.failing = self._cluster.failing
-        finally:
-            self._is_waiting = False
-            self.run.requests = self.seen.requests
-            self.run.sent, self.run.watched = self.seen.sent, self.seen.watched
-            self.run.any_version = self.seen.any_version
-            self.run.reads = reads_of(self._managers)
-            self._managers.clear()
+    def enter_fixtures(self) -> None:
+        """Note that the fixtures of a test come first; a story cannot be left in them."""
+        self._is_in_fixtures = True
 
-    # The waits of the test.
-
-    def _waited(self, seconds: float) -> None:
-        """Called when the test has waited: perturb, and wait until the world is where it was in the calm run."""
-        if self._is_waiting:
-            return
-        self._leave_if_told()
-        rest = len(self.run.rests)
-        self.run.story.append(Told(None, seconds))
-        self._is_waiting = True
-        try:
-            if self.calm is not None:
-                self._perturb_at(rest)
-                if rest < len(self.calm.rests):
-                    self._come_to_rest(self.calm.rests[rest])
-            self.run.rests.append(self._states.present())
-            self.run.reached.append(self._server.storage.version - self._first)
-        finally:
-            self._is_waiting = False
-
-    def _perturb_at(self, rest: int) -> None:
-        match self.plan:
-            case Missed(_, _, by_story) if self.seen.gate is not None and self.seen.gate.holds:
-                if by_story and not self._is_in_fixtures:
-                    raise StoryLeft
-                self._open_gate()
-            case Restart(at) if at == rest:
-                self._restart()
-            case Stale(resource, version, at) if at == rest:
-                self.seen.past = Past(resource, self._first + version)
-                self.seen.gate = Gate(resource, self._first + version + 1)
-                self._restart()
-                self._wait(LATE)
-                self.seen.past = None
-                self._open_gate()
-            case Lag():
-                self._open_gate()
-            case _:
-                pass
-
-    def _open_gate(self) -> None:
-        """Let late changes come; they have been late until the rest of the world was at rest."""
-        if self.seen.gate is not None and self.seen.gate.holds:
-            self.fired = True
-            self.seen.gate.open()
-            self._settle()
-
-    def _come_to_rest(self, calm: State) -> None:
-        self._settle()
-        if self._is_away:
-            self._wait(AWAY)
-        for pause in _PAUSES:
-            if not differences(calm, self._states.present(), self.ignored):
-                return
-            self._simulation.advance(pause)
-
-    def _wait(self, seconds: float) -> None:
-        was_waiting, self._is_waiting = self._is_waiting, True
-        try:
-            self._simulation.advance(seconds)
-        finally:
-            self._is_waiting = was_waiting
-
-    def _settle(self) -> None:
-        self._wait(0.0)
-
-    # The manager's end.
-
-    def _crash(self) -> None:
-        """End the manager, from a thread of the server, and have another thread start a new one."""
-        assert self._cluster is not None, "it was attached"
-        self.fired = True
-        self.seen.crash_at = None
-        self._cluster.kill()
-        self._is_away = True
-        self._host.spawn("perturbation", self._come_back)
-
-    def _come_back(self) -> None:
-        Stop(self._host, "away").wait(AWAY)
-        self._restart()
-        self._is_away = False
-
-    def _restart(self) -> None:
-        assert self._cluster is not None, "it was attached"
-        self.fired = True
-        self._cluster.restart()
-
-    # The writer of each request.
-
-    def _act_as(self, writer: tuple[str, int], carry_out: Callable[[], HTTPResponse | Watch]) -> HTTPResponse | Watch:
-        task = self._scheduler.current
-        self._writers[task] = writer
-        try:
-            return carry_out()
-        finally:
-            self._writers.pop(task, None)
-
-    def _is_story(self) -> bool:
-        return self._scheduler.current is self._scheduler.root
+    def enter_test(self) -> None:
+        """Note that the body of a test begins; what its fixtures have told is not told again."""
+        self._is_in_fixtures = False
+        if self.run.prelude is not None:
+            self.run.prelude = len(self.run.story)
 
     def tell(self, request: HTTPRequest, carry_out: Callable[[], HTTPResponse]) -> HTTPResponse:
         """Record a step of the story, and carry it out."""
-        if self._is_waiting or not self._is_story():
+        at = self._at
+        if at is None or at.waits.is_own or not at.recorder.is_in_test:
             return carry_out()
         self._leave_if_told()
         self.run.story.append(Told(request))
-        answer = self._act_as((STORY, self.run.steps), carry_out)
+        answer = at.recorder.act_as((STORY, self.run.steps), carry_out)
         assert isinstance(answer, HTTPResponse), "a write is answered at once"
         return answer
 
+    def leave_story(self) -> None:
+        """Tell the story that was given, or the rest of the calm run's story, after the test was left."""
+        assert self._at is not None, "only a cluster raises StoryLeft"
+        simulation, retelling = self._at.simulation, self._at.retelling
+        if (story := self._told) is not None:
+            self._told = None
+            try:
+                retelling.shorter(story, lambda s: simulation.advance(s) if s else simulation.settle())
+            except StoryLeft:
+                pass
+            else:
+                return
+        assert self.baseline is not None, "only a perturbed run leaves a story"
+        retelling.rest(self.baseline.run.story, self._rest)
+
+    def finish(self) -> None:
+        """Wait for the end, and record what the world is like then; after an early end, only that there was one."""
+        at = self._at
+        if at is None:
+            return
+        if self.refusal:
+            self.run.broken = at.cluster.take_broken_checks()
+            return
+        calm = None if self.baseline is None else self.baseline.run
+        self.run.is_whole = not self.run.failures or (calm is not None and len(self.run.story) >= len(calm.story))
+        try:
+            if self.run.is_whole and not self.is_void:
+                with at.waits.own():
+                    self._end(at)
+        except Hang as hang:
+            if calm is None:
+                raise
+            self.run.is_whole = False
+            self.run.failures.append(never_rests(hang))
+        finally:
+            self.run.requests = at.seen.requests
+            self.run.sent, self.run.watched = at.seen.sent, at.seen.watched
+            self.run.any_version = at.seen.any_version
+            self.run.reads = reads_of(self._managers)
+            self._managers.clear()
+
+    def _end(self, at: _Attached) -> None:
+        at.waits.settle()
+        self._rest(is_last=True)
+        self.run.broken = at.cluster.take_broken_checks()
+        before = at.seen.requests
+        at.striker.story_is_over()
+        at.simulation.advance(IDLE)
+        self.run.idle = at.seen.requests - before
+        self.run.failing = at.cluster.failing
+
+    def _waited(self, seconds: float) -> None:
+        """Called when the test has waited."""
+        if self._at is None or self._at.waits.is_own:
+            return
+        self._leave_if_told()
+        if self._at.striker.leaves_the_story and not self._is_in_fixtures:
+            raise StoryLeft
+        self.run.story.append(Told(None, seconds))
+        self._rest()
+
+    def _rest(self, *, is_last: bool = False) -> None:
+        """Perturb if it is time for that, wait until the world is where it was in the calm run, and record it."""
+        at, baseline, number = self._at, self.baseline, len(self.run.rests)
+        assert at is not None, "only a run with a cluster rests"
+        is_withheld = at.striker.leaves_the_story and not is_last
+        with at.waits.own():
+            if baseline is None and self._dwell:
+                at.simulation.advance(self._dwell)
+            elif baseline is not None and not is_withheld:
+                at.striker.at_rest(number)
+                self._come_to(at, baseline, len(baseline.rests) - 1 if is_last else number)
+            at.recorder.rest(is_withheld=is_withheld)
+
+    def _come_to(self, at: _Attached, baseline: Baseline, number: int) -> None:
+        for pause in _PAUSES:
+            if baseline.is_at(number, self.run, at.recorder.present()):
+                return
+            at.simulation.advance(pause)
+
     def _landed(self, resource: str, change: Change) -> None:
         """Called by the storage after each write, on the writer's thread."""
-        if resource.partition(".")[0] in LEFT_OUT:
-            return
-        self._states.note(resource, change)
-        writer, number = self._writers.get(self._scheduler.current, (OTHER, 0))
-        landed = landed_of(resource, change, self._first, (writer, number), self.run.steps, len(self.run.story))
-        self.run.landed.append(landed)
-        match self.plan, self.seen.gate:
-            case Missed(name, version, _), Gate() as gate if name == landed.name and landed.version > version:
-                if gate.holds and not gate.is_open:
-                    self.fired = True
-                    gate.open(expires=True)
+        if self._at is not None and (landed := self._at.recorder.landed(resource, change)) is not None:
+            self._at.striker.landed(landed)
+
+    def _leave_if_told(self) -> None:
+        if self._told is not None and self.run.prelude is not None and not self._is_in_fixtures:
+            raise StoryLeft

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
+from controller_runtime.testing.perturbation.judging import Baseline
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, plan
 from controller_runtime.testing.perturbation.record import Landed, Run, Told
 from controller_runtime.testing.perturbation.session import Session
-from embedded_apiserver.perturbation import Name
 
 MOST_STORIES = 12
 MOST_PLANS = 6
@@ -25,19 +25,18 @@ class Case:
     """A story and a plan under which it fails.
 
     Attributes:
-        calm: The record of its calm run.
+        calm: The results of its calm runs.
         plan: The plan.
         kept: The numbers of the parts of the test's story that are told; None for all of it.
     """
 
-    calm: Run
+    calm: Baseline
     plan: Plan
     kept: tuple[int, ...] | None = None
 
-    def session(self, whole: Run, ignored: frozenset[tuple[Name, str]]) -> Session:
+    def session(self, whole: Run) -> Session:
         """Return the run in which the plan strikes."""
-        told = parts(whole, self.kept)
-        return Session(calm=self.calm, plan=self.plan, ignored=ignored, told=told, kept=self.kept)
+        return Session(baseline=self.calm, plan=self.plan, told=parts(whole, self.kept), kept=self.kept)
 
 
 def parts(whole: Run, kept: Sequence[int] | None) -> list[Told] | None:
@@ -46,18 +45,15 @@ def parts(whole: Run, kept: Sequence[int] | None) -> list[Told] | None:
     return None if kept is None else [story[at] for at in kept if at < len(story)]
 
 
-def smallest(
-    case: Case, ignored: frozenset[tuple[Name, str]], passes: Callable[[Session], bool], clock: Callable[[], float]
-) -> Case:
+def smallest(case: Case, passes: Callable[[Session], bool], clock: Callable[[], float]) -> Case:
     """Return a case with as few steps as could be found; the given one if none can be left out.
 
     Args:
         case: A case whose story is the whole one of the test.
-        ignored: The values that differ between calm runs.
         passes: Runs a session, and returns whether it passed.
         clock: Real seconds.
     """
-    whole = case.calm
+    whole = case.calm.run
     kept = tuple(range(len(whole.story) - (whole.prelude or 0)))
     deadline = clock() + MOST_SECONDS
     tried = 0
@@ -69,7 +65,7 @@ def smallest(
         if tried > MOST_STORIES or clock() > deadline:
             break
         fewer = _without(kept, at, story)
-        if (found := _fails(attrs.evolve(case, kept=fewer), whole, ignored, passes)) is not None:
+        if (found := _fails(attrs.evolve(case, kept=fewer), whole, passes)) is not None:
             case, kept = found, fewer
     return case
 
@@ -82,18 +78,17 @@ def _without(kept: tuple[int, ...], at: int, story: Sequence[Told]) -> tuple[int
     return kept[:place] + kept[place + 1 + (before_waits and next_waits) :]
 
 
-def _fails(
-    case: Case, whole: Run, ignored: frozenset[tuple[Name, str]], passes: Callable[[Session], bool]
-) -> Case | None:
+def _fails(case: Case, whole: Run, passes: Callable[[Session], bool]) -> Case | None:
     calm = Session(told=parts(whole, case.kept))
     if not passes(calm) or calm.is_void or not calm.run.rests or calm.run.failing:
         return None
-    struck = _what_is_struck(case.plan, case.calm)
+    struck = _what_is_struck(case.plan, case.calm.run)
+    shorter = case.calm.shorter(calm.run)
     plans = plan(calm.run, [case.plan.pattern]).plans
     alike = [each for each in plans if _what_is_struck(each, calm.run) == struck]
     for each in reversed(alike[-MOST_PLANS:]):
-        found = Case(calm.run, each, case.kept)
-        session = found.session(whole, ignored)
+        found = Case(shorter, each, case.kept)
+        session = found.session(whole)
         if not passes(session) and session.fired:
             return found
     return None

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Stream, Transport, TransportWrapper
+from controller_runtime.testing.perturbation.naming import Kin
 from controller_runtime.testing.perturbation.record import Landed
 from embedded_apiserver import Change
 from embedded_apiserver.perturbation import name_of
@@ -58,7 +59,13 @@ def landed_of(resource: str, change: Change, first: int, writer: tuple[str, int]
         fields=tuple(_changed(old, new)) if old is not None and new is not None else (),
         creates=old is None,
         deletes=new is None,
+        kin=_kin(new["metadata"]) if old is None and new is not None else frozenset(),
     )
+
+
+def _kin(metadata: Mapping[str, Any]) -> Kin:
+    owners = [(each["kind"], each["name"]) for each in metadata.get("ownerReferences") or ()]
+    return frozenset([*owners, *(metadata.get("labels") or {}).items()])
 
 
 def _changed(old: Any, new: Any, path: str = "") -> list[str]:

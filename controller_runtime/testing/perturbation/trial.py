@@ -13,15 +13,12 @@ from apimachinery.host import Host
 from controller_runtime.manager.manager import Setup
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.perturbation import ambient
-from controller_runtime.testing.perturbation.judging import complaints
+from controller_runtime.testing.perturbation.judging import Baseline, judge, learn
 from controller_runtime.testing.perturbation.plans import PATTERNS, Plan, plan
-from controller_runtime.testing.perturbation.record import Run
 from controller_runtime.testing.perturbation.retelling import StoryLeft
-from controller_runtime.testing.perturbation.session import Session
-from controller_runtime.testing.perturbation.world import varying
+from controller_runtime.testing.perturbation.session import DWELL, Session, never_rests
 from controller_runtime.testing.simulation import Hang, Simulation
 from embedded_apiserver import APIServer
-from embedded_apiserver.perturbation import Name
 
 Story = Callable[[EmbeddedCluster, Simulation], None]
 """Acts as the users of a cluster whose manager runs. Its asserts are judged too."""
@@ -57,6 +54,8 @@ class Outcome:
         planned: How many of them are left without those that show the same as others.
         run: How many were run.
         void: How many of these could not happen.
+        unjudged: How many showed nothing, because too little could be compared.
+        not_compared: The values that were not compared, in one line; empty if all were.
     """
 
     findings: Sequence[Finding]
@@ -64,6 +63,8 @@ class Outcome:
     planned: int
     run: int
     void: int
+    unjudged: int = 0
+    not_compared: str = ""
 
 
 def perturb(
@@ -91,22 +92,25 @@ def perturb(
         CalmRunFailed: The story fails without a perturbation, or it cannot be perturbed.
     """
     trial = _Trial(setup, story, beside or (lambda host, server: nullcontext()), options)
-    calm, ignored = trial.learn()
-    planned = plan(calm, patterns)
+    baseline = trial.learn()
+    planned = plan(baseline.run, patterns)
     chosen = planned.plans if plans is None else plans
     findings: list[Finding] = []
-    run = void = 0
+    run = void = unjudged = 0
     for each in chosen:
         run += 1
-        session = Session(calm=calm, plan=each, ignored=ignored)
-        found = trial.tell(session)
-        if not session.fired:
+        session = Session(baseline=baseline, plan=each)
+        trial.tell(session)
+        if not session.fired and not session.run.failures:
             void += 1
-        elif found:
-            findings.append(Finding(each, found))
+            continue
+        verdict = judge(baseline, session.run)
+        unjudged += not verdict.is_judged
+        if verdict.complaints:
+            findings.append(Finding(each, verdict.complaints))
             if until_found:
                 break
-    return Outcome(findings, planned.possible, len(planned.plans), run, void)
+    return Outcome(findings, planned.possible, len(planned.plans), run, void, unjudged, baseline.not_compared)
 
 
 @attrs.frozen
@@ -116,35 +120,39 @@ class _Trial:
     beside: Beside
     options: dict[str, Any]
 
-    def learn(self) -> tuple[Run, frozenset[tuple[Name, str]]]:
-        """Return the record of a calm run, and what differs in a second one by itself."""
-        calm, again = Session(), Session(seed=1)
+    def learn(self) -> Baseline:
+        """Return the results of two calm runs, and of one with longer rests if the story allows that."""
+        calm, again, third = Session(), Session(seed=1), Session(seed=2, dwell=DWELL)
         for session in (calm, again):
-            if found := self.tell(session):
+            self.tell(session)
+            if found := [*session.run.failures, *session.run.broken, *session.run.failing]:
                 raise CalmRunFailed(f"without a perturbation, {found[0]}")
-            if session.run.failing:
-                raise CalmRunFailed(f"without a perturbation, {session.run.failing[0]}")
             if session.refusal:
                 raise CalmRunFailed(f"the story cannot be perturbed: {session.refusal}")
-        return calm.run, varying(calm.run.rests[-1], again.run.rests[-1])
+        self.tell(third)
+        if third.run.failures or third.run.broken or third.run.failing:
+            third = Session(seed=2)
+            self.tell(third)
+        return learn([each.run for each in (calm, again, third) if not each.run.failures])
 
-    def tell(self, session: Session) -> list[str]:
-        """Run the story once; return what went wrong."""
+    def tell(self, session: Session) -> None:
+        """Run the story once; its record says what went wrong."""
         ambient.session = session
         try:
             with Simulation(session.seed) as simulation, self._cluster(simulation) as cluster:
                 cluster.run(self.setup)
-                failed = self._tell_in(cluster, simulation, session)
+                self._tell_in(cluster, simulation, session)
                 session.finish()
+                if session.plan is not None:
+                    cluster.raise_panics()
         except Hang as hang:
-            return [f"it never comes to rest: {str(hang).partition(chr(10))[0]}"]
+            session.run.failures.append(never_rests(hang))
+        except AssertionError as panic:
+            if session.plan is None:
+                raise
+            session.run.failures.append(str(panic).partition("\n")[0])
         finally:
             ambient.session = None
-        if session.calm is None or session.plan is None:
-            return failed + session.run.broken
-        if session.is_void or not session.fired:
-            return []
-        return failed + complaints(session.calm, session.run, session.ignored)
 
     @contextmanager
     def _cluster(self, simulation: Simulation) -> Iterator[EmbeddedCluster]:
@@ -155,11 +163,14 @@ class _Trial:
         ):
             yield cluster
 
-    def _tell_in(self, cluster: EmbeddedCluster, simulation: Simulation, session: Session) -> list[str]:
+    def _tell_in(self, cluster: EmbeddedCluster, simulation: Simulation, session: Session) -> None:
         try:
             self.story(cluster, simulation)
         except StoryLeft:
             session.leave_story()
         except AssertionError as failed:
-            return [f"the story's own check fails: {failed}"]
-        return []
+            session.run.failures.append(f"the story's own check fails: {failed}")
+        except Hang:
+            raise
+        except Exception as failed:  # noqa: BLE001  the story's act ends here: in a perturbed run it is a finding
+            session.run.failures.append(f"the story cannot go on: {type(failed).__name__}: {failed}")

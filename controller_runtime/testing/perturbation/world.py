@@ -19,6 +19,10 @@ _DROPPED = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "gen
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _ABSENT = "<absent>"
+_LONG = 5
+# A name is replaced in values that contain it from this length on: a shorter text may well be something else.
+_PAIRS = 400
+# Objects of one name are compared with the most similar ones if there are at most so many pairs.
 _ALLOCATED = {
     "clusterIP": "<address>",
     "clusterIPs": "<addresses>",
@@ -33,6 +37,10 @@ DELETED = "<deleted>"
 
 State = Mapping[Name, Sequence[Any]]
 """The objects of each name, simplified. Only generated names have more than one."""
+
+
+Values = frozenset[tuple[Name, str]]
+"""Values of objects, by their paths; an empty path stands for the whole object."""
 
 
 class Difference(NamedTuple):
@@ -84,7 +92,7 @@ def simplify(obj: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, An
     }
 
 
-def differences(calm: State, here: State, ignored: frozenset[tuple[Name, str]] = frozenset()) -> list[Difference]:
+def differences(calm: State, here: State, ignored: Values = frozenset()) -> list[Difference]:
     """Return what differs between two states, in the order of the names.
 
     Args:
@@ -101,12 +109,64 @@ def differences(calm: State, here: State, ignored: frozenset[tuple[Name, str]] =
     return found
 
 
-def varying(first: State, second: State) -> frozenset[tuple[Name, str]]:
+def varying(first: State, second: State) -> Values:
     """Return the names and paths at which two calm runs differ, so that comparisons leave them out."""
     return frozenset((each.name, each.path) for each in differences(first, second))
 
 
-def _is_ignored(difference: Difference, ignored: frozenset[tuple[Name, str]]) -> bool:
+def renamed(state: State, names: Mapping[Name, Name]) -> State:
+    """Return a state with other names of objects, also where objects name each other."""
+    if not names:
+        return state
+    texts = {_text(old): _text(new) for old, new in names.items() if _text(old) != _text(new)}
+    longest = sorted((text for text in texts if len(text) >= _LONG), key=len, reverse=True)
+    pattern = re.compile(rf"(?<![0-9A-Za-z])({'|'.join(map(re.escape, longest))})(?![0-9A-Za-z])") if longest else None
+    found: dict[Name, list[Any]] = {}
+    for name, several in state.items():
+        for obj in several:
+            made = _with_names(obj, pattern, texts) if pattern is not None else obj
+            if name in names and isinstance(made, dict) and "metadata" in made:
+                made = {**made, "metadata": {**made["metadata"], "name": _text(names[name])}}
+            found.setdefault(names.get(name, name), []).append(made)
+    for several in found.values():
+        several.sort(key=repr)
+    return found
+
+
+def counted(state: State, ignored: Values) -> tuple[int, int]:
+    """Return how many values a state has, and how many of them are ignored."""
+    paths = [(name, path) for name, several in state.items() for obj in several for path in _paths(obj, "")]
+    return len(paths), sum(_is_ignored(Difference(name, path, None, None), ignored) for name, path in paths)
+
+
+def _text(name: Name) -> str:
+    return name.key.rpartition("/")[2]
+
+
+def _with_names(value: Any, pattern: re.Pattern[str], texts: Mapping[str, str]) -> Any:
+    match value:
+        case dict():
+            return {name: _with_names(part, pattern, texts) for name, part in value.items()}
+        case list():
+            return [_with_names(part, pattern, texts) for part in value]
+        case str():
+            return pattern.sub(lambda found: texts[found[0]], value)
+        case _:
+            return value
+
+
+def _paths(value: Any, path: str) -> Iterable[str]:
+    if isinstance(value, dict) and value:
+        for name, part in value.items():
+            yield from _paths(part, f"{path}.{name}" if path else name)
+    elif isinstance(value, list) and value:
+        for index, part in enumerate(value):
+            yield from _paths(part, f"{path}.{index}")
+    else:
+        yield path
+
+
+def _is_ignored(difference: Difference, ignored: Values) -> bool:
     return any(
         difference.name == name and (difference.path == path or not path or difference.path.startswith(f"{path}."))
         for name, path in ignored
@@ -153,11 +213,36 @@ def _simplify(value: Any, aliases: Mapping[str, str], generation: int | None) ->
 
 
 def _paired(calm: Sequence[Any], here: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
-    for index in range(max(len(calm), len(here))):
+    """Return which objects of one name are compared: equal ones, and then those with the fewest differences."""
+    left, others = [], list(here)
+    for one in calm:
+        if one in others:
+            others.remove(one)
+        else:
+            left.append(one)
+    if len(left) > 1 < len(others) and len(left) * len(others) <= _PAIRS:
+        yield from _nearest(left, others)
+        return
+    for index in range(max(len(left), len(others))):
         yield (
-            calm[index] if index < len(calm) else _ABSENT,
-            here[index] if index < len(here) else _ABSENT,
+            left[index] if index < len(left) else _ABSENT,
+            others[index] if index < len(others) else _ABSENT,
         )
+
+
+def _nearest(calm: list[Any], here: list[Any]) -> Iterable[tuple[Any, Any]]:
+    anything = Name("", "")
+    far = sorted(
+        (sum(1 for _ in _compare(anything, "", one, other)), at, to)
+        for at, one in enumerate(calm)
+        for to, other in enumerate(here)
+    )
+    paired: dict[int, int] = {}
+    for _, at, to in far:
+        if at not in paired and to not in paired.values():
+            paired[at] = to
+    yield from ((one, here[paired[at]] if at in paired else _ABSENT) for at, one in enumerate(calm))
+    yield from ((_ABSENT, other) for to, other in enumerate(here) if to not in paired.values())
 
 
 def _compare(name: Name, path: str, calm: Any, here: Any) -> Iterable[Difference]:

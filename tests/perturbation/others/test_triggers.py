@@ -9,7 +9,7 @@ import pytest
 
 from controller_runtime.testing.perturbation.others.triggers import in_turn, kind_of, trigger_of
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
-from controller_runtime.testing.perturbation.record import MANAGER, STORY, Landed, Run, Sent
+from controller_runtime.testing.perturbation.record import MANAGER, STORY, Landed, Rest, Run, Sent
 from embedded_apiserver.perturbation.names import Name
 from embedded_apiserver.perturbation.triggers import AtChange, AtRest, AtWrite, Trigger, matches
 
@@ -27,7 +27,7 @@ CALM = Run(
         Sent(3, "PATCH", "pods default/a-9k3lm status"),
         Sent(4, "PATCH", "cabins.example.com default/a status"),
     ],
-    reached=[0, 5],
+    rests=[Rest({}), Rest({}, reached=5)],
     landed=[landed(1, CABIN, STORY), landed(2, POD), landed(3, POD), landed(5, CABIN)],
 )
 

@@ -19,20 +19,17 @@ from apimachinery.errors import UsageError
 from apimachinery.host import Host
 from apimachinery.system import SystemHost
 from controller_runtime.testing.perturbation.explaining import happened
-from controller_runtime.testing.perturbation.judging import complaints
+from controller_runtime.testing.perturbation.judging import Baseline, judge, learn
 from controller_runtime.testing.perturbation.options import SCRIPTS
 from controller_runtime.testing.perturbation.others.story import Story
 from controller_runtime.testing.perturbation.others.trial import Settings, Trial
 from controller_runtime.testing.perturbation.others.triggers import in_turn
 from controller_runtime.testing.perturbation.plans import PATTERNS, Plan, from_json, plan, to_json
-from controller_runtime.testing.perturbation.record import MANAGER, Run
-from controller_runtime.testing.perturbation.world import varying
-from embedded_apiserver.perturbation import Name, Trigger, to_fields
+from controller_runtime.testing.perturbation.record import MANAGER
+from embedded_apiserver.perturbation import Trigger, to_fields
 
 _OTHERS = tuple(pattern for pattern in PATTERNS if pattern != "sequence")
 _SHOWN = 8
-Values = frozenset[tuple[Name, str]]
-"""Values of objects, by their paths."""
 
 
 @attrs.define
@@ -42,6 +39,7 @@ class Tally:
     passed: int = 0
     failed: int = 0
     void: int = 0
+    unjudged: int = 0
 
 
 def _say(text: str) -> None:
@@ -49,22 +47,7 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-@attrs.frozen
-class Calm:
-    """The states and the record of calm runs.
-
-    Attributes:
-        run: The record of one.
-        ignored: The values at the end in which another one differs.
-        unsteady: The values at each rest in which it does: no run waits for them there.
-    """
-
-    run: Run
-    ignored: Values
-    unsteady: Sequence[Values]
-
-
-def learn(host: Host, settings: Settings) -> Calm:
+def calm_runs(host: Host, settings: Settings) -> Baseline:
     """Make two calm runs, and return what they show.
 
     Raises:
@@ -86,8 +69,10 @@ def learn(host: Host, settings: Settings) -> Calm:
         log = _last_lines(settings.folder / "operator.log")
         raise UsageError(f"in a second calm run {again.broken[0]}; it printed:\n{log}")
     _say(f"calm: {changes} changes by {len(calm.sent)} writes of the operator, {took:.1f} s; a second run was made")
-    unsteady = [varying(*rests) for rests in zip(calm.rests, again.rests, strict=False)]
-    return Calm(calm, varying(calm.rests[-1], again.rests[-1]), unsteady)
+    baseline = learn([calm, again])
+    if baseline.not_compared:
+        _say(baseline.not_compared)
+    return baseline
 
 
 def _last_lines(log: Path) -> str:
@@ -95,16 +80,20 @@ def _last_lines(log: Path) -> str:
     return "\n".join(f"  {line}" for line in lines[-10:]) or "  nothing"
 
 
-def attempt(host: Host, settings: Settings, calm: Calm, chosen: Plan, tally: Tally) -> None:
+def attempt(host: Host, settings: Settings, calm: Baseline, chosen: Plan, tally: Tally) -> None:
     """Make the run of one plan, judge it, and tell the outcome."""
     began = host.monotonic()
-    trial = Trial(host, settings, calm.run, chosen, calm.unsteady)
+    trial = Trial(host, settings, calm, chosen)
     run = trial.make()
     took = host.monotonic() - began
-    found = complaints(calm.run, run, calm.ignored)
+    verdict = judge(calm, run)
+    found = verdict.complaints
     if not trial.fired:
         tally.void += 1
         _say(f"{chosen}: could not happen ({took:.1f} s)")
+    elif not verdict.is_judged:
+        tally.unjudged += 1
+        _say(f"{chosen}: not judged: {verdict.coverage} ({took:.1f} s)")
     elif not found:
         tally.passed += 1
         _say(f"{chosen}: passed ({took:.1f} s)")
@@ -210,7 +199,7 @@ def _run(
             patience=patience,
             workloads=workloads,
         )
-        calm = learn(host, settings)
+        calm = calm_runs(host, settings)
         plans = [only] if only is not None else in_turn(plan(calm.run, patterns).plans)
         deadline = host.monotonic() + budget
         for number, each in enumerate(plans):
@@ -218,7 +207,8 @@ def _run(
                 _say(f"{len(plans) - number} plans are left out by --budget {budget:g}")
                 break
             attempt(host, settings, calm, each, tally)
-    _say(f"{tally.failed} plans failed, {tally.passed} passed, {tally.void} could not happen")
+    unjudged = f", {tally.unjudged} not judged" if tally.unjudged else ""
+    _say(f"{tally.failed} plans failed, {tally.passed} passed, {tally.void} could not happen{unjudged}")
     return tally.failed
 
 

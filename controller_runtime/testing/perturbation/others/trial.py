@@ -14,17 +14,17 @@ from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.testing.beside import Beside
+from controller_runtime.testing.perturbation.judging import Baseline
 from controller_runtime.testing.perturbation.others.operator_process import OperatorProcess
 from controller_runtime.testing.perturbation.others.server import WRITER, OperatorsServer, writing
 from controller_runtime.testing.perturbation.others.story import Act, Story, act
 from controller_runtime.testing.perturbation.others.triggers import trigger_of
 from controller_runtime.testing.perturbation.plans import Plan
-from controller_runtime.testing.perturbation.record import STORY, Landed, Run, Told
+from controller_runtime.testing.perturbation.record import STORY, Landed, Rest, Run, Told
 from controller_runtime.testing.perturbation.states import States
 from controller_runtime.testing.perturbation.telling import landed_of
-from controller_runtime.testing.perturbation.world import differences
 from embedded_apiserver import APIServer, Certificates, Change, History, LoopbackServer, kubeconfig
-from embedded_apiserver.perturbation import UNREAD, AtChange, AtRest, AtWrite, Gate, Name, Past, Trigger, matches
+from embedded_apiserver.perturbation import UNREAD, AtChange, AtRest, AtWrite, Gate, Past, Trigger, matches
 
 _HISTORY = History(changes=1_000_000, age=1e9)
 _NEVER = 1 << 62
@@ -72,9 +72,8 @@ class Trial:
     Args:
         host: The real machine's.
         settings: How it is made.
-        calm: The record of the calm run; None if this is one.
+        baseline: The results of the calm runs; None if this is one.
         plan: The perturbation; None for a calm run.
-        ignored: The values that differ between calm runs at each rest, which are not waited for.
 
     Attributes:
         run: The record.
@@ -88,11 +87,11 @@ class Trial:
         self,
         host: Host,
         settings: Settings,
-        calm: Run | None = None,
+        baseline: Baseline | None = None,
         plan: Plan | None = None,
-        ignored: Sequence[frozenset[tuple[Name, str]]] = (),
     ) -> None:
-        self._host, self._settings, self._calm, self._ignored = host, settings, calm, ignored
+        self._host, self._settings, self._baseline = host, settings, baseline
+        self._calm = calm = None if baseline is None else baseline.run
         self.trigger: Trigger | None = None if plan is None or calm is None else trigger_of(plan, calm)
         self._pause = Stop(host, "pause of a perturbed run")
         # Guards what changes are noted in: threads of the server note them, that of the trial reads them.
@@ -210,8 +209,7 @@ class Trial:
         number = len(self.run.rests)
         self._wait_for_quiet()
         if self._is_before_the_next_change():
-            self.run.rests.append(self._states.present())
-            self.run.reached.append(self._server.storage.version - self._states.first)
+            self._note_rest(is_withheld=True)
             return
         if self._calm is None and not self._operator.is_alive:
             raise Ended
@@ -224,8 +222,11 @@ class Trial:
         elif self._gate is not None and self._gate.holds:
             self._open_gate()
         self._come_to(number)
-        self.run.rests.append(self._states.present())
-        self.run.reached.append(self._server.storage.version - self._states.first)
+        self._note_rest()
+
+    def _note_rest(self, *, is_withheld: bool = False) -> None:
+        reached = self._server.storage.version - self._states.first
+        self.run.rests.append(Rest(self._states.present(), self._steps, reached, is_withheld))
 
     def _is_before_the_next_change(self) -> bool:
         """Return whether a change is being missed, and the story has still to make the one that follows it."""
@@ -259,11 +260,10 @@ class Trial:
 
     def _come_to(self, number: int) -> None:
         """Wait for the state of the calm run, as long as that takes at most."""
-        if self._calm is None or number >= len(self._calm.rests):
+        if self._baseline is None:
             return
         deadline = self._host.monotonic() + self._settings.patience
-        ignored = self._ignored[number] if number < len(self._ignored) else frozenset()
-        while differences(self._calm.rests[number], self._states.present(), ignored):
+        while not self._baseline.is_at(number, self.run, self._states.present()):
             if self._host.monotonic() > deadline:
                 return
             self._pause.wait(0.2)

@@ -35,7 +35,7 @@ def _count(run: Run, resource: str, version: int) -> int:
 
 def _last_before(run: Run, rest: int) -> tuple[str, int]:
     """Return the object whose change was the last one before a rest, and the number of that change."""
-    reached = run.reached[rest] if rest < len(run.reached) else 0
+    reached = run.rests[rest].reached if rest < len(run.rests) else 0
     before = [each for each in run.landed if each.version <= reached]
     return (str(before[-1].name), sum(each.name == before[-1].name for each in before)) if before else ("", 0)
 

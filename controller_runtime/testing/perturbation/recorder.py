@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records one run: each change with its writer, and the world at each rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from controller_runtime.testing.perturbation.record import OTHER, Landed, Rest, Run
+from controller_runtime.testing.perturbation.states import States
+from controller_runtime.testing.perturbation.telling import landed_of
+from controller_runtime.testing.perturbation.world import LEFT_OUT, State
+from controller_runtime.testing.simulation.scheduler import Scheduler
+from controller_runtime.testing.simulation.tasks import Task
+from embedded_apiserver import APIServer, Change
+from embedded_apiserver.perturbation import Answer
+
+
+class Recorder:
+    """Records changes and rests.
+
+    Args:
+        run: The record.
+        server: The server.
+        scheduler: Knows the thread that writes.
+
+    Attributes:
+        first: The server's version when the run began.
+
+    Threads: those of a simulation, which run one at a time.
+    """
+
+    def __init__(self, run: Run, server: APIServer, scheduler: Scheduler) -> None:
+        self._run, self._storage, self._scheduler = run, server.storage, scheduler
+        self._states = States(server)
+        self._writers: dict[Task, tuple[str, int]] = {}
+        self.first = self._states.first
+
+    @property
+    def is_in_test(self) -> bool:
+        """True if the thread that calls is the one that runs the test."""
+        return self._scheduler.current is self._scheduler.root
+
+    def act_as(self, writer: tuple[str, int], carry_out: Callable[[], Answer]) -> Answer:
+        """Carry out a request, whose changes are recorded as those of a writer and the number of its write."""
+        task = self._scheduler.current
+        self._writers[task] = writer
+        try:
+            return carry_out()
+        finally:
+            self._writers.pop(task, None)
+
+    def landed(self, resource: str, change: Change) -> Landed | None:
+        """Record a change, on the writer's thread; return the record, or None for kinds that are left out."""
+        if resource.partition(".")[0] in LEFT_OUT:
+            return None
+        self._states.note(resource, change)
+        writer = self._writers.get(self._scheduler.current, (OTHER, 0))
+        landed = landed_of(resource, change, self.first, writer, self._run.steps, len(self._run.story))
+        self._run.landed.append(landed)
+        return landed
+
+    def rest(self, *, is_withheld: bool) -> None:
+        """Record the world at rest."""
+        reached = self._storage.version - self.first
+        self._run.rests.append(Rest(self.present(), self._run.steps, reached, is_withheld))
+
+    def present(self) -> State:
+        """Return the present state; do not change it."""
+        return self._states.present()
