@@ -115,13 +115,13 @@ class Server:
         self._thread.join_until(None)
 
     def _run(self) -> None:
-        try:
-            with self._runner:
+        with self._runner:
+            try:
                 self._runner.run(self._serve())
-        finally:
-            for task in self._connections:  # one that ended the thread is the stop's failure, not told of again
-                if task.done() and not task.cancelled():
-                    task.exception()
+            finally:
+                for task in self._connections:  # one that ended the thread is the stop's failure, not told of again
+                    if task.done() and not task.cancelled():
+                        task.exception()
 
     async def _serve(self) -> None:
         # A copy, because the loop closes the socket that it watches, and the caller closes its own.

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import contextlib
-import selectors
 import socket
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -19,8 +19,8 @@ from controller_runtime.manager import serving
 from controller_runtime.manager.serving import HEAD_LIMIT, MOST_ANSWERS, MOST_SILENT, Server
 
 HOST = SystemHost()
-LARGE = 6_000_000  # more than the buffers of both sides hold
-LONG_GRACE = 1.0  # seconds from a connection to its request that a busy machine keeps, too
+SMALL = 4096  # bytes of a socket's buffer
+LARGE = 400_000  # bytes, more than the small buffers of both sides hold
 
 
 def echo(request: HTTPRequest, is_local: bool) -> HTTPResponse:
@@ -42,6 +42,7 @@ def a_machine_of_any_load(monkeypatch: pytest.MonkeyPatch) -> None:
 def address() -> Iterator[tuple[str, int]]:
     answers = {"echo": echo, "fail": fail, "large": lambda request, is_local: HTTPResponse(200, {}, b"x" * LARGE)}
     with bind("127.0.0.1:0") as listener, Server(HOST, Stop(HOST), listener, answers):
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL)  # that of accepted connections, too
         yield listener.getsockname()
 
 
@@ -107,64 +108,52 @@ def test_the_oldest_silent_connection_makes_place_for_another(address: tuple[str
         assert all("200 OK" in said(connection) for connection in silent[3:]), "the others have their places"
 
 
-class Attack:
-    """Connections that send nothing, and are opened again as soon as they end. Threads: `run` one, the others any."""
-
-    def __init__(self, address: tuple[str, int], count: int) -> None:
-        self._address = address
-        self._count = count
-        self._until, self._wake = socket.socketpair()
-        self._is_short = False
-
-    def run(self) -> None:
-        with selectors.DefaultSelector() as selector, self._until:
-            selector.register(self._until, selectors.EVENT_READ)
-            for _ in range(self._count):
-                self._open(selector)
-            while True:
-                for key, _ in selector.select():
-                    if key.fileobj is self._until:
-                        for one in [*selector.get_map().values()]:
-                            one.fileobj.close()  # type: ignore[union-attr]
-                        return
-                    selector.unregister(key.fileobj)
-                    key.fileobj.close()  # type: ignore[union-attr]
-                    self._open(selector)
-                    if not self._is_short:
-                        self._is_short = True
-                        self._until.sendall(b".")
-
-    def _open(self, selector: selectors.BaseSelector) -> None:
-        selector.register(socket.create_connection(self._address), selectors.EVENT_READ)
-
-    def wait_until_places_are_short(self) -> None:
-        """Wait until a connection was dropped and opened again; the test's timeout bounds the wait."""
-        assert self._wake.recv(1) == b"."
-
-    def stop(self) -> None:
-        self._wake.close()
+def test_silent_connections_that_come_again_keep_no_probe_from_its_answer(address: tuple[str, int]) -> None:
+    """Connections are accepted in their order: once a probe is answered, all before it had a place or made way."""
+    with contextlib.ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_connection(address)) for _ in range(96)]
+        for _ in range(4):
+            assert "200 OK" in exchange(address, "GET /echo HTTP/1.1\r\n\r\n")
+            ended, silent = silent[: 96 + 1 - MOST_SILENT], silent[96 + 1 - MOST_SILENT :]
+            assert [said(connection) for connection in ended] == [""] * len(ended)
+            silent += [stack.enter_context(socket.create_connection(address)) for _ in ended]
 
 
-def test_silent_connections_that_come_again_keep_no_probe_from_its_answer(
-    address: tuple[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(serving, "GRACE", LONG_GRACE)
-    host, attack = SystemHost(), Attack(address, 96)
-    thread = host.spawn("attack", attack.run)
-    try:
-        attack.wait_until_places_are_short()
-        answers = [exchange(address, "GET /echo HTTP/1.1\r\n\r\n") for _ in range(4)]
-    finally:
-        attack.stop()
-        thread.join_until(None)
+class _Watched(SystemHost):
+    """Tells of each look at the clock; the server takes one when it accepts a connection."""
 
-    assert [answer[:15] for answer in answers] == ["HTTP/1.1 200 OK"] * 4
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks = threading.Semaphore(0)
+
+    def monotonic(self) -> float:  # type: ignore[override]
+        self.looks.release()
+        return SystemHost.monotonic()
+
+
+def test_a_connection_is_not_dropped_for_another_before_its_grace_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "GRACE", 3600.0)
+    host = _Watched()
+    with (
+        bind("127.0.0.1:0") as listener,
+        Server(host, Stop(HOST), listener, {"echo": echo}),
+        contextlib.ExitStack() as stack,
+    ):
+        enter = lambda: stack.enter_context(socket.create_connection(listener.getsockname()))  # noqa: E731
+        late = [enter() for _ in range(MOST_SILENT)]
+        enter()  # waits in the operating system's queue
+        for _ in range(MOST_SILENT + 1):
+            host.looks.acquire()
+        for connection in late:
+            connection.sendall(b"GET /echo HTTP/1.1\r\n\r\n")
+
+        assert all("200 OK" in said(connection) for connection in late)
 
 
 def unread(address: tuple[str, int], path: str) -> socket.socket:
     """Return a connection that has sent a request, and does not read the answer."""
     connection = socket.socket()
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL)
     connection.connect(address)
     connection.sendall(f"GET {path} HTTP/1.1\r\n\r\n".encode())
     return connection
@@ -293,6 +282,6 @@ def test_a_thread_that_fails_fails_its_stop() -> None:
         socket.create_connection(listener.getsockname()) as connection,
     ):
         connection.sendall(b"GET /leave HTTP/1.1\r\n\r\n")
-        assert stop.wait(10.0)
+        assert stop.wait(60.0)
 
     assert isinstance(stop.failure, SystemExit)
