@@ -51,12 +51,14 @@ class Certificates:
         signer: The authority that signs now.
         upcoming: The authority that will sign once it is trusted everywhere; None most of the time.
         leaf: The certificate that replicas present.
+        former: Those of the bundle that were found in the configurations when the Secret was lost, PEM.
     """
 
     bundle: bytes
     signer: Pair
     upcoming: Pair | None
     leaf: Pair
+    former: bytes = b""
 
     def dumped(self) -> dict[str, bytes]:
         """Return the keys of the Secret."""
@@ -69,7 +71,7 @@ class Certificates:
         }
         if self.upcoming is not None:
             data |= {"upcoming.crt": self.upcoming.certificate, "upcoming.key": self.upcoming.key}
-        return data
+        return data | ({"former.crt": self.former} if self.former else {})
 
     @classmethod
     def load(cls, data: Mapping[str, bytes]) -> Certificates:
@@ -87,6 +89,7 @@ class Certificates:
             signer=Pair(data["signer.crt"], data["signer.key"]),
             upcoming=upcoming,
             leaf=Pair(data["tls.crt"], data["tls.key"]),
+            former=data.get("former.crt", b""),
         )
 
     def state(self) -> State:
@@ -113,6 +116,7 @@ class Certificates:
             leaf=_life(leaf),
             names=frozenset(str(name.value) for name in names),
             trusted=tuple(_life(each) for each in bundle),
+            has_former=bool(self.former and x509.load_pem_x509_certificates(self.former)),
         )
 
 
@@ -120,6 +124,33 @@ def created(now: datetime, names: Sequence[str]) -> Certificates:
     """Return a new authority and a leaf of it."""
     signer = new_authority(now)
     return Certificates(bundle=signer.certificate, signer=signer, upcoming=None, leaf=new_leaf(signer, now, names))
+
+
+def with_former(made: Certificates, bundles: Iterable[bytes], now: datetime) -> Certificates:
+    """Return the same with the authorities of other bundles beside its own, without those that have expired.
+
+    A bundle that cannot be read is left out: nothing is verified by it.
+    """
+    own = x509.load_pem_x509_certificates(made.bundle)
+    former: list[x509.Certificate] = []
+    for bundle in bundles:
+        try:
+            found = x509.load_pem_x509_certificates(bundle)
+        except ValueError:
+            continue
+        former += [each for each in found if each not in [*own, *former] and each.not_valid_after_utc > now]
+    return attrs.evolve(made, bundle=made.bundle + _pems(former), former=made.former + _pems(former))
+
+
+def retired(found: Certificates) -> Certificates:
+    """Return the same without the authorities of a lost Secret.
+
+    Raises:
+        ValueError: They cannot be read.
+    """
+    former = x509.load_pem_x509_certificates(found.former)
+    kept = [each for each in x509.load_pem_x509_certificates(found.bundle) if each not in former]
+    return attrs.evolve(found, bundle=_pems(kept), former=b"")
 
 
 def signed(found: Certificates, now: datetime, names: Sequence[str]) -> Certificates:
@@ -143,7 +174,7 @@ def promoted(found: Certificates, now: datetime, names: Sequence[str]) -> Certif
 def pruned(found: Certificates, now: datetime) -> Certificates:
     """Return the same without the authorities that have expired."""
     kept = [each for each in x509.load_pem_x509_certificates(found.bundle) if each.not_valid_after_utc > now]
-    return attrs.evolve(found, bundle=b"".join(each.public_bytes(Encoding.PEM) for each in kept))
+    return attrs.evolve(found, bundle=_pems(kept))
 
 
 def new_authority(now: datetime) -> Pair:
@@ -217,6 +248,10 @@ def _public(key: Any) -> bytes:
 
 def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def _pems(certificates: Iterable[x509.Certificate]) -> bytes:
+    return b"".join(each.public_bytes(Encoding.PEM) for each in certificates)
 
 
 def _life(certificate: x509.Certificate) -> Life:

@@ -2,7 +2,9 @@
 """Decides the next step of the certificates from their ages. Pure functions: the state and the time in, a step out.
 
 Clients trust every authority of the bundle. A new authority joins it, signs only once the bundle has reached the API
-servers, and leaves it when it expires. So at each moment every certificate that any replica presents is trusted.
+servers, and leaves it when it expires. If the Secret is lost, the authorities that the configurations have stay beside
+the new one until every replica presents a certificate of it. So at each moment every certificate that any replica
+presents is trusted.
 """
 
 from __future__ import annotations
@@ -22,6 +24,11 @@ LEAF_LIFE = timedelta(days=90)
 SPREAD = 60.0
 """Seconds for which the configurations must have had an authority before it signs, because each API server learns of it
 through a watch of its own."""
+
+RETIREMENT = 300.0
+"""Seconds for which the configurations must have had a new authority before those go that were found in them when the
+Secret was lost: three times as long as a replica takes to present a certificate of it, which is a look of 20 s,
+`SPREAD` and a further look."""
 
 
 @attrs.frozen
@@ -47,6 +54,7 @@ class State:
         leaf: The certificate that replicas present.
         names: The names of the leaf.
         trusted: All authorities of the bundle.
+        has_former: Whether some of those were found in the configurations when the Secret was lost.
     """
 
     signer: Life
@@ -54,6 +62,7 @@ class State:
     leaf: Life
     names: frozenset[str]
     trusted: Sequence[Life]
+    has_former: bool = False
 
 
 class Step(enum.Enum):
@@ -64,6 +73,7 @@ class Step(enum.Enum):
     INTRODUCE = "introduce the next authority"
     PROMOTE = "sign by the next authority"
     PRUNE = "remove expired authorities"
+    RETIRE = "remove the authorities of a lost Secret"
     WAIT = "wait"
 
 
@@ -106,6 +116,8 @@ def plan(state: State | None, now: datetime, names: Sequence[str], trusted_for: 
         return Plan(Step.SIGN, "two thirds of the certificate's life are over")
     if any(each.expires <= now for each in state.trusted):
         return Plan(Step.PRUNE, "an authority has expired")
+    if state.has_former and trusted_for is not None and trusted_for >= RETIREMENT:
+        return Plan(Step.RETIRE, "every replica presents a certificate of the new one")
     ends = [each.expires for each in state.trusted]
     renewals = [state.leaf.renewal] if state.leaf.renewal > now else []
     renewals += [state.signer.renewal] if state.upcoming is None else []

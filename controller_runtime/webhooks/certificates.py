@@ -19,6 +19,7 @@ from apimachinery.errors import (
     Conflict,
     ConnectionLost,
     Forbidden,
+    Invalid,
     NotFound,
     ServerError,
     TooManyRequests,
@@ -29,9 +30,9 @@ from apimachinery.objects import ObjectKey
 from apimachinery.stop import Stop
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.client import Client
-from controller_runtime.webhooks.certificate_plan import Plan, State, Step, plan
+from controller_runtime.webhooks.certificate_plan import SPREAD, Plan, State, Step, plan
 from controller_runtime.webhooks.configurations import Place
-from controller_runtime.webhooks.injecting import Found, Target, find, inject, trusts
+from controller_runtime.webhooks.injecting import Found, Target, bundles, find, inject, trusts
 
 if TYPE_CHECKING:
     from controller_runtime.webhooks.authority import Certificates
@@ -123,7 +124,7 @@ class CertificateKeeper:
             return _SOON
         except Forbidden as error:
             self._tell(f"the Secret {self.key} cannot be kept: {error}; apply roles.yaml of this program's manifests")
-        except (ConnectionLost, ServerError, TooManyRequests, NotFound) as error:
+        except (ConnectionLost, Invalid, ServerError, TooManyRequests, NotFound) as error:
             self._tell(f"the Secret {self.key} cannot be kept: {error}")
         return RETRY
 
@@ -138,10 +139,11 @@ class CertificateKeeper:
         names = names_of(self.place)
         todo = plan(state, self.host.now(), names, self._trusted_for())
         if todo.step is not Step.WAIT:
-            self._write(secret, certificates, todo, names)
+            self._write(secret, certificates, todo, bundles(found, self.place))
             return _SOON
         assert certificates is not None, "nothing waits without certificates"
-        self._present(certificates)
+        if bool(found.unknown) or self._is_trusted(certificates):
+            self._present(certificates)
         distrusted = inject(self.client, found, self.place, certificates.bundle)
         for problem in [*self._long_absent(found), *found.unknown, *distrusted]:
             self._tell(problem)
@@ -189,10 +191,20 @@ class CertificateKeeper:
     def _trusted_for(self) -> float | None:
         return None if self._trusted_since is None else self.host.monotonic() - self._trusted_since
 
+    def _is_trusted(self, certificates: Certificates) -> bool:
+        """Return whether API servers trust certificates at least as well as those that this replica presents.
+
+        It is false for a while after another replica found no Secret and made a new authority.
+        """
+        held = self._held
+        if held is None or certificates.signer.certificate in held.bundle:
+            return True
+        return (self._trusted_for() or 0.0) >= SPREAD or held.state().leaf.expires <= self.host.now()
+
     def _write(
-        self, secret: Mapping[str, Any] | None, found: Certificates | None, todo: Plan, names: Sequence[str]
+        self, secret: Mapping[str, Any] | None, found: Certificates | None, todo: Plan, trusted: Sequence[bytes]
     ) -> None:
-        made = self._made(secret, found, todo.step, names)
+        made = self._made(secret, found, todo.step, trusted)
         data = {name: base64.b64encode(value).decode() for name, value in made.dumped().items()}
         if secret is None:
             metadata = {"name": self.key.name, "namespace": self.key.namespace}
@@ -203,15 +215,17 @@ class CertificateKeeper:
         log.info("certificates of webhooks written", secret=self.key, step=todo.step.value, why=todo.why)
 
     def _made(
-        self, secret: Mapping[str, Any] | None, found: Certificates | None, step: Step, names: Sequence[str]
+        self, secret: Mapping[str, Any] | None, found: Certificates | None, step: Step, trusted: Sequence[bytes]
     ) -> Certificates:
         from controller_runtime.webhooks import authority
 
-        now = self.host.now()
+        now, names = self.host.now(), names_of(self.place)
         if found is None or step is Step.CREATE:
-            if secret is None and self._held is not None and self._held.state().signer.expires > now:
-                return self._held  # the Secret was deleted: other replicas present what is in it
-            return authority.created(now, names)
+            made = self._held  # if the Secret was deleted: other replicas present what is in it
+            if secret is not None or made is None or made.state().signer.expires <= now:
+                made = authority.created(now, names)
+            # Replicas present certificates of what the configurations trust, until they find the new Secret.
+            return authority.with_former(made, trusted, now)
         match step:
             case Step.INTRODUCE:
                 return authority.introduced(found, now)
@@ -219,6 +233,8 @@ class CertificateKeeper:
                 return authority.promoted(found, now, names)
             case Step.PRUNE:
                 return authority.pruned(found, now)
+            case Step.RETIRE:
+                return authority.retired(found)
         return authority.signed(found, now, names)
 
     def _present(self, certificates: Certificates) -> None:

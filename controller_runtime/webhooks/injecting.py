@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -80,6 +81,21 @@ def _without_rights(target: Target, verb: str) -> str:
 def trusts(target: Target, obj: Mapping[str, Any], place: Place, bundle: bytes) -> bool:
     """Return whether an object has the bundle wherever it leads to this place."""
     return injection(target, obj, place, bundle) is None
+
+
+def bundles(found: Found, place: Place) -> list[bytes]:
+    """Return the bundles with which the targets lead to this place; texts that are no base64 are left out."""
+    texts = {
+        str(config["caBundle"]): None
+        for target, obj in found.objects.items()
+        for config in _configs(target, obj)
+        if place.is_of(config) and config.get("caBundle")
+    }
+    made = []
+    for text in texts:
+        with contextlib.suppress(ValueError):
+            made.append(base64.b64decode(text))
+    return made
 
 
 def injection(target: Target, obj: Mapping[str, Any], place: Place, bundle: bytes) -> dict[str, Any] | None:

@@ -8,7 +8,16 @@ from datetime import UTC, datetime, timedelta
 import attrs
 import pytest
 
-from controller_runtime.webhooks.certificate_plan import AUTHORITY_LIFE, LEAF_LIFE, SPREAD, Life, State, Step, plan
+from controller_runtime.webhooks.certificate_plan import (
+    AUTHORITY_LIFE,
+    LEAF_LIFE,
+    RETIREMENT,
+    SPREAD,
+    Life,
+    State,
+    Step,
+    plan,
+)
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 AUTHORITY = Life(BEGIN, BEGIN + AUTHORITY_LIFE)
@@ -29,6 +38,7 @@ OVERLAPPING = attrs.evolve(FRESH, upcoming=UPCOMING, leaf=leaf(240), trusted=(UP
 PROMOTED = State(
     signer=UPCOMING, upcoming=None, leaf=leaf(245, UPCOMING), names=frozenset(NAMES), trusted=(UPCOMING, AUTHORITY)
 )
+FOUND = attrs.evolve(FRESH, trusted=(AUTHORITY, AUTHORITY), has_former=True)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +59,9 @@ PROMOTED = State(
         pytest.param(PROMOTED, 250, 1e6, Step.WAIT, id="the old authority stays trusted"),
         pytest.param(attrs.evolve(PROMOTED, leaf=leaf(320, UPCOMING)), 366, 1e6, Step.PRUNE, id="until it has expired"),
         pytest.param(attrs.evolve(FRESH, leaf=leaf(330)), 366, 1e6, Step.CREATE, id="an authority that has expired"),
+        pytest.param(FOUND, 1, None, Step.WAIT, id="the configurations do not have the new authority"),
+        pytest.param(FOUND, 1, RETIREMENT - 1, Step.WAIT, id="a replica may present a certificate of a lost Secret"),
+        pytest.param(FOUND, 1, RETIREMENT, Step.RETIRE, id="no replica presents one"),
         pytest.param(
             attrs.evolve(OVERLAPPING, leaf=leaf(330)), 360, None, Step.WAIT, id="no leaf outlives its authority"
         ),

@@ -80,11 +80,67 @@ def test_a_secret_that_is_deleted_or_broken_is_made_again() -> None:
 
         assert run.data() == data  # from memory, since other replicas present it
         run.user.patch(SECRETS, SECRET, {"data": {"signer.key": data["tls.key"]}})
-        run.simulation.advance(25)
-        run.settle(5)
-
+        run.settle(25)
         assert run.data() != data
+        assert len(replica.presented) == 1  # until API servers have had the time to learn of the new authority
+        run.settle(80)
+
         assert len(replica.presented) == 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_secret_that_is_deleted_as_a_replica_starts_leaves_each_replica_trusted(seed: int) -> None:
+    """The runbook "delete the Secret, and roll the pods": what the others present is trusted until they change."""
+    with certified(seed) as run:
+        run.install()
+        replicas = [run.start(name) for name in ("a", "b")]
+        run.settle(30)
+        (old,) = run.bundle()
+        run.user.delete(SECRETS, SECRET)
+        replicas.append(run.start("c"))
+        for _ in range(60):
+            run.settle(2.5)
+            assert {replica.keeper.problem for replica in replicas[:2]} == {""}, "they are ready, so they are called"
+
+        assert len({replica.presented[-1] for replica in replicas}) == 1
+        if run.data()["ca.crt"] != base64.b64encode(_pem(old)).decode():  # c was the first to see that it is gone
+            assert [len(run.bundle()), run.bundle()[1]] == [2, old]
+            run.settle(320)
+            assert old not in run.bundle()
+            assert len(run.bundle()) == 1
+            assert "former.crt" not in run.data()
+
+
+def test_a_bundle_that_cannot_be_read_does_not_stay() -> None:
+    with certified() as run:
+        run.install()
+        config = {"webhook": {"clientConfig": {"caBundle": base64.b64encode(_rubbish()).decode()}}}
+        run.user.patch(DEFINITIONS, ObjectKey(NAME), {"spec": {"conversion": config}})
+        replica = run.start("a")
+        run.simulation.advance(10)
+
+        assert len(run.bundle()) == 1
+        assert replica.keeper.problem == ""
+
+
+def _rubbish() -> bytes:
+    """Return what an API server takes for a certificate, and OpenSSL does not."""
+    return b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+
+
+def test_a_secret_that_cannot_be_written_is_told_once_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    with certified() as run:
+        run.install()
+        body = {"metadata": {"name": SECRET.name, "namespace": SECRET.namespace}, "immutable": True, "data": {"a": ""}}
+        run.user.create(SECRETS, body)
+        replica = run.start("a")
+        run.simulation.advance(10)
+        assert caplog.text.count("the Secret default/hooks-certificates cannot be kept: ") == 1
+        assert "immutable" in replica.keeper.problem
+        run.user.delete(SECRETS, SECRET)
+        run.settle(10)
+
+        assert len(replica.presented) == 1
 
 
 def test_a_bundle_that_another_hand_removes_is_put_back() -> None:

@@ -144,7 +144,8 @@ def replicas(monkeypatch: pytest.MonkeyPatch) -> Iterator[Replicas]:
     for module in (authority, certificate_plan):
         monkeypatch.setattr(module, "AUTHORITY_LIFE", AUTHORITY_LIFE)
         monkeypatch.setattr(module, "LEAF_LIFE", LEAF_LIFE)
-    monkeypatch.setattr(certificate_plan, "SPREAD", 0.3)
+    for module in (certificate_plan, certificates):
+        monkeypatch.setattr(module, "SPREAD", 0.3)
     monkeypatch.setattr(certificates, "LOOK", 0.1)
     monkeypatch.setattr(webhook_calls, "_KEPT", 0)  # each call is a handshake of its own
     made = Replicas(Shifted(timedelta(days=-62)))
@@ -181,4 +182,21 @@ def test_no_write_is_refused_while_certificates_and_their_authority_rotate(repli
     assert replicas.refused == []
     assert (is_signed(second, old), is_signed(third, old)) == (True, False)
     assert replicas.all_trust(2)
+    assert not replicas.stop.is_set()
+
+
+def test_no_write_is_refused_while_the_secret_is_deleted_and_a_replica_starts(
+    replicas: Replicas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = replicas.leaf()
+    monkeypatch.setattr(certificates, "LOOK", 2.0)
+    replicas.stop.wait(0.3)  # the replicas have seen that; if one has not, it puts its Secret back, and none changes
+    replicas.user.delete(SECRETS, SECRET)
+    replicas.start(1)
+    replicas.wait_for(lambda: replicas.all_present(replicas.leaf()))
+    enough = replicas.writes + 30
+    replicas.wait_for(lambda: replicas.writes > enough)
+
+    assert replicas.refused == []
+    assert len(replicas.bundle()) == (1 if replicas.leaf() == first else 2)
     assert not replicas.stop.is_set()
