@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
@@ -69,6 +70,7 @@ class PerturbedServer:
         past: The resource that is listed as it was; None to list all as they are.
         watched: The resources that have been watched.
         watches: How many watches were asked for.
+        listed: How often each resource was listed, pages and streamed lists not counted.
         any_version: The resources that have been listed at any version, by pages or streamed.
         requests: How many requests have come; exact only in a simulation, where one thread runs at a time.
 
@@ -86,6 +88,7 @@ class PerturbedServer:
         self.past: Past | None = None
         self.watched: set[str] = set()
         self.watches = 0
+        self.listed: Counter[str] = Counter()
         self.any_version: set[str] = set()
         self.requests = 0
         self._server, self._on_write, self._shows_past = server, on_write, shows_past
@@ -111,6 +114,8 @@ class PerturbedServer:
             if past is not None and query.get("sendInitialEvents") == "true":
                 return NO_STREAMS
             return self._filtered(self._inner.handle(request, on_ready), resource, on_ready)
+        if not route.name and "continue" not in query:
+            self.listed[resource] += 1
         if not route.name and past is not None and self._shows_past(query):
             request = past.shown_to(request)
         return self._inner.handle(request, on_ready)

@@ -3,23 +3,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+import attrs
 import pytest
 
-from apimachinery.errors import ConnectionLost
+from apimachinery.errors import ConnectionLost, Unauthorized
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import PODS
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.testing.objects import a_pod
+from controller_runtime.testing.perturbation.others.credentials import GRACE, Credentials
 from controller_runtime.testing.perturbation.others.server import WRITER, OperatorsServer, writing
 from controller_runtime.testing.perturbation.others.triggers import AtWrite
 from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY, Run
 from controller_runtime.testing.simulation import Simulation
+from embedded_apiserver.perturbation import Answer
 from embedded_apiserver.perturbation.past import Past
 from embedded_apiserver.server import APIServer
+
+
+@attrs.frozen
+class WithToken:
+    """A handler that adds a token to each request."""
+
+    inner: OperatorsServer
+    token: str
+
+    def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> Answer:
+        headers = {**request.headers, "authorization": f"Bearer {self.token}"}
+        return self.inner.handle(request._replace(headers=headers), on_ready)
 
 
 class Seen:
@@ -29,15 +44,24 @@ class Seen:
         self.host = sim.host("here")
         self.server = APIServer(self.host)
         self.crashes = 0
-        self.between = OperatorsServer(self.host, self.server, Run() if trigger else None, trigger, self.crash)
-        self.operator = Client(self.host, InProcessTransport(self.host, self.between))
+        self.credentials = Credentials(self.host)
+        calm = Run() if trigger else None
+        self.between = OperatorsServer(self.host, self.server, calm, trigger, self.crash, self.credentials)
+        self.start()
         self.user = Client(self.host, InProcessTransport(self.host, self.server))
+
+    def start(self) -> None:
+        """Give the operator a client with a token of its own."""
+        self.token = self.credentials.issue()
+        transport = InProcessTransport(self.host, WithToken(self.between, self.token))
+        self.operator = Client(self.host, transport)
 
     def crash(self) -> None:
         self.crashes += 1
 
     def list(self, query: tuple[tuple[str, str], ...]) -> bytes:
-        answer = self.between.handle(HTTPRequest("GET", "/api/v1/pods", query, {}, b""))
+        headers = {"authorization": f"Bearer {self.token}"}
+        answer = self.between.handle(HTTPRequest("GET", "/api/v1/pods", query, headers, b""))
         assert isinstance(answer, HTTPResponse)
         return answer.body
 
@@ -85,3 +109,35 @@ def test_an_old_state_is_shown_only_to_a_list_of_any_version(seen: Seen) -> None
     assert b'"b"' in seen.list(())
     assert seen.between.run.any_version == {"pods"}
     assert seen.user.get(PODS, ObjectKey("b", "default"))
+
+
+def test_a_process_of_an_earlier_start_cannot_act_and_its_watches_end(seen: Seen, sim: Simulation) -> None:
+    old, token = seen.operator, seen.token
+    headers = {"authorization": f"Bearer {token}"}
+    wakes: list[int] = []
+    request = HTTPRequest("GET", "/api/v1/pods", (("watch", "1"),), headers, b"")
+    watch = seen.between.handle(request, lambda: wakes.append(1))
+    assert not isinstance(watch, HTTPResponse)
+    seen.credentials.revoke(seen.crash)
+
+    assert wakes
+    assert watch.take() == ([], True)
+    seen.start()
+    with pytest.raises(Unauthorized):
+        old.create(PODS, a_pod("a"))
+    seen.operator.create(PODS, a_pod("b"))
+    assert [each["metadata"]["name"] for each in seen.user.list(PODS, view=dict)] == ["b"]
+
+
+@pytest.mark.parametrize(("after", "is_named"), [(0.0, False), (GRACE + 1, True)])
+def test_a_process_is_named_if_it_is_heard_of_a_while_after_its_end(
+    seen: Seen, sim: Simulation, after: float, is_named: bool
+) -> None:
+    old = seen.operator
+    seen.credentials.revoke(seen.crash)
+    sim.advance(after)
+    with pytest.raises(Unauthorized):
+        old.list(PODS)
+
+    assert bool(seen.credentials.survivors) is is_named
+    assert all("outlived its end, and asked for GET /api/v1/pods" in each for each in seen.credentials.survivors)

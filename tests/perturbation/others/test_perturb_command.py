@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from kit.processes.commands import run_command
 
-from apimachinery.system import SystemHost
-from controller_runtime.testing.perturbation.others.command import perturb, planned, written
-from controller_runtime.testing.perturbation.others.operator_process import OperatorProcess
+from controller_runtime.testing.perturbation.others.command import perturb
+from controller_runtime.testing.perturbation.others.results import planned, written
 from controller_runtime.testing.perturbation.plans import Crash
 from embedded_apiserver.perturbation.plan_file import Perturbation, read
 from embedded_apiserver.perturbation.triggers import AtWrite
@@ -61,7 +60,7 @@ def test_a_creation_that_is_repeated_after_a_crash_is_found(tmp_path: Path) -> N
     told = perturbed(tmp_path, '"generateName": f"{request.name}-"')
 
     assert told.returncode == 1, told.stdout + told.stderr
-    assert "crash after write 1: FAILED" in told.stdout
+    assert "crash after write 1: FAILED 2 of 2" in told.stdout
     assert "pods default/a-* was created 2 times, and once in a calm run" in told.stdout
 
 
@@ -82,6 +81,12 @@ def test_nothing_is_found_in_the_mended_operator(tmp_path: Path) -> None:
             ["--story", "story.yaml", "--replay", "gone", "--", "true"],
             "Error: --replay gone: No such file or directory",
         ),
+        (
+            ["--story", "story.yaml", "--shard", "3/2", "--", "true"],
+            "Error: --shard 3/2: it takes the number of a part",
+        ),
+        (["--story", "story.yaml", "--update-baseline", "--", "true"], "--update-baseline needs --baseline FILE"),
+        (["--story", "story.yaml", "--baseline", "story.yaml", "--", "true"], "Error: --baseline story.yaml: not a"),
         (["--story", "story.yaml", "--", "no-such-command"], "Error: cannot run no-such-command: No such file"),
     ],
 )
@@ -112,21 +117,3 @@ def test_the_file_of_a_finding_is_a_plan_for_this_command_and_for_a_server(
 
     assert planned(path) == found
     assert read(path) == Perturbation(trigger)
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux")
-def test_an_operator_that_computes_is_not_at_rest(tmp_path: Path) -> None:
-    computing, waiting = (
-        OperatorProcess(SystemHost(), ["sh", "-c", code], tmp_path / "kubeconfig", tmp_path / "log")
-        for code in ("while :; do :; done", "exec sleep 60")
-    )
-    computing.start()
-    waiting.start()
-    try:
-        while waiting.is_busy:  # it starts
-            pass
-        assert computing.is_busy
-    finally:
-        computing.kill()
-        waiting.kill()
-    assert not computing.is_busy

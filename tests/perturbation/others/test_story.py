@@ -6,12 +6,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from apimachinery.errors import UsageError
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NAMESPACES, PODS
 from controller_runtime.testing.cluster import EmbeddedCluster
-from controller_runtime.testing.perturbation.others.story import Act, Story, act
+from controller_runtime.testing.perturbation.others.story import Act, ActFailed, Story, act
+from controller_runtime.testing.perturbation.others.until import Until
 from controller_runtime.testing.simulation import Simulation
 
 POD = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}"
@@ -36,12 +38,19 @@ def test_acts_are_read_in_their_order_and_files_lie_beside_the_story(tmp_path: P
     [
         ("[1]", "a story has the fields `steps` and `before`"),
         ("{}", "a story needs `steps`, such as `- apply: "),
-        ("stops: []", "'stops' is no field of a story: there are `before` and `steps`"),
+        ("stops: []", "'stops' is no field of a story: there are `before`, `ready` and `steps`"),
         ("steps: [{create: {}}]", "steps 1: an act has one of apply, file, patch, delete, wait, such as"),
         ("steps: [{wait: soon}]", "steps 1: `wait` takes seconds, not 'soon'"),
         ("steps: [{apply: {kind: Pod}}]", "steps 1: `apply` needs `apiVersion`, `kind` and a name"),
         ("steps: [{patch: {kind: Pod, name: a}}]", "steps 1: `patch` needs the field `patch`, a merge patch"),
         ("steps: [{file: gone.yaml}]", "gone.yaml: No such file or directory"),
+        (
+            "{ready: soon, steps: [{wait: 1}]}",
+            "ready: it takes `log: TEXT`, which the operator prints, or `until: {…}`",
+        ),
+        ("steps: [{wait: 1, until: soon}]", "steps 1: `until` takes a kind, a name and a condition, such as {kind:"),
+        ("steps: [{wait: 1, until: {kind: Pod, name: a, for: soon}}]", "steps 1: `for: soon` is none of condition="),
+        ("steps: [{wait: 1, until: {kind: Pod, name: a, for: create, in: b}}]", "steps 1: `until` has no field 'in'"),
         ("steps: [", "story.yaml: no YAML: "),
     ],
 )
@@ -63,6 +72,44 @@ def test_acts_change_the_world_and_a_refused_one_is_named(tmp_path: Path, sim: S
             act(cluster.user, each, sim.advance)
 
         assert cluster.user.get(PODS, ObjectKey("a", "default"), dict)["metadata"]["labels"] == {"b": "c"}
-        with pytest.raises(UsageError, match="the story's act `delete Namespace b` failed: "):
+        with pytest.raises(ActFailed, match="the story's act `delete Namespace b` failed: "):
             act(cluster.user, Act("delete", {"kind": "Namespace", "name": "b"}), sim.advance)
         assert cluster.user.get(NAMESPACES, ObjectKey("default"))
+
+
+UNTIL = {"kind": "Pod", "name": "a"}
+STATUS = {
+    "phase": "Running",
+    "conditions": [{"type": "Ready", "status": "True"}, {"type": "Initialized", "status": "False"}],
+    "containerStatuses": [{"ready": True, "restartCount": 2}],
+}
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("create", True),
+        ("delete", False),
+        ("condition=Ready", True),
+        ("condition=ready=True", True),
+        ("condition=Initialized", False),
+        ("condition=Initialized=False", True),
+        ("condition=Scheduled", False),
+        ("jsonpath={.status.phase}=Running", True),
+        ("jsonpath='{.status.phase}'=Failed", False),
+        ("jsonpath=.status.containerStatuses[0].restartCount=2", True),
+        ("jsonpath={.status.containerStatuses[0].ready}=true", True),
+        ("jsonpath={.status.containerStatuses[1].ready}=true", False),
+        ("jsonpath={.metadata.labels['a.b/c']}=d", True),
+    ],
+)
+def test_a_condition_holds_as_kubectl_wait_takes_it(condition: str, holds: bool, sim: Simulation) -> None:
+    until = Until.read("here", {**UNTIL, "for": condition})
+    with EmbeddedCluster(sim.host("here")) as cluster:
+        assert until.holds(cluster.user) is (condition == "delete"), "there is no such object yet"
+        cluster.user.create(
+            PODS, {**yaml.safe_load(POD), "metadata": {"name": "a", "namespace": "default", "labels": {"a.b/c": "d"}}}
+        )
+        cluster.user.patch(PODS, ObjectKey("a", "default"), {"status": STATUS}, subresource="status")
+
+        assert until.holds(cluster.user) is holds

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 
 from apimachinery.host import Host
-from apimachinery.http import NO_ANSWER, HTTPRequest
+from apimachinery.http import NO_ANSWER, HTTPRequest, HTTPResponse
+from controller_runtime.testing.perturbation.others.credentials import REFUSED, Credentials
 from controller_runtime.testing.perturbation.others.triggers import kind_of
 from controller_runtime.testing.perturbation.record import MANAGER, OTHER, Run, Sent
 from embedded_apiserver import APIServer
@@ -28,33 +29,49 @@ class OperatorsServer:
         calm: The calm run, by which writes are told; None in a calm run.
         trigger: The write at which the operator ends; None for none.
         crash: Ends the operator.
+        credentials: Of the operator.
 
     Attributes:
         run: Gets what the operator sends.
         seen: The server as the operator sees it: its watches and its lists.
         fired: Whether the operator was ended by `trigger`.
-        asked_at: When the last request came, in monotonic seconds.
+        fired_after: How many writes it had sent by then.
+        starts: How often it was started.
+        asked_at: When its last request came, in monotonic seconds.
 
     Threads: any.
     """
 
     def __init__(
-        self, host: Host, server: APIServer, calm: Run | None, trigger: AtWrite | None, crash: Callable[[], None]
+        self,
+        host: Host,
+        server: APIServer,
+        calm: Run | None,
+        trigger: AtWrite | None,
+        crash: Callable[[], None],
+        credentials: Credentials,
     ) -> None:
         self.run = Run()
         self.seen = PerturbedServer(server, self._write)
         self.run.watched, self.run.any_version = self.seen.watched, self.seen.any_version
         self.fired = False
+        self.fired_after = self.starts = 0
         self.asked_at = host.monotonic()
         self._host, self._calm, self._trigger, self._crash = host, calm, trigger, crash
+        self._credentials = credentials
         # Guards the writes of `run`, and how many of each kind there were.
         self._lock = host.lock("operator's server")
         self._kinds: Counter[str] = Counter()
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> Answer:
         """Return the response to `request`; see `Handler.handle`."""
+        if self._credentials.refuses(request):
+            return REFUSED
         self.asked_at = self._host.monotonic()
-        return self.seen.handle(request, on_ready)
+        answer = self.seen.handle(request, on_ready)
+        if isinstance(answer, HTTPResponse) or on_ready is None:
+            return answer
+        return self._credentials.of_start(answer, on_ready)
 
     def _write(self, write: Write, carry_out: Callable[[], Answer]) -> Answer:
         if write.plural in UNREAD:
@@ -74,7 +91,8 @@ class OperatorsServer:
                     trigger.occurrence,
                 )
             )
-            self.fired = self.fired or is_due
+            if is_due:
+                self.fired, self.fired_after = True, len(self.run.sent)
         if is_due and trigger is not None and not trigger.landed:
             self._crash()
             return NO_ANSWER  # its reader is gone

@@ -15,12 +15,46 @@ from apimachinery.errors import ControllerRuntimeError, NotFound, UsageError
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.client import Client
+from controller_runtime.testing.perturbation.others.until import Until
 
 MANAGER = "story"
 """The field manager of the user."""
 _EXAMPLE = "such as `- apply: {…}`, `- file: cabin.yaml`, `- patch: {…}`, `- delete: {…}` or `- wait: 5`"
 _TRIES, _PAUSE = 10, 0.5  # discovery is read again every two seconds
 _ACTS = ("apply", "file", "patch", "delete", "wait")
+
+
+class ActFailed(UsageError):
+    """The server refused an act of a story."""
+
+
+@attrs.frozen
+class Ready:
+    """When an operator has started.
+
+    Attributes:
+        log: A text that it has printed by then; empty for none.
+        until: A condition of an object; None for none.
+    """
+
+    log: str
+    until: Until | None
+
+    @classmethod
+    def read(cls, where: str, given: Any) -> Ready:
+        """Read it from a story.
+
+        Raises:
+            UsageError: It is neither a text of the log nor a condition.
+        """
+        if isinstance(given, dict) and set(given) == {"log"} and isinstance(given["log"], str) and given["log"]:
+            return cls(given["log"], None)
+        if isinstance(given, dict) and set(given) == {"until"}:
+            return cls("", Until.read(where, given["until"]))
+        raise UsageError(f"{where}: it takes `log: TEXT`, which the operator prints, or `until: {{…}}`")
+
+    def __str__(self) -> str:
+        return f"`{self.log}` in its log" if self.until is None else str(self.until)
 
 
 @attrs.frozen
@@ -30,10 +64,12 @@ class Act:
     Attributes:
         verb: `apply`, `patch`, `delete` or `wait`.
         body: The object; for a patch and a deletion its kind and name, and the patch; for a wait its seconds.
+        until: The condition that the rest after it waits for; None for nothing but quiet.
     """
 
     verb: str
     body: Mapping[str, Any]
+    until: Until | None = None
 
     def __str__(self) -> str:
         if self.verb == "wait":
@@ -50,10 +86,12 @@ class Story:
     Attributes:
         before: The acts before the operator starts, such as the definitions of its kinds.
         steps: The acts after it, each of which is followed by a rest.
+        ready: When the operator has started; None for its first watch.
     """
 
     before: Sequence[Act]
     steps: Sequence[Act]
+    ready: Ready | None = None
 
     @classmethod
     def read(cls, path: Path) -> Story:
@@ -66,9 +104,11 @@ class Story:
         if len(found) != 1 or not isinstance(found[0], dict):
             raise UsageError(f"{path}: a story has the fields `steps` and `before`")
         story = found[0]
-        if unknown := set(story) - {"before", "steps"}:
-            raise UsageError(f"{path}: {sorted(unknown)[0]!r} is no field of a story: there are `before` and `steps`")
-        made = cls(_acts(path, story, "before"), _acts(path, story, "steps"))
+        if unknown := set(story) - {"before", "steps", "ready"}:
+            there = "there are `before`, `ready` and `steps`"
+            raise UsageError(f"{path}: {sorted(unknown)[0]!r} is no field of a story: {there}")
+        ready = Ready.read(f"{path}: ready", story["ready"]) if "ready" in story else None
+        made = cls(_acts(path, story, "before"), _acts(path, story, "steps"), ready)
         if not made.steps:
             raise UsageError(f"{path}: a story needs `steps`, {_EXAMPLE}")
         return made
@@ -87,13 +127,16 @@ def _acts(path: Path, story: Mapping[str, Any], field: str) -> list[Act]:
     made: list[Act] = []
     for number, entry in enumerate(story.get(field) or (), 1):
         where = f"{path}: {field} {number}"
-        if not isinstance(entry, dict) or len(entry) != 1 or next(iter(entry)) not in _ACTS:
+        acts = [name for name in entry if name != "until"] if isinstance(entry, dict) else []
+        if len(acts) != 1 or acts[0] not in _ACTS:
             raise UsageError(f"{where}: an act has one of {', '.join(_ACTS)}, {_EXAMPLE}")
-        ((verb, value),) = entry.items()
+        verb, value = acts[0], entry[acts[0]]
         if verb == "file":
             made += [_act(f"{where}: {value}", "apply", each) for each in _yaml(path.parent / str(value))]
         else:
             made.append(_act(where, verb, value))
+        if "until" in entry:
+            made[-1] = attrs.evolve(made[-1], until=Until.read(where, entry["until"]))
     return made
 
 
@@ -119,7 +162,7 @@ def act(client: Client, what: Act, wait: Callable[[float], object]) -> None:
         wait: Waits for so many seconds: a kind that was just defined is served a moment later.
 
     Raises:
-        UsageError: The server refused it; the message names the act.
+        ActFailed: The server refused it; the message names the act.
     """
     if what.verb == "wait":
         return
@@ -137,7 +180,7 @@ def act(client: Client, what: Act, wait: Callable[[float], object]) -> None:
         else:
             client.delete(resource, key)
     except ControllerRuntimeError as error:
-        raise UsageError(f"the story's act `{what}` failed: {error}") from error
+        raise ActFailed(f"the story's act `{what}` failed: {error}") from error
 
 
 def _resource(client: Client, kind: str, api_version: str, wait: Callable[[float], object]) -> Resource[Any]:

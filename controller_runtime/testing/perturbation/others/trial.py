@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import attrs
 
@@ -15,28 +13,27 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.testing.beside import Beside
 from controller_runtime.testing.perturbation.judging import Baseline
+from controller_runtime.testing.perturbation.others.changes import Changes
+from controller_runtime.testing.perturbation.others.credentials import GRACE, Credentials
 from controller_runtime.testing.perturbation.others.operator_process import OperatorProcess
-from controller_runtime.testing.perturbation.others.server import WRITER, OperatorsServer, writing
-from controller_runtime.testing.perturbation.others.story import Act, Story, act
+from controller_runtime.testing.perturbation.others.quiet import Quiet
+from controller_runtime.testing.perturbation.others.server import OperatorsServer, writing
+from controller_runtime.testing.perturbation.others.starting import Starting, tail
+from controller_runtime.testing.perturbation.others.story import Act, ActFailed, Story, act
 from controller_runtime.testing.perturbation.others.triggers import trigger_of
+from controller_runtime.testing.perturbation.others.until import Until
 from controller_runtime.testing.perturbation.plans import Plan
-from controller_runtime.testing.perturbation.record import STORY, Landed, Rest, Run, Told
-from controller_runtime.testing.perturbation.states import States
-from controller_runtime.testing.perturbation.telling import landed_of
-from embedded_apiserver import APIServer, Certificates, Change, History, LoopbackServer, kubeconfig
-from embedded_apiserver.perturbation import UNREAD, AtChange, AtRest, AtWrite, Gate, Past, Trigger, matches
+from controller_runtime.testing.perturbation.record import STORY, Rest, Run, Told
+from embedded_apiserver import APIServer, Certificates, History, LoopbackServer, kubeconfig
+from embedded_apiserver.perturbation import AtRest, AtWrite, Trigger
 
 _HISTORY = History(changes=1_000_000, age=1e9)
-_NEVER = 1 << 62
-"""A version that no change has: a gate with it holds nothing yet."""
-_TOKEN = "of-the-operator"  # the server serves this machine alone, and asks for none
 LATE = 2.0
 """Seconds for which an operator that starts again is shown an old state."""
-ENDED = "the operator has ended by itself"
-_LOOK = 0.1
-"""Seconds between two looks at whether the operator computes: on a busy machine it may be long before it writes."""
 _CALM = 3
 """So much longer is each rest of a calm run: all other runs wait at each rest for the state that it was in."""
+_ENDS = 3
+"""So often an operator may end by itself before its run is given up."""
 
 
 @attrs.frozen(kw_only=True)
@@ -46,7 +43,6 @@ class Settings:
     Attributes:
         command: The operator's command.
         story: The acts of the user.
-        folder: A folder for the kubeconfig and the log of the present run.
         certificates: The certificates of the server.
         quiet: Seconds without a change after which the world is at rest; three times as many in a calm run.
         patience: Seconds for which a rest is waited for.
@@ -55,15 +51,14 @@ class Settings:
 
     command: Sequence[str]
     story: Story
-    folder: Path
     certificates: Certificates
     quiet: float = 1.0
     patience: float = 20.0
     workloads: bool = False
 
 
-class Ended(Exception):
-    """The operator of a calm run has ended by itself, so the run shows nothing."""
+class Over(Exception):
+    """A run cannot go on; the reason is in its record."""
 
 
 class Trial:
@@ -74,11 +69,15 @@ class Trial:
         settings: How it is made.
         baseline: The results of the calm runs; None if this is one.
         plan: The perturbation; None for a calm run.
+        is_survey: Whether the run looks on at each rest, to learn how long the operator may pause before it acts.
 
     Attributes:
         run: The record.
         trigger: When the perturbation happens; None for never.
         fired: Whether the perturbation has happened.
+        fired_after: How many writes the operator had sent when it happened.
+        lull: The longest pause in seconds that the operator made before a change.
+        log: The output of the operator.
 
     Threads: one, for `make`.
     """
@@ -89,200 +88,197 @@ class Trial:
         settings: Settings,
         baseline: Baseline | None = None,
         plan: Plan | None = None,
+        *,
+        is_survey: bool = False,
     ) -> None:
         self._host, self._settings, self._baseline = host, settings, baseline
         self._calm = calm = None if baseline is None else baseline.run
         self.trigger: Trigger | None = None if plan is None or calm is None else trigger_of(plan, calm)
-        self._pause = Stop(host, "pause of a perturbed run")
-        # Guards what changes are noted in: threads of the server note them, that of the trial reads them.
-        self._lock = host.lock("perturbed run")
-        self._seen: Counter[str] = Counter()
-        self._steps = 0
-        self._is_over = False
-        self._changed_at = host.monotonic()
-        self._gate: Gate | None = None
+        self._pause = Stop(host, "pause of a perturbed run").wait
+        self._is_survey = is_survey
+        self._act = ""
+        self._ends = 0
         self.fired = False
+        self.fired_after = 0
+        self.lull = 0.0
+        self.log = ""
 
     def make(self) -> Run:
         """Make the run, and return its record.
 
         Raises:
-            UsageError: The command cannot be run, or the server refuses an act of the story.
+            UsageError: The command cannot be run, or the server refuses an act of the story in a calm run.
         """
-        settings = self._settings
-        server = APIServer(self._host, history=_HISTORY, cluster_objects=settings.workloads)
-        beside = Beside(self._host, server, True, settings.workloads)
-        config = settings.folder / "kubeconfig"
-        self._operator = OperatorProcess(self._host, settings.command, config, settings.folder / "operator.log")
-        trigger = self.trigger if isinstance(self.trigger, AtWrite) else None
+        settings, host = self._settings, self._host
+        server = APIServer(host, history=_HISTORY, cluster_objects=settings.workloads)
+        beside = Beside(host, server, True, settings.workloads)
         self._server = server
-        self._between = OperatorsServer(self._host, server, self._calm, trigger, self._operator.kill)
+        self._credentials = Credentials(host)
+        self._user = Client(host, InProcessTransport(host, server))
+        trigger = self.trigger if isinstance(self.trigger, AtWrite) else None
+        self._between = OperatorsServer(host, server, self._calm, trigger, self._end_operator, self._credentials)
         self.run = self._between.run
-        self._user = Client(self._host, InProcessTransport(self._host, server))
-        with LoopbackServer(self._host, self._between, certificates=settings.certificates) as serving:
-            text = kubeconfig(serving.url, settings.certificates.authority, _TOKEN)
-            config.write_text(text, encoding="utf-8")
-            beside.start()
-            try:
-                self._tell()
-            except Ended:
-                self.run.broken = [ENDED]
-            finally:
-                self._operator.kill()
-                beside.stop()
+        with OperatorProcess(host, settings.command) as self._operator:
+            self._quiet = Quiet(host, self._pause, self._operator.look)
+            with LoopbackServer(host, self._between, certificates=settings.certificates) as serving:
+                self._url = serving.url
+                beside.start()
+                try:
+                    self._tell()
+                except Over:
+                    pass
+                finally:
+                    self._end_operator()
+                    if self._is_survey and self.run.is_whole:
+                        self._pause(2 * GRACE)  # a process that outlives its end asks for something by then
+                    beside.stop()
+            self.log = tail(self._operator.log)
         server.close()
+        left = [f"{each} could not be ended" for each in self._operator.left]
+        self.run.failures[:0] = [*self._credentials.survivors, *left]
         self.fired = self.fired or self._between.fired
+        self.fired_after = self.fired_after or self._between.fired_after
+        self.lull = self._quiet.lull
         return self.run
+
+    def _end_operator(self) -> None:
+        self._credentials.revoke(self._operator.kill)
 
     def _tell(self) -> None:
         for each in self._settings.story.before:
-            act(self._user, each, self._pause.wait)
-        self._states = States(self._server)
-        self._server.storage.on_commit = self._landed
-        if isinstance(self.trigger, AtChange):
-            self._hold(Gate(self.trigger.resource, _NEVER))
+            act(self._user, each, self._pause)
+        self._changes = Changes(self._host, self._server, self._between.seen, self.run, self.trigger, self._quiet)
         self._start()
         self.run.prelude = 0
         self._rest()
         for each in self._settings.story.steps:
             self._step(each)
-            self._rest()
-        self._end()
+            self._rest(each.until)
+        self._changes.is_over = True
+        self._act = "after the last step"
+        self._rest()
 
-    def _hold(self, gate: Gate) -> None:
-        """Let watches stand still at a gate."""
-        self._gate = self._between.seen.filter = gate
+    def _over(self, why: str) -> Over:
+        """Note why the run cannot go on."""
+        self.run.is_whole = False
+        self._fail(why)
+        return Over(why)
+
+    def _fail(self, why: str) -> None:
+        self.run.failures.append(f"{self._act}: {why}" if self._act else why)
 
     def _start(self) -> None:
         """Start the operator, and wait until it watches something and asks for nothing more: that takes seconds."""
-        before, began = self._between.seen.watches, self._host.monotonic()
-        self._operator.start()
-        deadline = began + self._settings.patience
-        while self._operator.is_alive and (now := self._host.monotonic()) < deadline:
-            if self._between.seen.watches > before and now - self._between.asked_at > self._settings.quiet:
+        settings, operator = self._settings, self._operator
+        starting = Starting(self._host, self._between, settings.story.ready, self._user, operator.log)
+        patience = settings.patience * (1 if starting.number == 1 else 2)  # it may have to wait for a lease
+        path = operator.folder / f"kubeconfig-{starting.number}"
+        text = kubeconfig(self._url, settings.certificates.authority, self._credentials.issue())
+        path.write_text(text, encoding="utf-8")
+        operator.start(path)
+        deadline = self._host.monotonic() + patience
+        while not starting.is_over(settings.quiet):
+            if self._revive():
                 return
-            self._pause.wait(0.1)
+            if self._host.monotonic() > deadline:
+                raise self._over(starting.why_not(patience))
+            self._pause(0.1)
+
+    def _revive(self) -> bool:
+        """Start the operator again if it has ended, at a write or by itself, and return whether it had."""
+        look = self._operator.look()
+        if look.alive:
+            return False
+        if look.end:
+            self._ends += 1
+            if self._calm is None or self._ends == _ENDS:
+                raise self._over(look.end)
+            if self._ends == 1:
+                self._fail(look.end)
+            self._end_operator()
+        self._start()
+        return True
 
     def _step(self, what: Act) -> None:
         if what.verb == "wait":
             self.run.story.append(Told(None, what.body["seconds"]))
-            self._pause.wait(what.body["seconds"])
+            self._pause(what.body["seconds"])
             return
-        self._steps += 1
-        with writing(STORY, self._steps):
-            act(self._user, what, self._pause.wait)
+        self._changes.steps += 1
+        self._act = f"step {self._changes.steps} (`{what}`)"
+        try:
+            with writing(STORY, self._changes.steps):
+                act(self._user, what, self._pause)
+        except ActFailed as error:
+            if self._calm is None:
+                raise
+            raise self._over(f"it cannot be done: {error.__cause__}") from error
 
-    def _landed(self, resource: str, change: Change) -> None:
-        """Note a change, on the thread that made it and before a client can see it."""
-        with self._lock:
-            self._states.note(resource, change)
-            if resource.partition(".")[0] in UNREAD:
-                return
-            found = landed_of(resource, change, self._states.first, WRITER.get(), self._steps, len(self.run.rests))
-            self.run.landed.append(found)
-            self._seen[resource] += 1
-            self._seen[str(found.name)] += 1
-            self._changed_at = self._host.monotonic()
-            self._close_gate(found)
-        self._pass_over(found)
-
-    def _close_gate(self, found: Landed) -> None:
-        gate = self._gate
-        if gate is None or gate.version != _NEVER or not isinstance(self.trigger, AtChange):
-            return
-        if matches(self.trigger, found.name, self._seen):
-            gate.version = self._states.first + found.version
-
-    def _pass_over(self, found: Landed) -> None:
-        """End the watches with 410 when the change after the missed one comes, so that only this one is seen."""
-        trigger, gate = self.trigger, self._gate
-        if not isinstance(trigger, AtChange) or not trigger.is_missed or str(found.name) != trigger.name:
-            return
-        with self._lock:
-            is_next = self._seen[trigger.name] > trigger.occurrence
-        if is_next and gate is not None and gate.holds:
-            self.fired = True
-            gate.open(expires=True)
-
-    def _rest(self) -> None:
+    def _rest(self, until: Until | None = None) -> None:
         """Wait until nothing changes, perturb if it is time for that, and record the state."""
         number = len(self.run.rests)
-        self._wait_for_quiet()
-        if self._is_before_the_next_change():
-            self._note_rest(is_withheld=True)
-            return
-        if self._calm is None and not self._operator.is_alive:
-            raise Ended
-        if not self._operator.is_alive:  # it was ended at a write, or by itself
-            self._start()
-            self._wait_for_quiet()
-        if isinstance(self.trigger, AtRest) and self.trigger.rest == number:
-            self._come_to(number)  # a short quiet may lie between two writes that belong together
-            self._start_again(self.trigger)
-        elif self._gate is not None and self._gate.holds:
-            self._open_gate()
-        self._come_to(number)
-        self._note_rest()
+        self._settle(until)
+        is_withheld = self._changes.is_before_the_next_change()
+        if not is_withheld:
+            if self._revive():
+                self._settle(until)
+            if isinstance(self.trigger, AtRest) and self.trigger.rest == number:
+                self._come_to(number, until)  # a short quiet may lie between two writes that belong together
+                self._start_again(self.trigger, until)
+            elif self._changes.holds:
+                self._fire()
+                self._changes.open()
+                self._settle(until)
+            self._come_to(number, until)
+        changes = self._changes
+        self.run.rests.append(Rest(changes.states.present(), changes.steps, changes.reached, is_withheld))
 
-    def _note_rest(self, *, is_withheld: bool = False) -> None:
-        reached = self._server.storage.version - self._states.first
-        self.run.rests.append(Rest(self._states.present(), self._steps, reached, is_withheld))
+    def _fire(self) -> None:
+        self.fired, self.fired_after = True, len(self.run.sent)
 
-    def _is_before_the_next_change(self) -> bool:
-        """Return whether a change is being missed, and the story has still to make the one that follows it."""
-        trigger, gate = self.trigger, self._gate
-        if not isinstance(trigger, AtChange) or not trigger.is_far or gate is None or not gate.holds:
-            return False
-        with self._lock:
-            return not gate.is_open and self._seen[trigger.name] <= trigger.occurrence and not self._is_over
-
-    def _start_again(self, trigger: AtRest) -> None:
-        self.fired = True
-        self._operator.kill()
+    def _start_again(self, trigger: AtRest, until: Until | None) -> None:
+        self._fire()
+        self._end_operator()
         if trigger.resource:
-            of_it = [each for each in self.run.landed if each.name.resource == trigger.resource][: trigger.changes]
-            version = self._states.first + (of_it[-1].version if of_it else 0)
-            self._between.seen.past = Past(trigger.resource, version)
-            self._hold(Gate(trigger.resource, version + 1))
+            self._changes.show_past(trigger)
         self._start()
-        self._wait_for_quiet()
         if trigger.resource:
-            self._pause.wait(LATE)
-            self._between.seen.past = None
-            self._open_gate()
+            self._quiet.wait_for(self._settings.quiet, self._settings.patience)
+            self._pause(LATE)
+            self._changes.open()
+        self._settle(until)
 
-    def _open_gate(self) -> None:
-        assert self._gate is not None, "only with a gate"
-        self.fired = True
-        expires = isinstance(self.trigger, AtChange) and self.trigger.is_missed
-        self._gate.open(expires=expires)
-        self._wait_for_quiet()
-
-    def _come_to(self, number: int) -> None:
+    def _come_to(self, number: int, until: Until | None) -> None:
         """Wait for the state of the calm run, as long as that takes at most."""
         if self._baseline is None:
             return
         deadline = self._host.monotonic() + self._settings.patience
-        while not self._baseline.is_at(number, self.run, self._states.present()):
+        while not self._baseline.is_at(number, self.run, self._changes.states.present()):
             if self._host.monotonic() > deadline:
                 return
-            self._pause.wait(0.2)
+            if self._revive():
+                self._settle(until)
+                deadline = self._host.monotonic() + self._settings.patience
+            self._pause(0.2)
 
-    def _wait_for_quiet(self) -> None:
-        quiet = self._settings.quiet * (1 if self._calm is not None else _CALM)
-        with self._lock:
-            self._changed_at = self._host.monotonic()
-        deadline = self._host.monotonic() + self._settings.patience
-        while (now := self._host.monotonic()) < deadline:
-            is_busy = self._operator.is_busy
-            with self._lock:
-                self._changed_at = now if is_busy else self._changed_at
-                left = self._changed_at + quiet - now
-            if left <= 0:
-                return
-            self._pause.wait(min(left, _LOOK))
+    def _settle(self, until: Until | None) -> None:
+        """Wait for a condition, and until nothing happens; what is held back may keep both from coming."""
+        patience = self._settings.patience
+        deadline = self._host.monotonic() + patience
+        while until is not None and not self._changes.holds and not until.holds(self._user):
+            if self._host.monotonic() > deadline:
+                raise self._over(f"`{until}` did not come within {patience:g} s")
+            if self._revive():
+                deadline = self._host.monotonic() + patience
+            self._pause(0.1)
+        why = self._quiet.wait_for(self._length_of_rest(until), patience)
+        if why and not self._changes.holds:
+            raise self._over(why)
 
-    def _end(self) -> None:
-        self._is_over = True
-        self._rest()
-        self.run.broken = [] if self._operator.is_alive else [ENDED]
+    def _length_of_rest(self, until: Until | None) -> float:
+        quiet, patience = self._settings.quiet, self._settings.patience
+        if self._calm is not None or until is not None:
+            return quiet
+        if self._is_survey and not self._changes.is_over:  # the rest before the end has looked on
+            return max(_CALM * quiet, patience / 2)
+        return _CALM * quiet

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The calm runs: what an operator does undisturbed, how long it pauses, and in what two runs differ by themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import attrs
+
+from apimachinery.errors import UsageError
+from apimachinery.host import Host
+from controller_runtime.testing.perturbation.judging import Baseline
+from controller_runtime.testing.perturbation.judging import learn as learn_from
+from controller_runtime.testing.perturbation.others.trial import Settings, Trial
+from controller_runtime.testing.perturbation.record import MANAGER, Run
+
+_RUNS = 4
+"""The most calm runs."""
+_LINES = 10
+"""The lines of the operator's output that are shown with an error."""
+
+
+@attrs.frozen
+class Calm:
+    """The results of calm runs.
+
+    Attributes:
+        baseline: The results.
+        settings: How perturbed runs are to be made.
+    """
+
+    baseline: Baseline
+    settings: Settings
+
+
+def learn(host: Host, settings: Settings, say: Callable[[str], None]) -> Calm:
+    """Make calm runs until two agree, or do not agree better with longer rests, and return what they show.
+
+    Raises:
+        UsageError: The operator ends by itself, does nothing, or never comes to rest.
+    """
+    began = host.monotonic()
+    survey = Trial(host, settings, is_survey=True)
+    runs = [_checked(survey, "")]
+    if survey.lull > 2 * settings.quiet:  # three times the new length is longer than that
+        settings = attrs.evolve(settings, quiet=math.ceil(5 * survey.lull) / 10)
+        say(f"calm: the operator paused for {survey.lull:.1f} s before a change, so --quiet is {settings.quiet:g} now")
+    runs.append(_checked(Trial(host, settings), "in a second calm run "))
+    while (differing := _differing(runs[-2], runs[-1])) and len(runs) < _RUNS:
+        longer = attrs.evolve(settings, quiet=2 * settings.quiet)
+        runs.append(_checked(Trial(host, longer), "in a further calm run "))
+        if _differing(runs[-2], runs[-1]) >= differing:
+            break  # they differ by themselves
+        say(f"calm: runs differed, and less so with longer rests: --quiet is {longer.quiet:g} now")
+        settings, runs = longer, runs[-2:]
+    baseline = learn_from(runs[::-1])
+    if baseline.not_compared:
+        say(f"calm: {baseline.not_compared}")
+    changes = sum(each.writer == MANAGER for each in baseline.run.landed)
+    took = host.monotonic() - began
+    say(f"calm: {changes} changes by {len(baseline.run.sent)} writes of the operator; {len(runs)} runs, {took:.0f} s")
+    return Calm(baseline, settings)
+
+
+def _differing(first: Run, second: Run) -> int:
+    """Return the number of objects and values in which two runs differ at any rest."""
+    found = [each.coverage for each in learn_from([first, second]).rests]
+    return sum(each.objects_left + each.values_left for each in found) + abs(len(first.rests) - len(second.rests))
+
+
+def _checked(trial: Trial, where: str) -> Run:
+    """Make a calm run and return its record.
+
+    Raises:
+        UsageError: The operator did not do its work undisturbed.
+    """
+    run = trial.make()
+    if run.failures:
+        raise UsageError(f"{where}{run.failures[0]}{printed(trial.log)}")
+    if not any(each.writer == MANAGER for each in run.landed):
+        raise UsageError(
+            "the operator changed nothing in a calm run: does it use the kubeconfig in KUBECONFIG, or in place of "
+            f"{{kubeconfig}} in its arguments?{printed(trial.log)}"
+        )
+    return run
+
+
+def printed(log: str) -> str:
+    """Return the last lines that an operator has printed, as a part of a message."""
+    lines = [f"\n  {line}" for line in log.splitlines()[-_LINES:] if not line.startswith("# start ")]
+    return f"; it printed:{''.join(lines)}" if lines else "; it printed nothing"

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The changes of one run: they are recorded as they land, and held back from the operator as a plan says."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from apimachinery.host import Host
+from controller_runtime.testing.perturbation.others.quiet import Quiet
+from controller_runtime.testing.perturbation.others.server import WRITER
+from controller_runtime.testing.perturbation.record import Run
+from controller_runtime.testing.perturbation.states import States
+from controller_runtime.testing.perturbation.telling import landed_of
+from embedded_apiserver import APIServer, Change
+from embedded_apiserver.perturbation import (
+    UNREAD,
+    AtChange,
+    AtRest,
+    Gate,
+    Name,
+    Past,
+    PerturbedServer,
+    Trigger,
+    matches,
+)
+
+_NEVER = 1 << 62
+"""A version that no change has: a gate with it holds nothing yet."""
+
+
+class Changes:
+    """Records what lands in a server from now on, and holds it back.
+
+    Args:
+        host: The lock.
+        server: The server.
+        seen: The server as the operator sees it.
+        run: Gets the record.
+        trigger: When the perturbation happens; None for never.
+        quiet: Is told of each change.
+
+    Attributes:
+        states: The states of the server.
+        steps: How many acts of the story were begun.
+        is_over: Whether the story has been told.
+        fired: Whether something was held back.
+
+    Threads: threads of the server note changes; one calls all else.
+    """
+
+    def __init__(
+        self, host: Host, server: APIServer, seen: PerturbedServer, run: Run, trigger: Trigger | None, quiet: Quiet
+    ) -> None:
+        self.states = States(server)
+        self.steps = 0
+        self.is_over = self.fired = False
+        self._server, self._seen, self._run, self._trigger, self._quiet = server, seen, run, trigger, quiet
+        # Guards the record and the counts: threads of the server write them.
+        self._lock = host.lock("changes of a perturbed run")
+        self._counts: Counter[str] = Counter()
+        self._gate: Gate | None = None
+        if isinstance(trigger, AtChange):
+            self._hold(Gate(trigger.resource, _NEVER))
+        server.storage.on_commit = self._landed
+
+    @property
+    def reached(self) -> int:
+        """The newest version, counted from the beginning."""
+        return self._server.storage.version - self.states.first
+
+    @property
+    def holds(self) -> bool:
+        """Whether a change is held back."""
+        return self._gate is not None and not self._gate.is_open and self._gate.holds
+
+    def is_before_the_next_change(self) -> bool:
+        """Return whether a change is being missed, and the story has still to make the one that follows it."""
+        trigger = self._trigger
+        if not isinstance(trigger, AtChange) or not trigger.is_far or not self.holds:
+            return False
+        with self._lock:
+            return self._counts[trigger.name] <= trigger.occurrence and not self.is_over
+
+    def show_past(self, trigger: AtRest) -> None:
+        """Show a resource as it was, until `open`."""
+        of_it = [each for each in self._run.landed if each.name.resource == trigger.resource][: trigger.changes]
+        version = self.states.first + (of_it[-1].version if of_it else 0)
+        self._seen.past = Past(trigger.resource, version)
+        self._hold(Gate(trigger.resource, version + 1))
+
+    def open(self) -> None:
+        """Let come what was held back; watches end with 410 instead if a change is to be missed."""
+        self._seen.past = None
+        if self._gate is not None:
+            self.fired = True
+            self._gate.open(expires=isinstance(self._trigger, AtChange) and self._trigger.is_missed)
+
+    def _hold(self, gate: Gate) -> None:
+        self._gate = self._seen.filter = gate
+
+    def _landed(self, resource: str, change: Change) -> None:
+        """Note a change, on the thread that made it and before a client can see it."""
+        with self._lock:
+            self.states.note(resource, change)
+            if resource.partition(".")[0] in UNREAD:
+                return
+            rests = len(self._run.rests)
+            found = landed_of(resource, change, self.states.first, WRITER.get(), self.steps, rests)
+            self._run.landed.append(found)
+            self._counts[resource] += 1
+            self._counts[str(found.name)] += 1
+            self._close_gate(found.name, found.version)
+        self._quiet.note(found)
+        self._pass_over(found.name)
+
+    def _close_gate(self, name: Name, version: int) -> None:
+        gate = self._gate
+        if gate is None or gate.version != _NEVER or not isinstance(self._trigger, AtChange):
+            return
+        if matches(self._trigger, name, self._counts):
+            gate.version = self.states.first + version
+
+    def _pass_over(self, name: Name) -> None:
+        """End the watches with 410 when the change after the missed one comes, so that only this one is seen."""
+        trigger, gate = self._trigger, self._gate
+        if not isinstance(trigger, AtChange) or not trigger.is_missed or str(name) != trigger.name:
+            return
+        with self._lock:
+            is_next = self._counts[trigger.name] > trigger.occurrence
+        if is_next and gate is not None and gate.holds:
+            self.fired = True
+            gate.open(expires=True)

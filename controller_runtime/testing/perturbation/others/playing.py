@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays the plans of a story, one or several at a time, and each one that fails again by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import attrs
+
+from apimachinery.host import Host
+from apimachinery.stop import Stop, spawn
+from controller_runtime.testing.perturbation.judging import Verdict, judge
+from controller_runtime.testing.perturbation.others.calm import Calm
+from controller_runtime.testing.perturbation.others.results import Result, as_known, failed, is_known
+from controller_runtime.testing.perturbation.others.trial import Trial
+from controller_runtime.testing.perturbation.plans import Plan
+
+
+class _Played(NamedTuple):
+    """One run of a plan, and its judgement."""
+
+    trial: Trial
+    verdict: Verdict
+    seconds: float
+
+
+class Player:
+    """Plays plans and tells their results.
+
+    Args:
+        host: The real machine's.
+        calm: The calm runs.
+        baseline: The known findings.
+        say: Gets each line of the report.
+
+    Attributes:
+        results: The results so far.
+        known: The entries of all failures for a baseline.
+
+    Threads: one for `play`.
+    """
+
+    def __init__(self, host: Host, calm: Calm, baseline: Sequence[dict[str, Any]], say: Callable[[str], None]) -> None:
+        self._host, self._calm, self._baseline, self._say = host, calm, baseline, say
+        # Guards what follows: plans are played on several threads.
+        self._lock = host.lock("plans of a perturbed story")
+        self._waiting: list[Plan] = []
+        self._doubtful: list[tuple[Plan, _Played]] = []
+        self._count = 0
+        self.results: list[Result] = []
+        self.known: list[dict[str, Any]] = []
+
+    def play(self, plans: Sequence[Plan], budget: float, jobs: int) -> int:
+        """Play plans, and return the number of those that are left out because `budget` seconds were over.
+
+        With several jobs, plans that fail are played again once no other one runs.
+        """
+        began = self._host.monotonic()
+        self._waiting, self._count = list(plans), len(plans)
+        if jobs == 1:
+            self._work(began, began + budget, is_alone=True)
+        else:
+            stop = Stop(self._host, "plans of a perturbed story")
+
+            def work() -> None:
+                self._work(began, began + budget, is_alone=False)
+
+            for each in [spawn(self._host, stop, f"plans {number}", work) for number in range(jobs)]:
+                each.join_until(None)
+            if stop.failure is not None:
+                raise stop.failure
+            for plan, first in self._doubtful:
+                self._note(self._confirmed(plan, first), began)
+        return len(self._waiting)
+
+    def _work(self, began: float, deadline: float, *, is_alone: bool) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting or self._host.monotonic() > deadline:
+                    return
+                plan = self._waiting.pop(0)
+            first = self._play(plan)
+            if not first.trial.fired and not first.trial.run.failures:
+                self._note(Result(plan, "void", first.seconds), began)
+            elif not first.verdict.is_judged:
+                self._note(Result(plan, "unjudged", first.seconds, str(first.verdict.coverage)), began)
+            elif not first.verdict.complaints:
+                self._note(Result(plan, "passed", first.seconds), began)
+            elif is_alone:
+                self._note(self._confirmed(plan, first), began)
+            else:
+                with self._lock:
+                    self._doubtful.append((plan, first))
+
+    def _play(self, plan: Plan) -> _Played:
+        began = self._host.monotonic()
+        calm = self._calm
+        trial = Trial(self._host, calm.settings, calm.baseline, plan)
+        return _Played(trial, judge(calm.baseline, trial.make()), self._host.monotonic() - began)
+
+    def _confirmed(self, plan: Plan, first: _Played) -> Result:
+        """Play a plan that has failed again, and return the result of both runs."""
+        second = self._play(plan)
+        failures = 1 + bool(second.verdict.complaints and (second.trial.fired or second.trial.run.failures))
+        shown = second if failures == 2 else first
+        seconds = first.seconds + second.seconds
+        found = failed(plan, shown.trial, self._calm.baseline.run, shown.verdict.complaints, 2, failures, seconds)
+        entry = as_known(found, shown.trial.trigger)
+        with self._lock:
+            self.known.append(entry)
+        return attrs.evolve(found, status="known") if is_known(entry, self._baseline) else found
+
+    def _note(self, result: Result, began: float) -> None:
+        """Keep a result and tell it, with how many there are and how long the rest may take."""
+        with self._lock:
+            self.results.append(result)
+            done = len(self.results)
+            left = (self._host.monotonic() - began) / done * (self._count - done)
+            lines = [f"[{done}/{self._count}] {result}", *(f"  {each}" for each in result.details if result.failures)]
+        for each in lines:
+            self._say(each)
+        if done < self._count and done % _TOLD == 0:
+            self._say(f"about {left / 60:.0f} min left" if left > 90 else f"about {left:.0f} s left")
+
+
+_TOLD = 5
+"""After so many plans the time that is left is told."""

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result of each plan: as text, and as JUnit and JSON for machines; the files that are kept of a failed run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import attrs
+
+from apimachinery.errors import UsageError
+from controller_runtime.testing.perturbation.explaining import happened
+from controller_runtime.testing.perturbation.options import SCRIPTS
+from controller_runtime.testing.perturbation.others.trial import Trial
+from controller_runtime.testing.perturbation.plans import Plan, from_json, to_json
+from controller_runtime.testing.perturbation.record import Run
+from embedded_apiserver.perturbation import Trigger, to_fields
+
+_SHOWN = 8
+_LINES = 8
+"""The lines of the operator's output that are shown with a failure."""
+
+
+@attrs.frozen
+class Result:
+    """The result of one plan.
+
+    Attributes:
+        plan: The plan.
+        status: `passed`, `failed`, `known` for a failure that the baseline has, `void` if it could not happen, or
+            `unjudged` if too little can be compared.
+        seconds: How long its runs took.
+        what: The text of the perturbation; for one that is not judged, how much is compared.
+        complaints: The faults, the most telling first.
+        runs: How many runs were made.
+        failures: How many of them failed.
+        file: The file that replays it; empty if it did not fail.
+        log: The last lines that the operator printed in a run that failed.
+    """
+
+    plan: Plan
+    status: str
+    seconds: float
+    what: str = ""
+    complaints: Sequence[str] = ()
+    runs: int = 1
+    failures: int = 0
+    file: str = ""
+    log: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        took = f"({self.seconds:.1f} s)"
+        if self.status == "void":
+            return f"{self.plan}: could not happen {took}"
+        if self.status == "unjudged":
+            return f"{self.plan}: not judged: {self.what} {took}"
+        if self.status == "passed":
+            return f"{self.plan}: passed {took}"
+        how = "failed as before" if self.status == "known" else "FAILED"
+        return f"{self.plan}: {how} {self.failures} of {self.runs} {took}"
+
+    @property
+    def details(self) -> list[str]:
+        """The lines that follow the first one of a failure."""
+        plan = self.plan
+        lines = [f"{plan.pattern} ({plan.grade}): {self.what}", *(f"  {each}" for each in self.complaints[:_SHOWN])]
+        lines += [f"  and {len(self.complaints) - _SHOWN} more"] if len(self.complaints) > _SHOWN else []
+        lines += ["the operator printed last:", *(f"  {each}" for each in self.log)] if self.log else []
+        return [*lines, f"remedy: {plan.remedy}", f"replay: --replay {self.file}"]
+
+
+def file_of(plan: Plan, ending: str) -> Path:
+    """Return the file for a plan in the folder of findings."""
+    return Path(SCRIPTS) / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', str(plan)).strip('-')}{ending}"
+
+
+def written(plan: Plan, trigger: Trigger | None) -> Path:
+    """Write the file by which a plan can be run again, here or by `apiserver --perturb`, and return its path."""
+    assert trigger is not None, "a plan that cannot be told does not happen, and so does not fail"
+    path = file_of(plan, ".json")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"plan": to_json(plan), **to_fields(trigger)}, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def keep(plan: Plan, trial: Trial) -> Path:
+    """Write what is known of a failed run beside its plan: the operator's output, writes and objects."""
+    path = written(plan, trial.trigger)
+    file_of(plan, ".log").write_text(trial.log, encoding="utf-8")
+    run, after = trial.run, trial.fired_after
+    objects = [
+        {"object": str(name), "state": "a secret" if name.resource == "secrets" else one}
+        for name, several in (run.rests[-1].state if run.rests else {}).items()
+        for one in several
+    ]
+    kept = {
+        "writes before": [str(each) for each in run.sent[:after]],
+        "writes after": [str(each) for each in run.sent[after:]],
+        "objects": objects,
+    }
+    file_of(plan, ".run.json").write_text(json.dumps(kept, indent=1, default=str) + "\n", encoding="utf-8")
+    return path
+
+
+def failed(
+    plan: Plan, trial: Trial, calm: Run, complaints: Sequence[str], runs: int, failures: int, seconds: float
+) -> Result:
+    """Return the result of a plan that has failed, and keep what is known of it."""
+    lines = [line[:200] for line in trial.log.splitlines() if not line.startswith("# start ")]
+    return Result(
+        plan=plan,
+        status="failed",
+        seconds=seconds,
+        what=happened(plan, calm),
+        complaints=complaints,
+        runs=runs,
+        failures=failures,
+        file=str(keep(plan, trial)),
+        log=lines[-_LINES:],
+    )
+
+
+def planned(path: Path) -> Plan:
+    """Return the plan in a file that `written` has made.
+
+    Raises:
+        UsageError: It has none, or cannot be read.
+    """
+    try:
+        return from_json(json.loads(path.read_text(encoding="utf-8"))["plan"])
+    except OSError as error:
+        raise UsageError(f"--replay {path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"--replay {path}: not a file of a plan: {error}") from None
+
+
+def total(results: Iterable[Result]) -> str:
+    """Return the line that sums up all results."""
+    counts = Counter(each.status for each in results)
+    once = sum(each.status == "failed" and each.failures < each.runs for each in results)
+    known = f", {counts['known']} failed as before" if counts["known"] else ""
+    flaky = f" ({once} of them not in each run)" if once else ""
+    return (
+        f"{counts['failed']} plans failed{flaky}{known}, {counts['passed']} passed, {counts['void']} could not happen"
+    )
+
+
+def to_mapping(results: Iterable[Result], left_out: int) -> dict[str, Any]:
+    """Return all results as JSON can hold them."""
+    return {
+        "left_out": left_out,
+        "plans": [{**attrs.asdict(each, recurse=False), "plan": str(each.plan)} for each in results],
+    }
+
+
+def junit(results: Sequence[Result], story: str) -> bytes:
+    """Return all results as a report of JUnit, each plan as a test of the story."""
+    counts = Counter(each.status for each in results)
+    suite = ElementTree.Element(
+        "testsuite",
+        name=story,
+        tests=str(len(results)),
+        failures=str(counts["failed"]),
+        skipped=str(counts["void"] + counts["known"] + counts["unjudged"]),
+        time=f"{sum(each.seconds for each in results):.3f}",
+    )
+    for each in results:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=story, name=str(each.plan), time=f"{each.seconds:.3f}"
+        )
+        if each.status == "failed":
+            shown = ElementTree.SubElement(case, "failure", message=_text(each.complaints[0]))
+            shown.text = _text("\n".join(each.details))
+        elif each.status != "passed":
+            why = {"void": "it could not happen", "known": "a known finding"}.get(
+                each.status, f"not judged: {each.what}"
+            )
+            ElementTree.SubElement(case, "skipped", message=why)
+    return bytes(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True))
+
+
+def _text(text: str) -> str:
+    """Return a text without the characters that XML cannot hold."""
+    return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "?", text)
+
+
+def write(path: Path, option: str, content: bytes) -> None:
+    """Write a file of results.
+
+    Raises:
+        UsageError: It cannot be written; the message names the option.
+    """
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise UsageError(f"{option} {path}: {error.strerror}") from None
+
+
+def as_known(result: Result, trigger: Trigger | None) -> dict[str, Any]:
+    """Return the entry of a failure in a baseline."""
+    return {"at": {} if trigger is None else to_fields(trigger), "complaints": list(result.complaints)}
+
+
+def is_known(found: Mapping[str, Any], baseline: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a baseline has a failure at the same point whose complaints include the first of this one."""
+    return any(each["at"] == found["at"] and found["complaints"][0] in each["complaints"] for each in baseline)

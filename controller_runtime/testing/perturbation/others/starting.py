@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When an operator has started: it watches something, or lists something again and again, or what its story says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from apimachinery.host import Host
+from controller_runtime.client.client import Client
+from controller_runtime.testing.perturbation.others.server import OperatorsServer
+from controller_runtime.testing.perturbation.others.story import Ready
+
+_KEPT = 1 << 20
+"""The most bytes of an operator's output that are kept, the last ones."""
+
+
+def tail(log: Path) -> str:
+    """Return the end of what an operator has printed; empty if it has not begun."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _KEPT))
+            return file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+class Starting:
+    """One start of an operator.
+
+    Args:
+        host: The clock.
+        between: Counts its requests.
+        ready: The condition of the story; None for none.
+        user: Reads the objects of that condition.
+        log: Gets what it prints.
+
+    Attributes:
+        number: The number of the start, from 1.
+
+    Threads: one.
+    """
+
+    def __init__(self, host: Host, between: OperatorsServer, ready: Ready | None, user: Client, log: Path) -> None:
+        between.starts += 1
+        self.number = between.starts
+        self._host, self._between, self._ready, self._user, self._log = host, between, ready, user, log
+        self._watches = between.seen.watches
+        self._listed = Counter(between.seen.listed)
+        self._first: dict[str, tuple[float, int]] = {}
+        self._printed = log.stat().st_size if log.exists() else 0
+
+    def is_over(self, quiet: float) -> bool:
+        """Return whether it has started.
+
+        Args:
+            quiet: Seconds for which an operator that watches has to ask for nothing, and after which one that does not
+                has to list the same again.
+        """
+        now = self._host.monotonic()
+        if self._ready is not None:
+            if self._ready.until is not None:
+                return self._ready.until.holds(self._user)
+            printed = self._log.read_bytes()[self._printed :] if self._log.exists() else b""
+            return self._ready.log.encode() in printed
+        if self._between.seen.watches > self._watches:
+            return now - self._between.asked_at > quiet
+        return self._polls(now, quiet)
+
+    def why_not(self, patience: float) -> str:
+        """Return that it has not started within so many seconds, and how to correct that."""
+        what = "opened no watch" if self._ready is None else f"was not ready ({self._ready})"
+        again = "after it was started again " if self.number > 1 else ""
+        remedy = "raise --patience" + ("" if self._ready else ", or say in the story how it is seen (`ready:`)")
+        return f"the operator {what} {again}within {patience:g} s: {remedy}"
+
+    def _polls(self, now: float, quiet: float) -> bool:
+        for resource, count in list(self._between.seen.listed.items()):
+            if count > self._listed[resource]:
+                at, before = self._first.setdefault(resource, (now, count))
+                if count > before and now >= at + quiet:
+                    return True
+        return False
