@@ -35,7 +35,7 @@ class Informers:
         transforms: Transforms for single resources, each in place of that of the options. A transform belongs to the
             resource and not to a caller, because all callers share one copy of a collection.
         namespace: The namespace of each collection that names none; empty for all namespaces. Collections of
-            cluster-scoped resources have none.
+            cluster-scoped resources have none. It is an attribute, too.
 
     Threads: any, for every method.
     """
@@ -50,7 +50,7 @@ class Informers:
         namespace: str = "",
     ) -> None:
         self._host = host
-        self._namespace = namespace
+        self.namespace = namespace
         self._transport = transport
         self._options = options or CacheOptions()
         # Guards everything below.
@@ -172,7 +172,7 @@ class Informers:
     def _scoped(self, collection: Collection) -> list[Collection]:
         with self._lock:
             kind = self._scopes.get(collection.resource) or CacheScope()
-            scopes = Scopes(self._scope, kind, self._namespace)
+            scopes = Scopes(self._scope, kind, self.namespace)
         return scopes.of(collection)
 
     def _of(self, key: Key, any_version: bool) -> Informer:

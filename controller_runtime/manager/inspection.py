@@ -188,6 +188,7 @@ def _ring(ring: Ring) -> dict[str, Any]:
         "unclaimed": counts.unclaimed,
         "changes": dict(counts.changes),
         "problem": ring.problem(),
+        "waiting": ring.member.status.waiting,
         "last_error": ring.member.last_error,
         "missing_rights": [str(right) for right in ring.rights.missing],
     }

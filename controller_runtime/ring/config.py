@@ -28,6 +28,7 @@ class RingOptions(TypedDict, total=False):
     renew_deadline: float
     retry_period: float
     check_rights: bool
+    division: str | None
 
 
 @attrs.frozen(kw_only=True)
@@ -47,6 +48,9 @@ class RingConfig:
         retry_period: Seconds between two renewals.
         check_rights: Whether this member asks the server which of its rights are missing, by a request for each, when
             it starts and every ten minutes.
+        division: Names what the members divide, for programs that keep dividing it alike although their reconcilers
+            change. None is the classes of the shared reconcilers and the kinds of their requests. Members whose
+            divisions differ do not work at once: see `docs/ring.md`.
 
     Raises:
         ValueError: A value is out of range, or two of them contradict each other.
@@ -60,6 +64,7 @@ class RingConfig:
     renew_deadline: float = 10.0
     retry_period: float = 2.0
     check_rights: bool = True
+    division: str | None = None
 
     def __attrs_post_init__(self) -> None:
         for field in ("name", "identity"):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 
 import attrs
 
@@ -93,12 +93,14 @@ class Step:
         drain: The slots for which it begins no more work from now on.
         resume: The slots that it was draining, and that are its own again once the claim is stored.
         take: The slots that it owns once the claim is stored.
+        waits_for: The member of another division that is in the way; empty for none.
     """
 
     claim: Claim
     drain: int
     resume: int
     take: int
+    waits_for: str = ""
 
 
 def next_step(me: Membership, ring: Assignment | None, others: Iterable[Sighting], now: float) -> Step:
@@ -108,22 +110,27 @@ def next_step(me: Membership, ring: Assignment | None, others: Iterable[Sighting
     nor follows an assignment older than the one that gave it to us. Such a member could still take it by what it read
     before. Our claim is written before any work begins, and a claim drops a slot only after the work in hand.
 
+    While members of another division work, we own nothing: see `in_the_way`.
+
     Args:
         me: The member.
         ring: The assignment, read from the server before `others`; None if there is none.
         others: The other members, read from the server.
         now: Monotonic seconds.
     """
-    mine = ring.slots_of(me.identity) if ring is not None and not me.leaves else 0
+    others = [*others]
+    waits_for = in_the_way(me.claim.division, ring, others, now)
+    is_ours = ring is not None and ring.division == me.claim.division
+    mine = ring.slots_of(me.identity) if ring is not None and is_ours and not me.leaves else 0
     held = me.claim.slots & ~(me.draining & me.drained & ~mine)
     take = 0
     if ring is not None and now >= me.ready_at:
-        take = mine & ~held & me.prepared & ~_blocked(mine & ~held, ring, others, now)
+        take = mine & ~held & me.prepared & ~_blocked(mine & ~held, ring, me.claim.division, others, now)
     claim = attrs.evolve(
         me.claim,
         epoch=me.claim.epoch if ring is None else ring.epoch,
         slots=held | take,
-        is_ready=now >= me.ready_at and me.works and not me.leaves,
+        is_ready=now >= me.ready_at and me.works and not me.leaves and not waits_for,
         is_leaving=me.leaves,
     )
     return Step(
@@ -131,7 +138,33 @@ def next_step(me: Membership, ring: Assignment | None, others: Iterable[Sighting
         drain=held & ~mine & ~me.draining,
         resume=held & mine & me.draining,
         take=take,
+        waits_for=waits_for,
     )
+
+
+def in_the_way(division: str, ring: Assignment | None, others: Iterable[Sighting], now: float) -> str:
+    """Return a member for which those of a division wait, because it divides other objects or in another way.
+
+    The division that published works. Another one waits until no claim of the former counts: two at once would have two
+    owners for some objects and none for others. Without an assignment, it waits for members that claim slots.
+
+    Args:
+        division: The division of the member that may wait.
+        ring: The present assignment; None if there is none.
+        others: The other members.
+        now: Monotonic seconds.
+
+    Returns:
+        The name of the first such member in the order of `others`; empty if there is none.
+    """
+    if ring is not None and ring.division == division:
+        return ""
+    at_work = None if ring is None else ring.division
+    for other in others:
+        claim, counts = other.claim, now < other.expires_at and not other.claim.has_left
+        if counts and claim.division != division and (claim.slots or claim.division == at_work):
+            return other.member
+    return ""
 
 
 def is_older(me: Claim, ring_uid: str, uid: str, ring: Assignment | None) -> bool:
@@ -146,23 +179,33 @@ def is_older(me: Claim, ring_uid: str, uid: str, ring: Assignment | None) -> boo
     return bool(ring_uid) and (uid != ring_uid or (ring is not None and ring.epoch < me.epoch))
 
 
-def publishes(identity: str, members: Mapping[str, Sighting], now: float) -> bool:
+def publishes(own: Sighting, ring: Assignment | None, others: Iterable[Sighting], now: float) -> bool:
     """Return whether a member is the one that publishes: of the ready ones whose claims count, the first by name.
+
+    Only members of the division that published are asked. Once none of them is there, or before there is an assignment,
+    those of all divisions are asked: then only members that wait for nothing say that they are ready.
 
     Two members may both believe it for a while. That does no harm: an assignment is written over the version that was
     read, so only one of two that follow the same assignment is ever published.
 
     Args:
-        identity: The member that asks.
-        members: All members, itself included.
+        own: The member that asks.
+        ring: The present assignment; None if there is none.
+        others: The other members.
         now: Monotonic seconds.
     """
-    living = [name for name, member in members.items() if _lives(member, now)]
-    return bool(living) and min(living) == identity
+    division, is_ours = own.claim.division, ring is not None and ring.division == own.claim.division
+    asked = (member for member in (own, *others) if not is_ours or member.claim.division == division)
+    living = [member.member for member in asked if _lives(member, now)]
+    return bool(living) and min(living) == own.member
 
 
 def next_assignment(
-    ring: Assignment | None, members: Sequence[Sighting], now: float, patient_until: float = -math.inf
+    ring: Assignment | None,
+    members: Iterable[Sighting],
+    now: float,
+    patient_until: float = -math.inf,
+    division: str = "",
 ) -> Assignment | None:
     """Return the assignment to publish; None if the present one is as it should be, or shall stay for now.
 
@@ -174,7 +217,9 @@ def next_assignment(
         members: All members, the publisher included.
         now: Monotonic seconds.
         patient_until: Monotonic seconds until which members that are joining are waited for.
+        division: The publisher's; members of others are given no slots.
     """
+    members = [member for member in members if member.claim.division == division]
     weights = {member.member: member.claim.weight for member in members if _lives(member, now)}
     if not weights:
         return None
@@ -183,9 +228,9 @@ def next_assignment(
     if is_start and now < patient_until and any(_joins(member, now) for member in members):
         return None
     owners = assigned(weights, before.owners)
-    if ring is not None and owners == ring.owners:
+    if ring is not None and owners == ring.owners and ring.division == division:
         return None
-    return before.followed_by(owners)
+    return before.followed_by(owners, division)
 
 
 def long_dead(ring: Assignment | None, others: Iterable[Sighting], now: float) -> Sighting | None:
@@ -220,12 +265,14 @@ def _rebuilt(members: Iterable[Sighting]) -> Assignment:
     return Assignment(epoch, tuple(owners), (0,) * SLOTS)
 
 
-def _blocked(wanted: int, ring: Assignment, others: Iterable[Sighting], now: float) -> int:
-    """Return the slots that may still be another member's."""
+def _blocked(wanted: int, ring: Assignment, division: str, others: Iterable[Sighting], now: float) -> int:
+    """Return the slots that may still be another member's; the slots of another division have other objects."""
     blocked = 0
     for other in others:
         if now < other.expires_at and not other.claim.has_left:
             blocked |= other.claim.slots
+            if other.claim.slots and other.claim.division != division:
+                return wanted
             if other.claim.epoch < ring.epoch:
                 blocked |= set_of(slot for slot in slots_in(wanted) if ring.since[slot] > other.claim.epoch)
     return blocked

@@ -49,7 +49,7 @@ def _all_prepared(slots: int) -> int:
     return slots
 
 
-def _no_problem() -> str:
+def _empty() -> str:
     return ""
 
 
@@ -69,6 +69,7 @@ class RingMember:
             caches. A slot is owned only after that.
         problem: Returns in one line why this replica does not do its work; empty if it does. Until then its slots are
             given to other members.
+        division: Returns the hash of what the ring divides, when the member begins; see `Claim.division`.
 
     Attributes:
         name: The member's name among the members of a manager.
@@ -90,7 +91,8 @@ class RingMember:
         *,
         on_take: OnSlots = _ignore,
         prepare: Callable[[int], int] = _all_prepared,
-        problem: Callable[[], str] = _no_problem,
+        problem: Callable[[], str] = _empty,
+        division: Callable[[], str] = _empty,
     ) -> None:
         config = config.named_by(host)
         self.name = f"ring/{config.name}"
@@ -99,7 +101,8 @@ class RingMember:
         self._host, self._config, self._ownership = host, config, ownership
         self._objects = RingObjects(host, client, config)
         self._publisher, self._others = Publisher(self._objects, config), Sightings()
-        self._on_take, self._prepare, self._problem = on_take, prepare, problem
+        self._on_take, self._prepare, self._problem, self._division = on_take, prepare, problem, division
+        self._free_at = -math.inf  # since when no member of another division is in the way
         self.status = RingStatus(host, self.identity, config.renew_deadline)
         # Replaced as a whole by the thread of `run`; other threads only read it.
         self.state: State = New(Claim(weight=config.weight))
@@ -121,6 +124,7 @@ class RingMember:
     def run(self, stop: Stop) -> None:
         """Take part until `stop` is set, then give back all slots as their work ends; until `stop` is cancelled."""
         stop.on_set(self.wake)
+        self.state = New(Claim(weight=self._config.weight, division=self._division()))
         while not stop.is_cancelled():
             try:
                 self._turn(stops=stop.is_set())
@@ -168,6 +172,7 @@ class RingMember:
         wanted = assignment.slots_of(self.identity) if assignment is not None else 0
         prepared = self._prepare(wanted | state.claim.slots)
         step = next_step(self._me(prepared, leaves=stops), assignment, others, now)
+        self._wait_for(step.waits_for, now)
         if step.drain and isinstance(state, Joined):
             self._ownership.drain(step.drain)
             state = attrs.evolve(state, draining=state.draining | step.drain)
@@ -179,6 +184,14 @@ class RingMember:
             attempt = Attempt(step.claim, draining & step.claim.slots, assignment, self._host.monotonic())
             self._objects.write_lease(attempt, self._deadline())
             self._stored(attempt)
+
+    def _wait_for(self, other: str, now: float) -> None:
+        """Note the member of another division that is in the way; empty for none."""
+        before, self.status.waits_for = self.status.waits_for, other
+        if other and not before:
+            log.info("waits for members of another division", ring=self._config.name, other=other)
+        if before and not other:
+            self._free_at = now
 
     def _me(self, prepared: int, *, leaves: bool) -> Membership:
         works = not self._problem()
@@ -231,7 +244,7 @@ class RingMember:
         log.warning("the membership in a ring is over", ring=self._config.name, member=self.identity, reason=why)
         self._ownership.end_all(why)
         self.status.changed(LOST, self.state.claim.slots)
-        self._enter(New(Claim(weight=self._config.weight)))
+        self._enter(New(Claim(weight=self._config.weight, division=self.state.claim.division)))
 
     def _publish(self, ring: PublishedRing, now: float) -> None:
         """Publish the assignment that follows from the members, if it is our turn and it differs."""
@@ -242,7 +255,7 @@ class RingMember:
 
     def _patient_until(self, state: Joined) -> float:
         """Return until when members that are joining are waited for."""
-        return state.ready_at + self._config.retry_period
+        return max(state.ready_at, self._free_at) + self._config.retry_period
 
     def _deadline(self) -> float:
         """Return when a request that begins now must be over."""

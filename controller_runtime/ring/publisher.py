@@ -43,10 +43,11 @@ class Publisher:
         Returns:
             Whether there is another assignment by now, which is to be read at once.
         """
-        now, members = own.seen_at, [own, *others]
-        if not publishes(own.member, {each.member: each for each in members}, now):
+        now, members, division = own.seen_at, [own, *others], own.claim.division
+        if not publishes(own, ring.assignment, others, now):
             return False
-        following = self._following(ring, next_assignment(ring.assignment, members, now, patient_until))
+        found = next_assignment(ring.assignment, members, now, patient_until, division)
+        following = self._following(ring, found, division)
         if following is None:
             if (dead := long_dead(ring.assignment, others, now)) is not None:
                 log.info("deletes the lease of a member that is gone", ring=self._config.name, member=dead.member)
@@ -59,8 +60,9 @@ class Publisher:
         log.info("published an assignment", ring=self._config.name, epoch=following.epoch, members=len(members))
         return True
 
-    def _following(self, ring: PublishedRing, found: Assignment | None) -> Assignment | None:
-        """Return the assignment to publish: the same one, too, if it needs another incarnation."""
-        if found is None and ring.assignment is not None and self._objects.has_gone_back:
+    def _following(self, ring: PublishedRing, found: Assignment | None, division: str) -> Assignment | None:
+        """Return the assignment to publish: the same one of our division, too, if it needs another incarnation."""
+        is_ours = ring.assignment is not None and ring.assignment.division == division
+        if found is None and is_ours and ring.assignment is not None and self._objects.has_gone_back:
             return ring.assignment.followed_by(ring.assignment.owners)
         return found

@@ -17,7 +17,7 @@ RING_LABEL = "controller-runtime/ring"
 """The label of each member's lease; its value is the ring's name."""
 CLAIM = "controller-runtime/ring-claim"
 """The annotation of a member's lease that says what it claims."""
-MAP_KEYS = frozenset({"epoch", "incarnation", "owners"})
+MAP_KEYS = frozenset({"epoch", "incarnation", "owners", "division"})
 """The keys of the data in the ConfigMap of the assignment."""
 
 
@@ -36,6 +36,7 @@ class Claim:
         weight: Its share of the slots, in proportion to the weights of the others.
         is_ready: Whether it may be given slots: it has been a member for as long as a lease lasts.
         is_leaving: Whether it stops, and shall be given none.
+        division: A hash of what it divides into slots, and how: only members with the same one can share them.
     """
 
     epoch: int = 0
@@ -43,6 +44,7 @@ class Claim:
     weight: int = 1
     is_ready: bool = False
     is_leaving: bool = False
+    division: str = ""
 
     @property
     def has_left(self) -> bool:
@@ -57,6 +59,7 @@ class Claim:
                 "slots": f"{self.slots:x}",
                 "weight": self.weight,
                 "state": "leaving" if self.is_leaving else "ready" if self.is_ready else "joining",
+                "division": self.division,
             }
         )
 
@@ -70,8 +73,11 @@ class Claim:
         try:
             value = json.loads(text)
             slots, state = int(value["slots"], 16), value["state"]
-            claim = cls(int(value["epoch"]), slots, int(value["weight"]), state == "ready", state == "leaving")
-        except (TypeError, KeyError, ValueError) as error:
+            division = str(value.get("division", ""))
+            claim = cls(
+                int(value["epoch"]), slots, int(value["weight"]), state == "ready", state == "leaving", division
+            )
+        except (AttributeError, TypeError, KeyError, ValueError) as error:
             raise ValueError(f"{text!r} is no claim of a ring's member") from error
         if claim.epoch < 0 or not 0 <= slots < 1 << SLOTS or claim.weight < 1:
             raise ValueError(f"{text!r} is no claim of a ring's member: a number is out of range")
@@ -88,6 +94,7 @@ class Assignment:
         since: The epoch at which each slot was given to its owner.
         uid: The uid of the object that it was read from: another uid is another ring, whose epochs begin again.
         incarnation: A number that grows when epochs begin again, or may have gone back with the server; 0 if unknown.
+        division: The hash of what its owners divide; see `Claim.division`.
     """
 
     epoch: int
@@ -95,17 +102,19 @@ class Assignment:
     since: tuple[int, ...]
     uid: str = ""
     incarnation: int = 0
+    division: str = ""
 
     def slots_of(self, member: str) -> int:
         """Return the slots that are given to a member."""
         return _slots_of(self.owners, member)
 
-    def followed_by(self, owners: Sequence[str]) -> Self:
-        """Return the next assignment."""
-        epoch = self.epoch + 1
+    def followed_by(self, owners: Sequence[str], division: str | None = None) -> Self:
+        """Return the next assignment; with another division, all slots are given anew."""
+        epoch, division = self.epoch + 1, self.division if division is None else division
         pairs = zip(self.owners, owners, self.since, strict=True)
-        since = tuple(old_since if old == new else epoch for old, new, old_since in pairs)
-        return attrs.evolve(self, epoch=epoch, owners=tuple(owners), since=since)
+        is_same = division == self.division
+        since = tuple(old_since if is_same and old == new else epoch for old, new, old_since in pairs)
+        return attrs.evolve(self, epoch=epoch, owners=tuple(owners), since=since, division=division)
 
     def data(self) -> dict[str, str]:
         """Return the data of the ConfigMap that publishes it: for each owner the ranges of slots, by their epoch."""
@@ -116,7 +125,7 @@ class Assignment:
             for epoch in sorted({self.since[slot] for slot in mine}):
                 ranges = ranges_of(set_of(slot for slot in mine if self.since[slot] == epoch))
                 by_epoch[str(epoch)] = [str(low) if low == high else f"{low}-{high}" for low, high in ranges]
-        found = {"epoch": str(self.epoch), "owners": json.dumps(owned, indent=1)}
+        found = {"epoch": str(self.epoch), "owners": json.dumps(owned, indent=1), "division": self.division}
         return {**found, "incarnation": str(self.incarnation)} if self.incarnation else found
 
     @classmethod
@@ -138,7 +147,7 @@ class Assignment:
             raise ValueError(f"the published assignment cannot be read: {error!r}") from error
         if epoch < max(since):
             raise ValueError(f"the published assignment cannot be read: epoch {epoch} is older than some of its slots")
-        return cls(epoch, tuple(owners), tuple(since), uid, incarnation)
+        return cls(epoch, tuple(owners), tuple(since), uid, incarnation, data.get("division", ""))
 
 
 @lru_cache(maxsize=64)

@@ -13,6 +13,7 @@ import msgspec
 from apimachinery.errors import UsageError
 from apimachinery.host import Host
 from apimachinery.objects import ObjectKey
+from apimachinery.shards import fnv1a64
 from apimachinery.stop import Stop
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.api.collection import Collection
@@ -37,7 +38,7 @@ from controller_runtime.ring.requests import SlotRequests
 from controller_runtime.ring.review import RightsReview
 from controller_runtime.ring.rights import advice, advice_on_objects
 from controller_runtime.ring.shared import SharedReconciler
-from controller_runtime.ring.slots import ALL
+from controller_runtime.ring.slots import ALL, SLOTS
 from controller_runtime.ring.token import RingToken
 
 
@@ -78,11 +79,16 @@ class Ring:
         self._host, self._client, self._informers, self._by = host, client, informers, by
         self.config, self.problem = config, problem
         self._kinds: dict[Resource[Any], RingKind] = {}
+        self._divided: set[str] = set()  # the kinds of the requests that are shared, and the classes of reconcilers
         self._shares: list[Share] = []
         self.ownership = Ownership(host)
         self.requested = SlotRequests(host, config.name, informers, OwnSlots(by), self.ownership.owns)
         self.member = RingMember(
-            *(host, client, config, self.ownership), on_take=self.requested.take, prepare=self._prepare, problem=problem
+            *(host, client, config, self.ownership),
+            on_take=self.requested.take,
+            prepare=self._prepare,
+            problem=problem,
+            division=self.division,
         )
         self.name, self.rights = self.member.name, RightsReview(host, client.transport, config, self._asked_by_name)
         label, name = f"{RING_LABEL}={config.name}", f"metadata.name={config.map_key.name}"
@@ -185,6 +191,7 @@ class Ring:
         Raises:
             UsageError: The ring is by uid or owner, and the kind is needed.
         """
+        self._divided.add(f"reconciler {type(reconciler).__qualname__}")
         return SharedReconciler(self, reconciler, self._kind(kind), asks=self._by.needs_object)
 
     def share(self, controller: Controller) -> None:
@@ -208,7 +215,14 @@ class Ring:
             UsageError: The lister is not one of this manager's.
         """
         self._kind(lister.resource)
+        self._divided.add(f"kind {lister.resource.plural}.{lister.resource.group}")
         return self.requested.channel(lister)
+
+    def division(self) -> str:
+        """Return the hash of what this replica divides, and how: see `RingConfig.division`."""
+        divided = [*sorted(self._divided)] if self.config.division is None else [self.config.division]
+        text = "\n".join((f"slots {SLOTS}", self._by.value, self._informers.namespace, *divided))
+        return f"{fnv1a64(text):016x}"
 
     def run(self, stop: Stop) -> None:
         """Take part until `stop` is set; see `RingMember.run`."""

@@ -46,11 +46,15 @@ class RingStatus:
         identity: The member.
         renew_deadline: Seconds for which another member may own slots after its lease changed.
 
+    Attributes:
+        waits_for: A member of another division, for which this one waits; empty while it waits for none.
+
     Threads: any; the member's alone changes it.
     """
 
     def __init__(self, host: Host, identity: str, renew_deadline: float) -> None:
         self._host, self._identity, self._renew_deadline = host, identity, renew_deadline
+        self.waits_for = ""  # replaced as a whole
         # Guards the fields below.
         self._lock = host.lock("ring status")
         self._members: dict[str, int] = {}
@@ -83,6 +87,13 @@ class RingStatus:
                 since = self._others_at.pop(slot, None)
                 if how == TAKEN and since is not None:
                     self._gaps.observe(now - since)
+
+    @property
+    def waiting(self) -> str:
+        """Say in one line why the member does not work, if others divide otherwise; empty if it need not wait."""
+        if not self.waits_for:
+            return ""
+        return f"waits for {self.waits_for}, which is of another program or version, or divides the objects otherwise"
 
     def counts(self) -> RingCounts:
         """Return a snapshot."""

@@ -129,7 +129,7 @@ def members(**changed: Sighting) -> dict[str, Sighting]:
     ],
 )
 def test_one_member_publishes(other: Sighting, first: bool) -> None:
-    assert publishes("b", members(a=other), NOW) is first
+    assert publishes(OTHER, None, [other], NOW) is first
 
 
 def test_the_assignment_follows_the_members_that_are_ready_and_heard() -> None:
@@ -158,7 +158,7 @@ def test_a_lost_assignment_is_made_from_what_the_members_claim() -> None:
 
 def test_nobody_publishes_where_nobody_is_ready() -> None:
     assert next_assignment(None, [attrs.evolve(OTHER, claim=Claim())], NOW) is None
-    assert not publishes("b", {"b": attrs.evolve(OTHER, claim=Claim())}, NOW)
+    assert not publishes(attrs.evolve(OTHER, claim=Claim()), None, [], NOW)
     assert NOBODY == ""
 
 

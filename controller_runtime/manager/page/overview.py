@@ -225,9 +225,10 @@ def _rings(manager: Manager) -> StatusTable:
     rows = []
     for ring in manager.rings:
         member, owned = ring.member, ring.ownership.owned
-        cells = (ring.name, member.identity, owned.bit_count(), ring.ownership.in_hand.bit_count(), member.epoch)
-        rows.append(StatusRow((*cells, member.last_error), is_bad=bool(member.last_error)))
-    return StatusTable("Rings", ("ring", "member", "slots", "in hand", "epoch", "last error"), rows)
+        numbers = owned.bit_count(), ring.ownership.in_hand.bit_count(), member.epoch
+        cells = (ring.name, member.identity, *numbers, member.status.waiting, member.last_error)
+        rows.append(StatusRow(cells, is_bad=bool(member.last_error)))
+    return StatusTable("Rings", ("ring", "member", "slots", "in hand", "epoch", "waits", "last error"), rows)
 
 
 def _events(manager: Manager) -> StatusTable:

@@ -74,17 +74,24 @@ class Replicas:
             self.user.create(NODES, {"metadata": {"name": f"n{number:02d}", "labels": {"at": "0"}}})
 
     def start(
-        self, name: str, election: LeaderElectionConfig | None = None, *, key_cost: float = 0.0, **options: Any
+        self,
+        name: str,
+        election: LeaderElectionConfig | None = None,
+        *,
+        key_cost: float = 0.0,
+        by: RingBy = RingBy.NAME,
+        work: type[Seen] = Seen,
+        **options: Any,
     ) -> Ring:
         host = self.hosts[name] = self.sim.host(name)
         manager = self.managers[name] = Manager(host, NetworkTransport(self.network, host), leader_election=election)
-        ring = self.rings[name] = manager.ring("seers", RingBy.NAME, **options)
+        ring = self.rings[name] = manager.ring("seers", by, **options)
         nodes = CostlyLister(host, manager.lister(NODES, dict), key_cost)
 
         def note(key: str) -> None:
             self.tokens.setdefault(key, []).append((name, ring.token()))
 
-        seen = ring.shared(Seen(name, manager.client, self.log, self.slow, note))
+        seen = ring.shared(work(name, manager.client, self.log, self.slow, note))
         manager.add(Controller("seen", seen).watch(NODES).receive(ring.requests(nodes)))
         stop = self.stops[name] = Stop(host)
         host.spawn("program", lambda: manager.run(stop))
