@@ -16,6 +16,7 @@ import msgspec
 
 from apimachinery.decoding import converter_of
 from apimachinery.errors import UNREADABLE, DecodeError
+from apimachinery.models import is_model, json_of
 
 T = TypeVar("T")
 
@@ -235,8 +236,8 @@ def meta(obj: AnyObject) -> ObjectMeta:
         return raw
     if raw is None:
         raise DecodeError("the object has no metadata")
-    if hasattr(raw, "model_dump"):  # the official client's models
-        raw = raw.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if is_model(raw):
+        raw = json_of(raw)
     try:
         return (_meta_in if isinstance(raw, Mapping) else _meta_of)(raw)
     except UNREADABLE as error:

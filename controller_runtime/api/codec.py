@@ -17,6 +17,7 @@ from msgspec import inspect
 
 from apimachinery.decoding import decoder_of
 from apimachinery.errors import UNREADABLE
+from apimachinery.models import is_model, model_decoder, model_of, official_base
 from apimachinery.objects import cached_from_bytes
 from apimachinery.schema import Schema, schema_for
 from controller_runtime.api.resources import Resource
@@ -57,9 +58,9 @@ def decoder_for(view: type[T] | None, resource: Resource[T] | Resource[Any]) -> 
 @functools.lru_cache
 def _decoder_for(chosen: type[Any], resource: Resource[Any]) -> Decoder[Any]:
     """Return the decoder of one class; cached, as a client asks at each read and checking the fields takes 100 µs."""
-    if hasattr(chosen, "model_validate_json"):
+    if is_model(chosen):
         _refuse_other_models(chosen, resource)
-        return _naming(_model_decoder(chosen), resource)
+        return _naming(model_decoder(chosen), resource)
     try:
         decode: Decoder[Any] = decoder_of(dict[str, Any] if chosen is dict else chosen, _decoded_part)
         shape = inspect.type_info(chosen)
@@ -90,14 +91,9 @@ def _decoded_part(cls: Any, value: Any) -> Any:
     Raises:
         NotImplementedError: The class is no such model.
     """
-    if not hasattr(cls, "model_validate"):
+    if not is_model(cls):
         raise NotImplementedError(f"objects of {cls.__name__} cannot be decoded; make it a msgspec.Struct")
-    return cls.model_validate(value, extra="ignore")
-
-
-def _model_decoder(model: Any) -> Decoder[Any]:
-    # A newer server sends fields that the installed client's models do not have.
-    return lambda raw: model.model_validate_json(raw, extra="ignore")
+    return model_of(cls, value)
 
 
 def _naming(decode: Decoder[T], resource: Resource[Any]) -> Decoder[T]:
@@ -118,7 +114,7 @@ def _refuse_other_models(model: type, resource: Resource[Any]) -> None:
     """Raise ValueError for a model of another kind: models ignore unknown fields, so it would decode as empty."""
     if resource.is_partial:
         raise ValueError(f"{model.__name__} reads more than {resource} has")
-    official = next((base for base in model.__mro__ if base.__module__.partition(".")[0] == "kubernetes"), None)
+    official = official_base(model)
     if official is None:
         raise ValueError(
             f"{model.__name__} is not a model of the official client: make it a msgspec.Struct to use it as a view"

@@ -11,6 +11,7 @@ import attrs
 import msgspec
 
 from apimachinery.errors import UNREADABLE, DecodeError
+from apimachinery.models import is_model, json_of
 from apimachinery.objects import AnyObject, Cached, meta, timestamp
 
 Condition = dict[str, Any]
@@ -154,10 +155,5 @@ def _plain(condition: Any) -> Condition:
     """Return a condition as a new dict, by its names on the wire."""
     if isinstance(condition, Mapping):
         return dict(condition)
-    is_model = hasattr(condition, "model_dump")  # the official client's
-    plain: Condition = (
-        condition.model_dump(mode="json", by_alias=True, exclude_none=True)
-        if is_model
-        else msgspec.to_builtins(condition)
-    )
+    plain: Condition = json_of(condition) if is_model(condition) else msgspec.to_builtins(condition)
     return plain

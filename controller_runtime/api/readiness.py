@@ -16,6 +16,7 @@ import attrs
 import msgspec
 
 from apimachinery.errors import UNREADABLE, DecodeError
+from apimachinery.models import is_model, json_of
 from apimachinery.objects import AnyObject, Cached
 
 Object = Mapping[str, Any]
@@ -93,8 +94,8 @@ def _plain(obj: AnyObject) -> Object:
         return found
     if isinstance(obj, Mapping):
         plain: Object = obj
-    elif hasattr(obj, "model_dump"):  # the official client's
-        plain = obj.model_dump(mode="json", by_alias=True, exclude_none=True)
+    elif is_model(obj):
+        plain = json_of(obj)
     else:
         plain = {"apiVersion": getattr(obj, "api_version", ""), "kind": getattr(obj, "kind", "")}
         plain = {**plain, **msgspec.to_builtins(obj)}

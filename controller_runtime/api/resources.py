@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 import attrs
 
+from apimachinery.errors import UsageError
+
 if TYPE_CHECKING:  # importing the models takes 0.2 s and 30 MiB, which programs that use views do not need
     from kubernetes.client import (
         CoreV1Event,
@@ -106,13 +108,25 @@ class Resource(Generic[T]):
         return f"{path}/{subresource}" if subresource else path
 
     def default_view(self) -> type[T]:
-        """Return the class into which objects are decoded by default; imports it if `model` names one."""
+        """Return the class into which objects are decoded by default; imports it if `model` names one.
+
+        Raises:
+            UsageError: The installed release of the official client has no such model. The message names the releases
+                that have one, if they are known.
+        """
         if self.model is None:
             return cast("type[T]", dict)
         if isinstance(self.model, type):
             return cast("type[T]", self.model)
         module, _, name = self.model.partition(":")
-        return cast("type[T]", getattr(importlib.import_module(module), name))
+        found = getattr(importlib.import_module(module), name, None)
+        if found is None and module == "kubernetes.client":
+            from controller_runtime.api.model_releases import why_missing  # only this message needs them
+
+            raise UsageError(why_missing(str(self), name, importlib.import_module("kubernetes").__version__))
+        if found is None:
+            raise UsageError(f"{self}: {module} has no class {name}")
+        return cast("type[T]", found)
 
 
 Kind: TypeAlias = Resource[T] | type[T]

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from apimachinery.models import fields_of, is_model
 from apimachinery.objects import HasMetadata, ObjectKey, ObjectMeta, microtime
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.client.subresources import kind_of
@@ -46,8 +47,8 @@ def target(kind: Target, obj: Body | None) -> tuple[Resource[Any], Body]:
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return microtime(value)
-    if hasattr(value, "model_dump"):  # the official client's models
-        return value.model_dump(by_alias=True, exclude_none=True)
+    if is_model(value):
+        return fields_of(value)
     if isinstance(value, Struct | ObjectMeta):
         from controller_runtime.crd.writing import written  # only programs with declared classes need it
 

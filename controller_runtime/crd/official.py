@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from apimachinery.models import official_base
 from apimachinery.schema import definitions
 from controller_runtime.crd.types import QUANTITY_PATTERN
 
@@ -59,13 +60,9 @@ _KEPT = (
 )
 
 
-def _official_base(cls: type) -> type | None:
-    return next((base for base in cls.__mro__ if base.__module__.partition(".")[0] == "kubernetes"), None)
-
-
 def is_official(cls: type) -> bool:
     """Return whether a class is a model of the official client, or derived from one."""
-    return _official_base(cls) is not None
+    return official_base(cls) is not None
 
 
 def official_schema(cls: type, path: str) -> dict[str, Any]:
@@ -78,7 +75,7 @@ def official_schema(cls: type, path: str) -> dict[str, Any]:
     Raises:
         ValueError: The recorded data has no such definition, or the definition contains itself.
     """
-    base = _official_base(cls)
+    base = official_base(cls)
     found = _MODEL.fullmatch("" if base is None else base.__name__)
     names = [] if found is None else _names().get((found[2].lower(), found[3]), [])
     if found is not None and len(names) > 1:

@@ -13,6 +13,7 @@ import attrs
 import msgspec
 from msgspec import inspect
 
+from apimachinery.models import fields_of, is_model
 from apimachinery.objects import ObjectMeta, OwnerReference
 from controller_runtime.crd.types import Condition
 
@@ -42,8 +43,8 @@ def written(value: Any, *, defaults: bool = False) -> Any:
         return sorted(items) if isinstance(value, set | frozenset) else items  # in an order that does not change
     if isinstance(value, enum.Enum):
         return value.value
-    if hasattr(value, "model_dump"):
-        return written(value.model_dump(by_alias=True, exclude_none=True, exclude_defaults=not defaults))
+    if is_model(value):
+        return written(fields_of(value, defaults=defaults))
     if attrs.has(type(value)) or dataclasses.is_dataclass(value):
         return _written_class(value, defaults)
     if isinstance(value, str | int | float | bool | datetime) or value is None:

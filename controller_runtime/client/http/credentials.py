@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
@@ -112,7 +113,7 @@ class TokenFile:
 
     def __call__(self, configuration: Configuration) -> None:
         """Set the token. The official client calls this as its hook."""
-        configuration.api_key["BearerToken"] = self.ask().header or ""
+        set_authorization(configuration, self.ask().header)
 
 
 @attrs.frozen
@@ -140,11 +141,37 @@ class Configured:
 
     def ask(self) -> Credential:
         """Return the credential that the configuration has now."""
-        value = self.configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+        value = authorization_of(self.configuration)
         return Credential(value.strip() if value else None)  # tokens read from files often end in a newline
 
     def give_up(self) -> None:
         """Do nothing: a hook cannot be interrupted."""
+
+
+# The names under which a configuration of the official client keeps its token: from release 36 on, and before.
+_TOKEN_NAMES = ("BearerToken", "authorization")
+
+
+def authorization_of(configuration: Configuration) -> str | None:
+    """Return the value of the `authorization` header that an official configuration has now, by its hook if it has one.
+
+    The token may have the name of any release, not only that of the installed one.
+    """
+    if configuration.refresh_api_key_hook is not None:
+        configuration.refresh_api_key_hook(configuration)
+    key = _first(configuration.api_key)
+    prefix = _first(configuration.api_key_prefix)
+    return f"{prefix} {key}" if key and prefix else key
+
+
+def _first(values: Mapping[str, str]) -> str | None:
+    return next((values[name] for name in _TOKEN_NAMES if values.get(name)), None)
+
+
+def set_authorization(configuration: Configuration, header: str | None) -> None:
+    """Set the value of the `authorization` header in an official configuration, under the names of all releases."""
+    for name in _TOKEN_NAMES:
+        configuration.api_key[name] = header or ""
 
 
 def source_of(configuration: RESTConfig | Configuration) -> Source:

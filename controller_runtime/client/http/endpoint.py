@@ -162,11 +162,12 @@ def tls_context(
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # an intermediate may be the anchor, as for client-go
     context.set_alpn_protocols(["http/1.1"])
     context.check_hostname = bool(configuration.verify_ssl) and configuration.assert_hostname is not False
+    authority = getattr(configuration, "ca_cert_data", None)  # which releases of the official client before 37 lack
     if not configuration.verify_ssl:
         context.verify_mode = ssl.CERT_NONE
-    elif configuration.ssl_ca_cert or configuration.ca_cert_data:
+    elif configuration.ssl_ca_cert or authority:
         with _usage_errors("certificate authority", configuration.ssl_ca_cert or "in memory"):
-            context.load_verify_locations(configuration.ssl_ca_cert, cadata=configuration.ca_cert_data)
+            context.load_verify_locations(configuration.ssl_ca_cert, cadata=authority)
     else:
         context.load_default_certs()
     embedded = getattr(configuration, "client_certificate", None)

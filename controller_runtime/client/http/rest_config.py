@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
 
-from controller_runtime.client.http.credentials import Constant, Credential, Source
+from controller_runtime.client.http.credentials import Constant, Credential, Source, set_authorization
 
 if TYPE_CHECKING:  # it is large, and only programs that name it need it
     from kubernetes.client import Configuration
@@ -59,11 +63,25 @@ class RESTConfig:
         from kubernetes.client import Configuration
 
         def refresh(configuration: Configuration) -> None:
-            configuration.api_key["BearerToken"] = self.source.ask().header or ""
+            set_authorization(configuration, self.source.ask().header)
 
         names = [field.name for field in attrs.fields(RESTConfig) if field.name not in ("source", "client_certificate")]
         configuration = Configuration()
         for name in names:
             setattr(configuration, name, getattr(self, name))
+        if self.ca_cert_data and self.ssl_ca_cert is None and "ca_cert_data" not in vars(Configuration()):
+            configuration.ssl_ca_cert = _file_with(self.ca_cert_data)
+        if self.source != Constant(Credential()):
+            set_authorization(configuration, None)  # without a token the client would not call the hook
         configuration.refresh_api_key_hook = refresh  # type: ignore[assignment]
         return configuration
+
+
+@functools.cache
+def _file_with(text: str) -> str:
+    """Return the name of a file with a text, one for each text, which is removed when the process ends."""
+    number, name = tempfile.mkstemp(prefix="authority-", suffix=".pem")
+    with open(number, "w", encoding="utf-8") as file:
+        file.write(text)
+    atexit.register(Path(name).unlink, missing_ok=True)
+    return name
