@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import importlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
@@ -98,11 +98,12 @@ _DICT = re.compile(r"dict[(\[]str, (.+)[)\]]")
 def _reader_of(model: Any) -> Reader:
     """Return the function that makes models of a class of the older generator."""
     generated = next(base for base in model.__mro__ if "openapi_types" in vars(base))
-    models = importlib.import_module(generated.__module__.rpartition(".")[0])
+    own = importlib.import_module(generated.__module__)
+    others = importlib.import_module(own.__name__.rpartition(".")[0] or own.__name__)  # each has a module of its own
     names: Mapping[str, str] = model.attribute_map
     # The readers of fields are looked up at the first object, as a kind may contain itself.
     readers = functools.cache(
-        lambda: [(each, names[each], _reader(text, models)) for each, text in model.openapi_types.items()]
+        lambda: [(each, names[each], _reader(text, (own, others))) for each, text in model.openapi_types.items()]
     )
 
     def read(value: Any) -> Any:
@@ -117,19 +118,24 @@ def _reader_of(model: Any) -> Reader:
     return read
 
 
-def _reader(text: str, models: Any) -> Reader:
-    """Return the function that reads a value of a type, as `openapi_types` writes it."""
+def _reader(text: str, modules: Sequence[Any]) -> Reader:
+    """Return the function that reads a value of a type, as `openapi_types` writes it.
+
+    Args:
+        text: The type.
+        modules: Those that may have the class that it names.
+    """
     if found := _LIST.fullmatch(text):
-        return functools.partial(_read_list, _reader(found[1], models))
+        return functools.partial(_read_list, _reader(found[1], modules))
     if found := _DICT.fullmatch(text):
-        return functools.partial(_read_dict, _reader(found[1], models))
+        return functools.partial(_read_dict, _reader(found[1], modules))
     if text == "object":
         return _as_it_is
     if text == "datetime":
         return _read_time
     if text in _SCALARS:
         return functools.partial(_read_scalar, text)
-    model = getattr(models, text)
+    model = next(getattr(module, text) for module in modules if hasattr(module, text))
     return lambda value: _reader_of(model)(value)  # when it is called: a kind may contain itself
 
 

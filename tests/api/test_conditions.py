@@ -12,6 +12,7 @@ import pytest
 from kubernetes.client import V1Node
 
 from apimachinery.errors import DecodeError
+from apimachinery.models import model_of
 from apimachinery.objects import AnyObject, cached_from_bytes
 from controller_runtime.api.conditions import condition_of, conditions_of, with_condition
 
@@ -52,7 +53,7 @@ class _View(msgspec.Struct):
     [
         pytest.param(NODE, id="dict"),
         pytest.param(cached_from_bytes(json.dumps(NODE).encode()), id="cached"),
-        pytest.param(V1Node.from_dict(NODE), id="model"),
+        pytest.param(model_of(V1Node, NODE), id="model"),
         pytest.param(msgspec.convert(NODE, _View), id="view"),
     ],
 )
@@ -71,7 +72,7 @@ def test_a_condition_is_found_in_any_form_of_an_object(obj: AnyObject) -> None:
         pytest.param({"metadata": {"name": "n"}}, id="dict"),
         pytest.param(cached_from_bytes(b'{"metadata":{"name":"n"}}'), id="cached"),
         pytest.param(cached_from_bytes(b'{"metadata":{"name":"n"},"status":{}}'), id="cached with a status"),
-        pytest.param(V1Node.from_dict({"metadata": {"name": "n"}}), id="model"),
+        pytest.param(model_of(V1Node, {"metadata": {"name": "n"}}), id="model"),
     ],
 )
 def test_an_object_without_conditions_has_none(obj: AnyObject) -> None:

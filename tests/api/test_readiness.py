@@ -10,6 +10,7 @@ from kit.owning import Site, SiteSpec
 from kubernetes.client import V1Pod
 
 from apimachinery.errors import DecodeError
+from apimachinery.models import model_of
 from apimachinery.objects import ObjectMeta, cached_from_bytes
 from controller_runtime.api.readiness import ready, unready
 from controller_runtime.client.bodies import encoded
@@ -132,7 +133,7 @@ def test_readiness_of_models_and_of_what_has_none() -> None:
     assert not ready(None)
     assert ready.state_of(None) == "does not exist"
     status = {"phase": "Running"}
-    assert ready.state_of(V1Pod.from_dict({"apiVersion": "v1", "kind": "Pod", "status": status})) == (
+    assert ready.state_of(model_of(V1Pod, {"apiVersion": "v1", "kind": "Pod", "status": status})) == (
         "is running but not ready"
     )
     assert ready(Site(SiteSpec(), metadata=ObjectMeta(name="s")))

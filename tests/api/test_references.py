@@ -11,6 +11,7 @@ import pytest
 from kubernetes.client import V1Node
 
 from apimachinery.errors import AlreadyOwned
+from apimachinery.models import model_of
 from apimachinery.objects import AnyObject, cached_from_bytes
 from controller_runtime.api.references import Reference, controller_of, reference_to, set_controller, set_owner
 from controller_runtime.api.resources import NODES
@@ -39,7 +40,7 @@ class _Bare(msgspec.Struct):
     [
         pytest.param(NODE, id="dict"),
         pytest.param(cached_from_bytes(json.dumps(NODE).encode()), id="cached"),
-        pytest.param(V1Node.from_dict(NODE), id="model"),
+        pytest.param(model_of(V1Node, NODE), id="model"),
         pytest.param(_Typed("v1", "Node", NODE["metadata"]), id="view"),
     ],
 )
@@ -155,6 +156,6 @@ def test_a_cluster_scoped_owner_may_own_in_any_namespace() -> None:
     """A cluster-scoped owner may own an object in any namespace, also one whose name is still to be generated."""
     dependent: dict[str, Any] = {"metadata": {"generateName": "p-", "namespace": "ns"}}
 
-    set_controller(dependent, V1Node.from_dict(NODE), NODES)
+    set_controller(dependent, model_of(V1Node, NODE), NODES)
 
     assert dependent["metadata"]["ownerReferences"][0]["uid"] == "uid-n"

@@ -85,7 +85,7 @@ def test_a_version_that_this_package_has_chosen_is_not_warned_of(
     client = Client(host, InProcessTransport(host, APIServer(host)))
 
     with caplog.at_level(logging.DEBUG):
-        client.list(LEASE_CANDIDATES)
+        client.list(LEASE_CANDIDATES, view=dict)
 
     assert told(caplog) == []
     assert [fields_of(record)["text"] for record in caplog.records] == [

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 import msgspec
 import pytest
 from kit.crd.cabins import Cabin, Heater, Lodge
-from kubernetes.client import V1alpha1ApplyConfiguration, V1CustomResourceDefinition
+from kubernetes.client import V1alpha1StorageVersion, V1CustomResourceDefinition
 from pydantic import BaseModel
 
 from controller_runtime.crd import Meta, Struct, list_map, schema_of
@@ -201,8 +201,8 @@ class Case(BaseModel):
         (Literal[1, "a"], "the values of an enum must all be texts, or all be whole numbers"),
         (Annotated[str, Meta(pattern="^(?=a)")], r"the pattern '\^\(\?=a\)' has '\(\?=', which a server's patterns"),
         (
-            V1alpha1ApplyConfiguration,
-            "there is no recorded schema of V1alpha1ApplyConfiguration; declare the fields that you need",
+            V1alpha1StorageVersion,
+            "there is no recorded schema of V1alpha1StorageVersion; declare the fields that you need",
         ),
         (V1CustomResourceDefinition, r"JSONSchemaProps contains itself, .* make it a JSONObject"),
     ],

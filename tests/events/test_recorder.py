@@ -12,6 +12,7 @@ from kit.occurrences import Sink
 from kubernetes.client import V1Node
 
 from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.models import model_of
 from apimachinery.objects import AnyObject, cached_from_bytes
 from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
@@ -95,7 +96,7 @@ def test_the_same_event_twice_is_one_create_and_one_patch(
     "obj",
     [
         pytest.param(NODE, id="dict"),
-        pytest.param(V1Node.from_dict(NODE), id="model"),
+        pytest.param(model_of(V1Node, NODE), id="model"),
         pytest.param(cached_from_bytes(json.dumps(NODE).encode()), id="cached"),
     ],
 )

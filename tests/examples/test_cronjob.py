@@ -12,6 +12,7 @@ from kit.crd.controller_gen import ATOMIC_MAPS, METADATA, differences, lines_of
 from kit.crd.structure import structure
 from kubernetes.client import V1Job, V1JobTemplateSpec
 
+from apimachinery.models import model_of
 from controller_runtime import EVENTS, JOBS, HTTPRequest, ObjectKey, ObjectMeta, annotations_of
 from controller_runtime.crd import schema_of
 from controller_runtime.testing import EmbeddedCluster, Fault, LostReply, Simulation
@@ -44,7 +45,7 @@ def ended_job(due: datetime, annotation: str | None = None) -> V1Job:
     metadata: dict[str, Any] = {"name": f"hello-{int(due.timestamp())}", "creationTimestamp": due}
     metadata["annotations"] = {SCHEDULED_AT: due.isoformat() if annotation is None else annotation}
     job = {"metadata": metadata, "status": {"conditions": [{"type": "Complete", "status": "True"}]}}
-    return V1Job.model_validate(job)
+    return model_of(V1Job, job)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from kit.official import configured
 from kubernetes.client import Configuration
 
 from apimachinery.errors import ConnectionLost, UsageError
@@ -152,7 +153,7 @@ def test_a_configuration_that_cannot_work_is_refused_at_once(changes: dict[str, 
 
 
 def test_a_proxy_of_another_kind_is_refused() -> None:
-    configuration = Configuration(host="https://api.test", proxy="socks5://127.0.0.1:1", no_proxy="")
+    configuration = configured("https://api.test", proxy="socks5://127.0.0.1:1", no_proxy="")
     configuration.verify_ssl = False
 
     with pytest.raises(UsageError, match="proxy 'socks5://"):
@@ -368,7 +369,7 @@ def test_the_official_client_gets_the_same_address_and_the_present_token(tmp_pat
     (tmp_path / "token").write_text("two")
 
     assert official.host == "https://127.0.0.1:6443"
-    assert official.get_api_key_with_prefix("BearerToken", alias="authorization") == "Bearer two"
+    assert official.auth_settings()["BearerToken"]["value"] == "Bearer two"
 
 
 def test_an_auth_provider_renews_what_it_gave(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from kit.client.raw_server import Connection, RawServer, Script
+from kit.official import configured
 from kubernetes.client import Configuration
 
 from apimachinery.errors import ConnectionLost, StreamIdle
@@ -394,7 +395,7 @@ def test_a_proxy_is_asked_for_a_tunnel_with_its_credentials(connect: Connect) ->
         connection.send(OK)
 
     with RawServer(HOST, proxy) as server:
-        through = Configuration(host="http://api.test:8080/base", proxy=f"http://me:p%40ss@127.0.0.1:{server.port}")
+        through = configured("http://api.test:8080/base", proxy=f"http://me:p%40ss@127.0.0.1:{server.port}")
         answer = connect(through).request(GET, soon())
 
     assert answer.body == b"{}"
@@ -405,7 +406,7 @@ def test_a_proxy_is_asked_for_a_tunnel_with_its_credentials(connect: Connect) ->
 
 def test_a_proxy_that_refuses_is_named(connect: Connect) -> None:
     with RawServer(HOST, says(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")) as server:
-        through = Configuration(host="http://api.test:8080", proxy=f"http://127.0.0.1:{server.port}")
+        through = configured("http://api.test:8080", proxy=f"http://127.0.0.1:{server.port}")
 
         with pytest.raises(ConnectionLost, match=r"proxy 127\.0\.0\.1:\d+ answered 407"):
             connect(through).request(GET, soon())
@@ -414,7 +415,7 @@ def test_a_proxy_that_refuses_is_named(connect: Connect) -> None:
 def test_a_proxy_that_is_not_there_is_named(connect: Connect) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    through = Configuration(host="http://api.test:8080", proxy=f"http://127.0.0.1:{port}")
+    through = configured("http://api.test:8080", proxy=f"http://127.0.0.1:{port}")
 
     with pytest.raises(ConnectionLost, match=rf"proxy 127\.0\.0\.1:{port}: .*refused"):
         connect(through).request(GET, soon())
@@ -422,8 +423,8 @@ def test_a_proxy_that_is_not_there_is_named(connect: Connect) -> None:
 
 def test_no_proxy_is_heeded(connect: Connect) -> None:
     with RawServer(HOST, answers) as server:
-        direct = Configuration(
-            host=f"http://127.0.0.1:{server.port}", proxy="http://127.0.0.1:1", no_proxy="example.com,127.0.0.0/8"
+        direct = configured(
+            f"http://127.0.0.1:{server.port}", proxy="http://127.0.0.1:1", no_proxy="example.com,127.0.0.0/8"
         )
         transport = connect(direct)
 

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from kit.client.raw_server import Connection, RawServer, Script
+from kit.official import configured
 from kubernetes.client import Configuration
 
 from apimachinery.errors import ConnectionLost
@@ -190,8 +191,8 @@ def guarded(tmp_path: Path) -> Iterator[Guarded]:
                 connection.send(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
 
     with RawServer(HOST, *[script] * 4) as server:
-        configuration = Configuration(host=f"https://127.0.0.1:{server.port}", ssl_ca_cert=str(tmp_path / "ca.crt"))
-        yield Guarded(configuration, authority, tmp_path, shown)
+        made = configured(f"https://127.0.0.1:{server.port}", ssl_ca_cert=str(tmp_path / "ca.crt"))
+        yield Guarded(made, authority, tmp_path, shown)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from kit.client.echo import EchoHandler
+from kit.official import configured
 from kubernetes.client import Configuration
 
 from apimachinery.errors import ConnectionLost
@@ -30,7 +31,7 @@ def trusting(certificates: Certificates, tmp_path: Path) -> Iterator[Configurati
     """Makes a configuration that trusts the authority of a server that runs."""
     (tmp_path / "ca.crt").write_bytes(certificates.authority)
     with LoopbackServer(HOST, EchoHandler(HOST), certificates=certificates) as server:
-        yield Configuration(host=server.url, ssl_ca_cert=str(tmp_path / "ca.crt"))
+        yield configured(server.url, ssl_ca_cert=str(tmp_path / "ca.crt"))
 
 
 def status_of(configuration: Configuration) -> int:
