@@ -50,7 +50,7 @@ def kubeconfig(folder: Path, server: str, authority: bytes, user: dict[str, str]
 
 
 def names(folder: Path, user: dict[str, str] | None, *changes: str) -> tuple[list[str], list[str | None]]:
-    """Return the namespaces that the official client lists, first and after each change, and the tokens that it sent."""
+    """Return the namespaces that the official client lists, first and after each change, and the tokens it sent."""
     certificates, handler = make_certificates(HOST.now()), Listing()
     found: list[str] = []
     with LoopbackServer(HOST, handler, certificates=certificates) as server:
