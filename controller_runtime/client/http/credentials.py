@@ -157,8 +157,9 @@ def authorization_of(configuration: Configuration) -> str | None:
 
     The token may have the name of any release, not only that of the installed one.
     """
-    if configuration.refresh_api_key_hook is not None:
-        configuration.refresh_api_key_hook(configuration)
+    hook: object = configuration.refresh_api_key_hook
+    if callable(hook):
+        hook(configuration)
     key = _first(configuration.api_key)
     prefix = _first(configuration.api_key_prefix)
     return f"{prefix} {key}" if key and prefix else key
