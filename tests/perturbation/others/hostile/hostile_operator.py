@@ -22,6 +22,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 MODE = sys.argv[1] if len(sys.argv) > 1 else "plain"
+if MODE == "engine":
+    os.environ["KUBECONFIG"] = Path(os.environ["HOSTILE_ENGINE"]).read_text(encoding="utf-8")
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 6.0
 CONFIG = Path(os.environ["KUBECONFIG"]).read_text(encoding="utf-8")
 
@@ -152,6 +154,9 @@ def main() -> None:
         case "daemon":
             again("plain", session=True)
             return
+        case "container":  # another process of this machine does its work, as a container engine would
+            Path(os.environ["HOSTILE_ENGINE"]).write_text(os.environ["KUBECONFIG"], encoding="utf-8")
+            wait(3600)
         case "ignores-sigterm":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         case "namespace":

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that misbehave in all ways that were met: each run ends as it should, says why, and leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from kit.processes.commands import run_command
+
+from controller_runtime.testing.perturbation.others.command import perturb
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="descendants are found on Linux alone")
+
+HERE = Path(__file__).parent / "hostile"
+OPERATOR = [sys.executable, "-S", str(HERE / "hostile_operator.py")]
+
+
+class Case(NamedTuple):
+    """A mode of the operator, its seconds, and the end of the command."""
+
+    mode: str
+    status: int
+    text: str
+    seconds: float = 1.0
+    patience: float = 30.0
+
+
+FOREGROUND = "and its other processes run on: give the command that runs it in the foreground"
+QUICK = [
+    Case(
+        "ends-at-once", 2, "the operator has ended by itself with exit status 3; it printed:\n  no such flag: --metrics"
+    ),
+    Case("ends-later", 2, "the operator has ended by itself with exit status 4; it printed nothing"),
+    Case("daemon", 2, FOREGROUND),
+    Case("starts-slowly", 2, "the operator opened no watch within 1 s: raise --patience", seconds=60, patience=1),
+]
+LONG = [
+    Case("exits-after-work", 2, "step 1 (`apply ConfigMap a`): the operator has ended by itself with exit status 3"),
+    Case("never-settles", 2, "no rest came within 10 s: ", patience=10),
+    Case("webhook", 2, 'Internal error occurred: failed calling webhook "hostile.example.com"', patience=10),
+    Case("starts-slowly", 0, "1 passed", seconds=6, patience=20),
+    Case("sleeps", 0, "1 passed", seconds=6, patience=20),
+    Case("wrapper", 0, "1 passed", seconds=5, patience=20),
+    Case("child", 0, "1 passed", patience=20),
+    Case("child-in-a-session", 0, "1 passed", patience=20),
+    Case("random", 1, "secrets default/s-a-* was created 2 times, and once in a calm run", patience=20),
+    Case("namespace", 0, "1 passed", patience=20),
+    Case("polls", 0, "1 passed", patience=20),
+    Case("ignores-sigterm", 0, "1 passed", patience=20),
+    Case("notes-first", 1, "secrets default/s-a: there in a calm run, absent here", patience=20),
+]
+
+
+def processes_of(folder: Path) -> list[str]:
+    """Return the processes whose kubeconfig lies in a folder."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if f"KUBECONFIG={folder}".encode() in each.read_bytes():
+                found.append(each.parent.name)
+        except OSError:
+            continue  # it has ended, or is not ours
+    return found
+
+
+def check(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("TMPDIR", str(folder))
+    options = ["--story", str(HERE / "story.yaml"), "--only", "crash after write 1", "--patience", str(case.patience)]
+    command = [*OPERATOR, case.mode, str(case.seconds)]
+
+    told = run_command(lambda: perturb.main([*options, "--", *command]), capsys)
+
+    assert (told.status, case.text in told.stdout + told.stderr) == (case.status, True), told
+    assert processes_of(folder) == []
+    assert not [*folder.glob("perturb-*")]
+
+
+@pytest.mark.parametrize("case", QUICK, ids=lambda case: case.mode)
+def test_an_operator_that_cannot_be_run_is_an_error_that_says_why(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check(case, tmp_path, monkeypatch, capsys)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", LONG, ids=lambda case: f"{case.mode}-{case.status}")
+def test_a_hostile_operator_ends_as_it_should_and_leaves_nothing(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check(case, tmp_path, monkeypatch, capsys)
+
+
+@pytest.mark.long
+def test_work_that_outlives_its_operator_elsewhere_is_an_error_that_names_its_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine = tmp_path / "engine"
+    os.mkfifo(engine)
+    monkeypatch.setenv("HOSTILE_ENGINE", str(engine))
+    with subprocess.Popen([*OPERATOR, "engine"]) as container:
+        try:
+            text = "a process of the operator outlived its end, and asked for GET /api/v1/namespaces/default/configmaps"
+            check(Case("container", 2, text, patience=10), tmp_path, monkeypatch, capsys)
+        finally:
+            container.kill()
