@@ -145,9 +145,9 @@ def total(results: Iterable[Result]) -> str:
     once = sum(each.status == "failed" and each.failures < each.runs for each in results)
     known = f", {counts['known']} failed as before" if counts["known"] else ""
     flaky = f" ({once} of them not in each run)" if once else ""
-    return (
-        f"{counts['failed']} plans failed{flaky}{known}, {counts['passed']} passed, {counts['void']} could not happen"
-    )
+    unjudged = f", {counts['unjudged']} not judged" if counts["unjudged"] else ""
+    void = f"{counts['void']} could not happen{unjudged}"
+    return f"{counts['failed']} plans failed{flaky}{known}, {counts['passed']} passed, {void}"
 
 
 def to_mapping(results: Iterable[Result], left_out: int) -> dict[str, Any]:

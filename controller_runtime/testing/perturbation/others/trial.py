@@ -32,6 +32,8 @@ LATE = 2.0
 """Seconds for which an operator that starts again is shown an old state."""
 _CALM = 3
 """So much longer is each rest of a calm run: all other runs wait at each rest for the state that it was in."""
+_FOLLOWING = 4
+"""So much shorter are the waits for the calm run's state once it was not reached at a rest: the run has failed."""
 _ENDS = 3
 """So often an operator may end by itself before its run is given up."""
 
@@ -98,6 +100,7 @@ class Trial:
         self._is_survey = is_survey
         self._act = ""
         self._ends = 0
+        self._is_astray = False
         self.fired = False
         self.fired_after = 0
         self.lull = 0.0
@@ -252,13 +255,15 @@ class Trial:
         """Wait for the state of the calm run, as long as that takes at most."""
         if self._baseline is None:
             return
-        deadline = self._host.monotonic() + self._settings.patience
+        patience = self._settings.patience / (_FOLLOWING if self._is_astray else 1)
+        deadline = self._host.monotonic() + patience
         while not self._baseline.is_at(number, self.run, self._changes.states.present()):
             if self._host.monotonic() > deadline:
+                self._is_astray = True
                 return
             if self._revive():
                 self._settle(until)
-                deadline = self._host.monotonic() + self._settings.patience
+                deadline = self._host.monotonic() + patience
             self._pause(0.2)
 
     def _settle(self, until: Until | None) -> None:
