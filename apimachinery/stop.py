@@ -13,8 +13,11 @@ from collections.abc import Callable
 from apimachinery.errors import Cancelled
 from apimachinery.host import Host, Thread
 from apimachinery.log import get_logger
+from apimachinery.plain_functions import called, plain
 
 log = get_logger(__name__)
+
+_CALLBACK = "the callback of a stop"
 
 
 class Stage(enum.IntEnum):
@@ -97,7 +100,11 @@ class Stop:
 
         Returns:
             A function that removes the callback; it does nothing once the callback has been called.
+
+        Raises:
+            UsageError: The callback is an `async def`, or returned a coroutine.
         """
+        plain(_CALLBACK, callback)
         with self._condition:
             reached = self._stage >= stage
             key = self._next_id
@@ -105,7 +112,7 @@ class Stop:
             if not reached:
                 self._callbacks[stage][key] = callback
         if reached:
-            callback()
+            called(_CALLBACK, callback)
 
         def remove() -> None:
             with self._condition:
@@ -127,7 +134,7 @@ class Stop:
         # An exit stack calls all of them even if one raises, and raises that error at the end.
         with contextlib.ExitStack() as stack:
             for callback in reversed(due):
-                stack.callback(callback)
+                stack.callback(called, _CALLBACK, callback)
 
 
 def spawn(host: Host, stop: Stop, name: str, target: Callable[[], None]) -> Thread:
@@ -135,11 +142,16 @@ def spawn(host: Host, stop: Stop, name: str, target: Callable[[], None]) -> Thre
 
     An exception that `target` does not catch is logged with its traceback and becomes `stop.failure`. The owner of
     `stop` raises it when it has stopped everything, as `Manager.run` does.
+
+    Raises:
+        UsageError: `target` is an `async def`.
     """
+    what = f"the target of thread {name}"
+    plain(what, target)
 
     def run() -> None:
         try:
-            target()
+            called(what, target)
         except (
             Exception,
             SystemExit,

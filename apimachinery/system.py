@@ -15,6 +15,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from apimachinery.plain_functions import synchronous
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -135,8 +137,9 @@ class SystemHost:
     @staticmethod
     def spawn(name: str, target: Callable[[], None], *, daemon: bool = False) -> _Thread:
         """Return a started thread. An exception that `target` does not catch goes to `threading.excepthook`."""
+        run = synchronous(f"the target of thread {name}", target)
         context = contextvars.copy_context()
-        thread = _Thread(target=lambda: context.run(target), name=name, daemon=daemon)
+        thread = _Thread(target=lambda: context.run(run), name=name, daemon=daemon)
         thread.start()
         return thread
 

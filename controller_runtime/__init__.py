@@ -129,6 +129,7 @@ if TYPE_CHECKING:
     from controller_runtime.client.transport import Stream, Transport, TransportWrapper
     from controller_runtime.client.waiting import gone
     from controller_runtime.client.write_options import FieldValidation
+    from controller_runtime.controller.async_finalizers import AsyncFinalizers
     from controller_runtime.controller.channel import Channel
     from controller_runtime.controller.controller import Controller
     from controller_runtime.controller.finalizers import Finalizers, add_finalizers, remove_finalizers
@@ -212,6 +213,7 @@ __all__ = [
     "AlreadyOwned",
     "Applied",
     "AsyncClient",
+    "AsyncFinalizers",
     "AsyncReconciler",
     "Backoff",
     "BadRequest",
@@ -443,6 +445,7 @@ _HOMES = {
     "format_label_selector": "controller_runtime.client.label_selectors",
     "gone": "controller_runtime.client.waiting",
     "FieldValidation": "controller_runtime.client.write_options",
+    "AsyncFinalizers": "controller_runtime.controller.async_finalizers",
     "Channel": "controller_runtime.controller.channel",
     "Controller": "controller_runtime.controller.controller",
     **dict.fromkeys(("Finalizers", "add_finalizers", "remove_finalizers"), "controller_runtime.controller.finalizers"),

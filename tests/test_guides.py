@@ -89,7 +89,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
         pytest.param(INFORMERS, 13, id="informers"),
         pytest.param(PERTURBATION, 2, id="perturbation"),
         pytest.param(WORKLOADS, 2, id="workloads"),
-        pytest.param(ASYNCIO, 2, id="asyncio"),
+        pytest.param(ASYNCIO, 3, id="asyncio"),
         pytest.param(OUTSIDE, 4, id="an outside service"),
         pytest.param(CUSTOM_RESOURCES, 7, id="custom resources"),
         pytest.param(DEPENDENTS, 5, id="dependents"),

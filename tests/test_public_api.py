@@ -31,7 +31,7 @@ PUBLIC = {
     "Controller", "Reconciler", "AsyncReconciler", "Request", "Result", "TerminalError", "TemporaryError", "Channel",
     "reconcile_deadline", "by_namespace",
     "Owned", "Dependents", "Applied", "DependentState", "Progress", "Readiness", "ready",
-    "Finalizers", "add_finalizers", "remove_finalizers", "set_controller", "set_owner",
+    "Finalizers", "AsyncFinalizers", "add_finalizers", "remove_finalizers", "set_controller", "set_owner",
     # map events
     "Delta", "Handler", "Callback", "enqueue_object", "enqueue_owner", "enqueue_mapped",
     # filter them

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from apimachinery.host import Host
 from apimachinery.objects import Cached, PlainKey
+from apimachinery.plain_functions import plain, refuse_awaitable
 from controller_runtime.cache.index import IndexFunction
 from controller_runtime.cache.latch import Latch
 from controller_runtime.cache.store import Delta, Sharing, Store, alone
@@ -15,6 +16,8 @@ from controller_runtime.client.decoding import WatchEvent
 
 Handler = Callable[[Delta], None]
 """Receives each change. It must be quick and must not wait, because it runs under the delivery lock."""
+
+_HANDLER = "a handler of an informer"
 
 
 class Delivery:
@@ -97,10 +100,11 @@ class Delivery:
             A function that removes the handler: once the function returns, the handler is not running and is not called
             again. Idempotent.
         """
+        plain(_HANDLER, handler)
         with self._lock:
             filled = self._store.filled
             for cached in self._store.list():
-                handler(Delta(None, cached, initial=True))
+                _call(handler, Delta(None, cached, initial=True))
             key = self._next_id
             self._next_id += 1
             self._handlers[key] = (handler, synced)
@@ -118,4 +122,10 @@ class Delivery:
 
     def _call_handlers(self, delta: Delta) -> None:
         for handler, _ in self._handlers.values():
-            handler(delta)
+            _call(handler, delta)
+
+
+def _call(handler: Callable[[Delta], object], delta: Delta) -> None:
+    result = handler(delta)
+    if result is not None:  # few handlers return anything, and each delta passes here
+        refuse_awaitable(_HANDLER, handler, result)

@@ -6,10 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from apimachinery.objects import Cached, PlainKey
+from apimachinery.plain_functions import called, plain
 
 IndexFunction = Callable[[Cached], Iterable[str]]
 """Returns the values under which an object is found. The function must be pure: when an object changes, its old state
 is passed to the function again, to remove the old values from the index."""
+
+
+_WHAT = "an index"
 
 
 class Index:
@@ -25,13 +29,13 @@ class Index:
     """
 
     def __init__(self, values_of: IndexFunction) -> None:
-        self._values_of = values_of
+        self._values_of = plain(_WHAT, values_of)
         # The inner dicts serve as sets that keep their order, so that reads are the same in each run.
         self.keys: dict[str, dict[PlainKey, None]] = {}
 
     def values(self, cached: Cached | None) -> tuple[str, ...]:
         """Return the values of an object; an empty tuple for None. Never called under the lock: it runs users' code."""
-        return () if cached is None else tuple(self._values_of(cached))
+        return () if cached is None else tuple(called(_WHAT, self._values_of, cached))
 
     def move(self, key: PlainKey, old: tuple[str, ...], new: tuple[str, ...]) -> None:
         """Remove the key from under the `old` values, and add it under the `new` ones."""

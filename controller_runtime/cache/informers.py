@@ -19,7 +19,7 @@ from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.scope import CacheScope, Scopes, without_covered
 from controller_runtime.cache.share import Share
 from controller_runtime.cache.shared_informer import Key, Shared
-from controller_runtime.cache.transforms import MANAGED_FIELDS, Transform, removes
+from controller_runtime.cache.transforms import MANAGED_FIELDS, Transform, plain_transform, removes
 from controller_runtime.cache.union import Peers
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.client.transport import Transport
@@ -55,7 +55,7 @@ class Informers:
         self._options = options or CacheOptions()
         # Guards everything below.
         self._lock = host.lock("informers")
-        self._transforms = {resource_of(kind): transform for kind, transform in transforms.items()}
+        self._transforms = {resource_of(kind): plain_transform(kind, each) for kind, each in transforms.items()}
         self._shares: dict[Resource[Any], Share] = {}
         self._whole: set[Collection] = set()  # of divided kinds
         self._scope = CacheScope()
@@ -76,7 +76,7 @@ class Informers:
         with self._lock:
             if any(key.collection.resource == known for key in self._shared):
                 raise UsageError(f"{known} are cached already: set their transform before the first use")
-            self._transforms[known] = transform
+            self._transforms[known] = plain_transform(known, transform)
 
     def divide(self, resource: Kind[Any], share: Share) -> None:
         """Keep only a share of the objects of a resource in its caches.

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Protocol
 
-from apimachinery.errors import ControllerRuntimeError, DecodeError, Expired, StreamIdle
+from apimachinery.errors import ControllerRuntimeError, DecodeError, Expired, StreamIdle, UsageError
 from apimachinery.host import Host
 from apimachinery.log import get_logger
 from apimachinery.objects import Cached, PlainKey
@@ -113,6 +113,8 @@ class Reflector:
                         self._stream(stop, initial=True)
                     case _:
                         self._stream(stop, initial=False)
+            except UsageError:  # a bug of a handler, an index or a transform: no other list would cure it
+                raise
             except ControllerRuntimeError as error:
                 if not stop.is_set() and (delay := self._recover(error)):
                     self._pace.wait(error, delay, stop)

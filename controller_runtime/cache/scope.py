@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import attrs
 
 from apimachinery.errors import UsageError
+from apimachinery.plain_functions import plain
 from apimachinery.selectors import FieldSelector, LabelSelector
 from controller_runtime.api.collection import Collection
 from controller_runtime.cache.transforms import Transform
@@ -47,6 +48,7 @@ class CacheScope:
     transform: Transform | None = None
 
     def __attrs_post_init__(self) -> None:
+        plain("transform of a CacheScope", self.transform)
         for name, scope in (self.namespaces or {}).items():
             if scope.namespaces is not None or scope.transform is not None:
                 raise UsageError(f"the scope of namespace {name!r} can have selectors alone")

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 
 from apimachinery.host import Host, Thread
+from apimachinery.plain_functions import synchronous
 from apimachinery.stop import Stop, spawn
 from controller_runtime.cache.latch import Latch
 from controller_runtime.cache.store import Delta
@@ -37,7 +38,7 @@ class Subscription:
         self.thread: Thread | None = None
         self.ended = False
         self._host = host
-        self._callback = callback
+        self._callback = synchronous(name, callback)
         self._synced = Latch(host, f"{name} synced")
         # Guards the backlog and `_closed`.
         self._condition = host.condition(name)

@@ -16,6 +16,8 @@ import msgspec
 
 from apimachinery.errors import UNREADABLE, DecodeError
 from apimachinery.objects import Cached
+from apimachinery.plain_functions import called, plain
+from controller_runtime.api.resources import Kind, resource_of
 
 Transform = Callable[[bytes], bytes]
 """A transform must be pure and idempotent: the same object may come again, and its transformed bytes are compared with
@@ -89,13 +91,18 @@ class Edited:
             whole = _whole.decode(raw)
         except UNREADABLE as error:
             raise DecodeError(f"the object cannot be read: {error}") from error
-        self.edit(whole)
+        called("edited", self.edit, whole)
         return msgspec.json.encode(whole)
 
 
 def edited(edit: Callable[[dict[str, Any]], None]) -> Edited:
     """Return a transform that decodes each object to a dict, lets `edit` change it in place, and encodes it again."""
-    return Edited(edit)
+    return Edited(plain("edited", edit))
+
+
+def plain_transform(kind: Kind[Any], transform: Transform) -> Transform:
+    """Return the transform of a kind; raise `UsageError` if it is an `async def`."""
+    return plain(f"the transform of {resource_of(kind)}", transform)
 
 
 def transformed(cached: Cached, transform: Transform | None) -> Cached:
@@ -107,7 +114,7 @@ def transformed(cached: Cached, transform: Transform | None) -> Cached:
     if transform is None:
         return cached
     try:
-        raw = transform(cached.raw)
+        raw = called("a transform", transform, cached.raw)
     except DecodeError as error:
         raise DecodeError(f"{cached.key}: {error}") from error
     return Cached(raw, cached.name, cached.namespace, cached.uid, cached.resource_version)

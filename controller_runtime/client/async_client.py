@@ -10,6 +10,7 @@ from typing import Any, TypeVar, overload
 
 from apimachinery.errors import Conflict
 from apimachinery.objects import Cached, ObjectKey
+from apimachinery.plain_functions import synchronous
 from controller_runtime.api.resources import Kind, Resource
 from controller_runtime.client.async_calls import AsyncCalls, given
 from controller_runtime.client.bodies import Body, Target, target
@@ -278,5 +279,9 @@ class AsyncClient(AsyncCalls):
 
         It is for code that exists only for threads, such as `Finalizers.handle`, and works in simulations too, which
         have no `asyncio.to_thread`. Like a write, the function is waited for if the coroutine is cancelled.
+
+        Raises:
+            UsageError: The function is an `async def`, or returned a coroutine.
+            Exception: As the function raises.
         """
-        return await self._run(function, is_read=False)
+        return await self._run(synchronous("AsyncClient.call", function, "await it without `call`"), is_read=False)

@@ -12,6 +12,7 @@ import msgspec
 
 from apimachinery.errors import NotFound
 from apimachinery.objects import Cached, ObjectKey
+from apimachinery.plain_functions import synchronous
 from controller_runtime.api.differ import merge_patch
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.client.client import Client
@@ -58,11 +59,13 @@ def create_or_patch(client: Client, resource: Kind[Any], key: ObjectKey, mutate:
 
     Raises:
         ValueError: `mutate` gave the object another name or namespace.
+        UsageError: `mutate` is an `async def`, or returned a coroutine.
         Conflict: Another client changed the object between the read and the write.
         AlreadyExists: Another client created the object between the read and the write.
         Exception: `mutate` raised it; then nothing is written.
     """
     known = resource_of(resource)
+    mutate = synchronous("create_or_patch", mutate)
     try:
         before = client.get(known, key, dict)
     except NotFound:

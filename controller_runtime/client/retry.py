@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from apimachinery.errors import Cancelled, Conflict
 from apimachinery.host import Host
+from apimachinery.plain_functions import synchronous
 from apimachinery.stop import Stage, Stop
 from controller_runtime.core.backoff import Backoff
 
@@ -42,15 +43,17 @@ def retry_on_conflict(
     Raises:
         Conflict: The last try met one.
         Cancelled: `stop` was cancelled before a try; its cause is the last conflict, if there was one.
+        UsageError: `attempt` is an `async def`, or returned a coroutine.
         Exception: `attempt` raised another error, which is not retried.
     """
+    tried = synchronous("retry_on_conflict", attempt, "call `AsyncClient.retry_on_conflict`")
     stop = stop or Stop(host, "conflict retry")
     stop.raise_if_cancelled()
     tries, backoff = retry.value
     failures = 0
     while True:
         try:
-            return attempt()
+            return tried()
         except Conflict as conflict:
             failures += 1
             if failures == tries:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, overload
 
 from apimachinery.errors import NotFound, WaitTimeout
 from apimachinery.objects import Cached, ObjectKey, cached_from_bytes
+from apimachinery.plain_functions import synchronous
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.conditions import ObjectCondition
@@ -85,7 +86,7 @@ class ClientWaits(ClientReads):
             key: Its name and namespace.
             view: The class to read it as; None for that of the resource.
             until: Called with each state, with None while the object is absent: `ready`, `condition("Ready")`,
-                `gone`, or a function. It must be quick.
+                `gone`, or a function, but no `async def`. It must be quick.
             within: Seconds to wait.
 
         Returns:
@@ -100,14 +101,14 @@ class ClientWaits(ClientReads):
         """
         if within <= 0:
             raise ValueError(f"within ({within}) must be positive")
-        known = resource_of(resource)
+        known, fits = resource_of(resource), synchronous("the `until` of a wait", until)
         decode, states = decoder_for(view, known), self._states(known, key, self.host.monotonic() + within)
         seen, last = False, None
         with closing(states.__iter__()) as cached_states:
             for cached in cached_states:
                 obj = None if cached is None else decode(cached.raw)
                 # A view need not have the status, so a condition is looked up in the object itself.
-                if until(cached if isinstance(until, ObjectCondition | Readiness) else obj):
+                if fits(cached if isinstance(until, ObjectCondition | Readiness) else obj):
                     return obj
                 seen, last = True, cached
         what = f"{known} {key}: gave up waiting for {_wanted(until)} after {within:g} s"

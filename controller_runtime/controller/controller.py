@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from apimachinery.errors import CacheSyncTimeout, UsageError
 from apimachinery.host import Host, Thread
+from apimachinery.plain_functions import called, plain
 from apimachinery.stop import Stop
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
@@ -63,7 +64,8 @@ class Controller(Description):
     Raises:
         ValueError: An empty name, less than one worker, or a timeout that is not positive.
         TypeError: `reconciler` is no object with a method `reconcile`.
-        UsageError: `reconcile` is a coroutine in a `Reconciler`, or none in an `AsyncReconciler`.
+        UsageError: `reconcile` is a coroutine in a `Reconciler`, or none in an `AsyncReconciler`; or `metrics` or
+            `fair_by` is a coroutine.
 
     Threads: one until it is started, then any; the metrics can be read from any.
     """
@@ -87,7 +89,7 @@ class Controller(Description):
         self._reconciler = reconciler
         self._limiter = limiter
         self._shareable: Lister[Any] | None = None
-        self._fair_by = fair_by
+        self._fair_by = plain(f"{name}: fair_by", fair_by)
         self.warm_up = warm_up
         self._has_begun = False
         # The sources that do not feed the queue yet. `start` and a late `watch` may run at the same time: the thread
@@ -129,11 +131,12 @@ class Controller(Description):
         Raises:
             UsageError: It was started, it is shared, or its reconciler is a coroutine.
         """
+        plain(f"{self.name}: share", shared)
         if self._has_begun or self._is_shared or isinstance(self._reconciler, AsyncReconciler):
             raise UsageError(
                 f"controller {self.name} cannot be shared: it runs, is shared, or reconciles by coroutines"
             )
-        self._reconciler = shared(self._reconciler)
+        self._reconciler = called(f"{self.name}: share", shared, self._reconciler)
         self.receive(requests)
 
     @property

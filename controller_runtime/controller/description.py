@@ -7,6 +7,7 @@ import abc
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
+from apimachinery.plain_functions import plain
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import Kind
 from controller_runtime.controller.arguments import check_period
@@ -50,7 +51,12 @@ class Description(abc.ABC):
 
         Returns:
             The controller, so that calls can be chained.
+
+        Raises:
+            UsageError: `when` or `map` is an `async def`. One that returns a coroutine raises it for each change.
         """
+        plain(f"{self.name}: `when` of a watch", when)
+        plain(f"{self.name}: `map` of a watch", map)
         return self._add(Watch(Collection(resource, namespace, label_selector, field_selector), when, map))
 
     def follow(
@@ -80,7 +86,11 @@ class Description(abc.ABC):
 
         Returns:
             The controller, so that calls can be chained.
+
+        Raises:
+            UsageError: The callback is an `async def`.
         """
+        plain(f"{self.name}: the callback of a follow", callback)
         return self._add(Follow(Collection(resource, namespace, label_selector, field_selector), callback, linger))
 
     def every(self, seconds: float, requests: Callable[[], Iterable[Request]], *, jitter: float = 0.1) -> Self:
@@ -101,8 +111,10 @@ class Description(abc.ABC):
 
         Raises:
             ValueError: A period that is not positive, or a negative jitter.
+            UsageError: `requests` is an `async def`.
         """
         check_period(self.name, seconds, jitter)
+        plain(f"{self.name}: the function of an every", requests)
         return self._add(Every(seconds, requests, jitter))
 
     def receive(self, channel: Channel) -> Self:

@@ -17,15 +17,15 @@ from apimachinery.errors import DecodeError, ShutDown, UsageError
 from apimachinery.host import Host
 from apimachinery.log import get_logger
 from apimachinery.objects import ObjectKey, PlainKey
+from apimachinery.plain_functions import called, refuse_awaitable
 from controller_runtime.api.collection import Collection
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.attempt import attempt
-from controller_runtime.controller.counters import Outcome
 from controller_runtime.controller.failing import Failing, FailureLog, error_text
 from controller_runtime.controller.handlers import Callback, Handler
 from controller_runtime.controller.kept_changes import KeptChange, KeptChanges
 from controller_runtime.controller.observers import NOBODY, Observers
-from controller_runtime.controller.outcome import outcome_of
+from controller_runtime.controller.outcome import is_bug
 from controller_runtime.controller.panics import Panic
 from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import Request
@@ -178,7 +178,7 @@ class Feed:
 
     def _matters(self, delta: Delta) -> bool:
         try:
-            return self._when is None or self._when(delta)
+            return self._when is None or called("when", self._when, delta)
         # A change that cannot be read cannot be judged either. The reconcile finds out, and tells the object's owners.
         except DecodeError:
             return True
@@ -192,7 +192,7 @@ class Feed:
         with self._lock:
             self._kept.keep(attrs.evolve(kept, is_told=is_told))
         self._retries.add(self, delta.object.plain_key)
-        if outcome_of(error) is Outcome.PANIC:
+        if is_bug(error):
             self._on_panic(Panic(self._controller, delta.key, error))
 
     def _try(self, kept: KeptChange) -> None:
@@ -276,6 +276,7 @@ def checked(requests: object, source: Callable[..., object]) -> Iterator[Request
     remedy = "return a list of Request(name, namespace)"
     name = f"{getattr(source, '__module__', '')}.{getattr(source, '__qualname__', type(source).__qualname__)}"
     if isinstance(requests, str) or not hasattr(requests, "__iter__"):
+        refuse_awaitable("a source of requests", source, requests, remedy)
         raise UsageError(f"{name} returned {requests!r}, which is not a list of requests: {remedy}")
     for request in requests:
         if not isinstance(request, ObjectKey):

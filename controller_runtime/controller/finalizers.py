@@ -11,18 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Generic, Self, TypeVar, overload
 
-import attrs
-
 from apimachinery.errors import ControllerRuntimeError, NotFound
-from apimachinery.names import qualified_name_errors
 from apimachinery.objects import AnyObject, Cached, ObjectMeta, PartialObjectMetadata, meta
+from apimachinery.plain_functions import synchronous
 from controller_runtime.api.resources import Kind, resource_of
 from controller_runtime.api.unreadable import UnreadableObject
 from controller_runtime.cache.lister import Lister
 from controller_runtime.client.client import Client
+from controller_runtime.controller.finalizer_functions import FinalizerFunctions, adding, raise_failures, removing
 from controller_runtime.controller.reconciler import Request
 
 T = TypeVar("T", bound=AnyObject)
+
+_INSTEAD = "register it with AsyncFinalizers, in an AsyncReconciler"
 
 
 def add_finalizers(client: Client, resource: Kind[Any], obj: AnyObject, names: Sequence[str]) -> Cached | None:
@@ -36,9 +37,8 @@ def add_finalizers(client: Client, resource: Kind[Any], obj: AnyObject, names: S
         NotFound: The object no longer exists.
         Invalid: The object is being deleted; the server allows no new finalizers then.
     """
-    present = meta(obj).finalizers or []
-    missing = [name for name in dict.fromkeys(names) if name not in present]
-    return _patch(client, resource, obj, [*present, *missing]) if missing else None
+    patch = adding(obj, names)
+    return None if patch is None else client.patch(resource, _key(obj), patch)
 
 
 def remove_finalizers(client: Client, resource: Kind[Any], obj: AnyObject, names: Collection[str]) -> Cached | None:
@@ -52,34 +52,17 @@ def remove_finalizers(client: Client, resource: Kind[Any], obj: AnyObject, names
     Raises:
         Conflict: The object has changed since it was read.
     """
-    present = meta(obj).finalizers or []
-    left = [name for name in present if name not in names]
-    if left == present:
+    patch = removing(obj, names)
+    if patch is None:
         return None
     try:
-        return _patch(client, resource, obj, left)
+        return client.patch(resource, _key(obj), patch)
     except NotFound:  # it was deleted, which is what its finalizers waited for
         return None
 
 
-def _patch(client: Client, resource: Kind[Any], obj: AnyObject, finalizers: list[str]) -> Cached:
-    metadata = meta(obj)
-    patch = {"metadata": {"resourceVersion": metadata.resource_version, "finalizers": finalizers}}
-    return client.patch(resource, Request(metadata.name, metadata.namespace), patch)
-
-
-@attrs.frozen
-class _ForWhole(Generic[T]):
-    """A function that is called with the object as its reconciler reads it."""
-
-    call: Callable[[T], None]
-
-
-@attrs.frozen
-class _ForMetadata:
-    """A function that is called with the metadata of the object alone."""
-
-    call: Callable[[PartialObjectMetadata], None]
+def _key(obj: AnyObject) -> Request:
+    return Request(meta(obj).name, meta(obj).namespace)
 
 
 class Finalizers(Generic[T]):
@@ -91,7 +74,7 @@ class Finalizers(Generic[T]):
         if cabin is None:
             return Result()
 
-    A reconciler that has read the object already calls `handle` instead.
+    A reconciler that has read the object already calls `handle` instead. An `AsyncReconciler` has `AsyncFinalizers`.
 
     Args:
         client: Writes the finalizers.
@@ -110,7 +93,7 @@ class Finalizers(Generic[T]):
     def __init__(self, client: Client, resource: Kind[Any], view: type[Any] | None = None) -> None:
         self._client = client
         self._resource = resource_of(resource)
-        self._finalize: dict[str, _ForWhole[T] | _ForMetadata] = {}
+        self._functions: FinalizerFunctions[T, None] = FinalizerFunctions()
 
     def register(self, name: str, finalize: Callable[[T], None]) -> Self:
         """Register a function to call with an object that is being deleted, before the server removes it.
@@ -122,8 +105,11 @@ class Finalizers(Generic[T]):
 
         Raises:
             ValueError: The name is registered already, or is not a qualified name.
+            UsageError: `finalize` is an `async def`. One that returns a coroutine raises it when it is called, and its
+                finalizer stays.
         """
-        return self._register(name, _ForWhole(finalize))
+        self._functions.register(name, synchronous(f"finalizer {name}", finalize, _INSTEAD))
+        return self
 
     def register_for_metadata(self, name: str, finalize: Callable[[PartialObjectMetadata], None]) -> Self:
         """Register a function that needs no more than the metadata of the object, and so can always be called.
@@ -136,9 +122,11 @@ class Finalizers(Generic[T]):
             finalize: As for `register`, but it is called with the metadata alone.
 
         Raises:
-            ValueError: The name is registered already, or is not a qualified name.
+            ValueError: As for `register`.
+            UsageError: As for `register`.
         """
-        return self._register(name, _ForMetadata(finalize))
+        self._functions.register_for_metadata(name, synchronous(f"finalizer {name}", finalize, _INSTEAD))
+        return self
 
     def get(self, lister: Lister[T], request: Request) -> T | None:
         """Return the object to reconcile, with its finalizers added; None if there is nothing to do for it.
@@ -176,56 +164,24 @@ class Finalizers(Generic[T]):
         """
         metadata = meta(obj)
         if metadata.deletion_timestamp is None:
-            add_finalizers(self._client, self._resource, obj, [*self._finalize])
+            add_finalizers(self._client, self._resource, obj, self._functions.names)
             return False
         self._finalize_all(metadata, obj)
         return True
 
-    def _register(self, name: str, finalize: _ForWhole[T] | _ForMetadata) -> Self:
-        if problems := qualified_name_errors(name):
-            raise ValueError(f"finalizer {name!r}: {problems[0]}")
-        if name in self._finalize:
-            raise ValueError(f"finalizer {name} is registered already")
-        self._finalize[name] = finalize
-        return self
-
     def _finalize_all(self, metadata: ObjectMeta, obj: T | UnreadableObject) -> None:
         """Call the functions of an object that is being deleted, and remove the finalizers of those that succeeded."""
-        present = metadata.finalizers or []
-        done, failures = self._call([name for name in self._finalize if name in present], metadata, obj)
-        partial = PartialObjectMetadata(metadata)
-        try:
-            remove_finalizers(self._client, self._resource, partial, done)
-        except ControllerRuntimeError as failure:
-            failures.append(failure)
-        if len(failures) == 1:
-            raise failures[0]
-        if failures:
-            raise ExceptionGroup(f"{self._resource} {metadata.name}: finalizers failed", failures)
-
-    def _call(
-        self, names: list[str], metadata: ObjectMeta, obj: T | UnreadableObject
-    ) -> tuple[list[str], list[Exception]]:
-        """Call these functions, and return the names of those that succeeded and the errors of the others."""
         done: list[str] = []
         failures: list[Exception] = []
-        for name in names:
+        for name in self._functions.due(metadata):
             try:
-                self._call_one(name, metadata, obj)
+                self._functions.call(name, obj)
             except Exception as failure:  # noqa: BLE001  a user's function ends here: the others are called too, then `handle` raises
                 failures.append(failure)
             else:
                 done.append(name)
-        return done, failures
-
-    def _call_one(self, name: str, metadata: ObjectMeta, obj: T | UnreadableObject) -> None:
-        finalize = self._finalize[name]
-        if isinstance(finalize, _ForMetadata):
-            finalize.call(PartialObjectMetadata(metadata))
-        elif isinstance(obj, UnreadableObject):
-            remedy = "mend the object, or register the function with `register_for_metadata`"
-            raise UnreadableObject(
-                obj.resource, obj.cached, f"{obj.reason}, and finalizer {name} needs the whole object: {remedy}"
-            ) from obj
-        else:
-            finalize.call(obj)
+        try:
+            remove_finalizers(self._client, self._resource, PartialObjectMetadata(metadata), done)
+        except ControllerRuntimeError as failure:
+            failures.append(failure)
+        raise_failures(self._resource, metadata.name, failures)

@@ -13,6 +13,7 @@ from typing import Any
 from apimachinery.errors import DecodeError
 from apimachinery.log import get_logger
 from apimachinery.objects import Cached, OwnerReference
+from apimachinery.plain_functions import synchronous
 from controller_runtime.api.resources import Kind, resource_of
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.reconciler import Request
@@ -75,16 +76,17 @@ def enqueue_mapped(requests_of: Callable[[Cached], Iterable[Request]]) -> Handle
     Args:
         requests_of: Must be pure and quick, as a `Handler` is.
     """
+    mapped = synchronous("enqueue_mapped", requests_of)
 
     def handle(delta: Delta) -> Iterable[Request]:
         made: dict[Request, None] = {}
         if delta.old is not None:
             try:
-                made = dict.fromkeys(requests_of(delta.old))
+                made = dict.fromkeys(mapped(delta.old))
             except DecodeError as error:
                 log.warning("state before a change left out: it cannot be read", error=error)
         yield from made
         if delta.new is not None:
-            yield from (request for request in dict.fromkeys(requests_of(delta.new)) if request not in made)
+            yield from (request for request in dict.fromkeys(mapped(delta.new)) if request not in made)
 
     return handle

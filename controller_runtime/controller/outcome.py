@@ -16,6 +16,7 @@ from apimachinery.errors import (
     ReconcileTimeout,
     TemporaryError,
     TerminalError,
+    UsageError,
 )
 from apimachinery.log import get_logger
 from controller_runtime.api.unreadable import UnreadableObject
@@ -92,13 +93,23 @@ def outcome_of(error: BaseException) -> Outcome:
     counts as that one. An exception group is terminal or cancelled only if each of its members is: retrying a terminal
     member costs no more than a try, but a member that should be retried and is not leaves its work undone until the
     object changes. (Go takes a joined error as terminal if any of its members is.) `__context__` does not count: an
-    error that is raised while another one is handled need not be about that one.
+    error that is raised while another one is handled need not be about that one. It counts for a `UsageError` alone,
+    which makes any error that is not terminal or cancelled a PANIC: see `is_bug`.
     """
     if _stands_for(error, lambda each: isinstance(each, Cancelled)):
         return Outcome.CANCELLED
     if _stands_for(error, lambda each: isinstance(each, TerminalError)):
         return Outcome.TERMINAL_ERROR
-    return Outcome.ERROR if _is_expected(error) else Outcome.PANIC
+    return Outcome.ERROR if _is_expected(error) and not _comes_of_misuse(error) else Outcome.PANIC
+
+
+def is_bug(error: BaseException) -> bool:
+    """Return whether an error tells of a bug in the program: it is unexpected, or a `UsageError` led to it.
+
+    A `UsageError` says that the program has to be corrected, whatever wraps it. So it is looked for in groups, causes
+    and contexts. Code that catches one on purpose raises its own error `from None`.
+    """
+    return outcome_of(error) is Outcome.PANIC or _comes_of_misuse(error)
 
 
 def _waits_for_a_change(
@@ -197,8 +208,17 @@ def _is_expected(error: BaseException) -> bool:
     return isinstance(error, ControllerRuntimeError)
 
 
-def _reachable(error: BaseException) -> Iterator[BaseException]:
-    """Yield `error`, the errors that it was raised from and the members of groups, each once."""
+def _comes_of_misuse(error: BaseException) -> bool:
+    return any(isinstance(each, UsageError) for each in _reachable(error, with_contexts=True))
+
+
+def _reachable(error: BaseException, *, with_contexts: bool = False) -> Iterator[BaseException]:
+    """Yield `error`, the errors that it was raised from and the members of groups, each once.
+
+    Args:
+        error: The error.
+        with_contexts: Yield also the errors during whose handling others were raised, unless that was done `from None`.
+    """
     left, seen = [error], set[int]()
     while left:
         each = left.pop()
@@ -206,7 +226,10 @@ def _reachable(error: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(each))
         yield each
-        left += [] if each.__cause__ is None else [each.__cause__]
+        cause, context = each.__cause__, each.__context__
+        left += [] if cause is None else [cause]
+        if with_contexts and context is not None and (cause is not None or not each.__suppress_context__):
+            left.append(context)
         left += each.exceptions if isinstance(each, BaseExceptionGroup) else ()
 
 

@@ -12,16 +12,19 @@ from controller_runtime.controller.reconciler import Request
 
 @attrs.frozen
 class Panic:
-    """An error that a reconcile, a mapper or a predicate raised and that is not a `ControllerRuntimeError`: a bug.
+    """An error of a reconcile, a mapper, a predicate or a periodic function that tells of a bug in the program.
+
+    It is not a `ControllerRuntimeError`, or a `UsageError` led to it: as its cause, its context or a member of a group.
 
     Attributes:
         controller: The name of the controller.
-        request: The key that was being reconciled, or that of the object whose change was being mapped.
+        request: The key that was being reconciled, or that of the object whose change was being mapped; None for a
+            periodic function.
         error: The error, with its traceback.
     """
 
     controller: str
-    request: Request
+    request: Request | None
     error: BaseException
 
 

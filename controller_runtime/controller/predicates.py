@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from apimachinery.objects import Cached, labels_of
+from apimachinery.plain_functions import synchronous
 from apimachinery.selectors import LabelSelector
 from controller_runtime.cache.store import Delta
 
@@ -23,28 +24,32 @@ def changed(value_of: Callable[[Cached], Any]) -> Predicate:
     Args:
         value_of: Returns the value to compare, such as `labels_of`.
     """
+    value = synchronous("changed", value_of)
 
     def is_changed(delta: Delta) -> bool:
         if delta.old is None or delta.new is None:
             return delta.old is not delta.new
-        return bool(value_of(delta.old) != value_of(delta.new))
+        return bool(value(delta.old) != value(delta.new))
 
     return is_changed
 
 
 def all_of(*predicates: Predicate) -> Predicate:
     """Return a predicate that passes a change if all of `predicates` pass it; without any, it passes every change."""
-    return lambda delta: all(predicate(delta) for predicate in predicates)
+    parts = [synchronous("all_of", predicate) for predicate in predicates]
+    return lambda delta: all(predicate(delta) for predicate in parts)
 
 
 def any_of(*predicates: Predicate) -> Predicate:
     """Return a predicate that passes a change if at least one of `predicates` does; without any, it passes none."""
-    return lambda delta: any(predicate(delta) for predicate in predicates)
+    parts = [synchronous("any_of", predicate) for predicate in predicates]
+    return lambda delta: any(predicate(delta) for predicate in parts)
 
 
 def not_(predicate: Predicate) -> Predicate:
     """Return a predicate that passes a change if `predicate` does not."""
-    return lambda delta: not predicate(delta)
+    passes = synchronous("not_", predicate)
+    return lambda delta: not passes(delta)
 
 
 def matches(selector: str) -> Predicate:

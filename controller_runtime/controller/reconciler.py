@@ -14,6 +14,7 @@ import attrs
 
 from apimachinery.errors import UsageError
 from apimachinery.objects import ObjectKey
+from apimachinery.plain_functions import plain
 
 if TYPE_CHECKING:  # a program that serves no metrics need not import it
     from prometheus_client.metrics_core import Metric
@@ -129,6 +130,7 @@ def check_kind(name: str, reconciler: Reconciler | AsyncReconciler) -> None:
         UsageError: It is one without the other.
     """
     function, kind = reconciler.reconcile, type(reconciler).__name__
+    plain(f"{name}: metrics", getattr(reconciler, "metrics", None))
     if isinstance(reconciler, AsyncReconciler):
         if not inspect.iscoroutinefunction(function):
             raise UsageError(f"{name}: {kind} is an AsyncReconciler, so its `reconcile` must be an `async def`")

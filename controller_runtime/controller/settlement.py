@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager
 
 from apimachinery.host import Host
 from apimachinery.log import bound
-from controller_runtime.controller.counters import Outcome, ReconcileTally
+from controller_runtime.controller.counters import ReconcileTally
 from controller_runtime.controller.observers import NOBODY, Observers
-from controller_runtime.controller.outcome import is_late, settle
+from controller_runtime.controller.outcome import is_bug, is_late, settle
 from controller_runtime.controller.panics import Panic
 from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.controller.unreadable import UnreadableObjects
@@ -89,5 +89,5 @@ class Settlement:
             self._tracing.ended(self._name, request, outcome, end)
         if self._stories.is_recording:
             self._stories.add(self._name, ended, took, outcome, end, end_steps())
-        if outcome is Outcome.PANIC and isinstance(end, BaseException):
+        if isinstance(end, BaseException) and is_bug(end):
             self._on_panic(Panic(self._name, request, end))

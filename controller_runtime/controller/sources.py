@@ -19,6 +19,8 @@ from controller_runtime.controller.failing import Failing, FailureLog, Fallible,
 from controller_runtime.controller.feed import LONGEST_DELAY, Feed, Retries, adder, checked
 from controller_runtime.controller.handlers import Callback, Handler, enqueue_object
 from controller_runtime.controller.observers import NOBODY, Observers
+from controller_runtime.controller.outcome import is_bug
+from controller_runtime.controller.panics import OnPanic, Panic, ignore_panic
 from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.queue.workqueue import WorkQueue
@@ -154,7 +156,7 @@ class Every:
 
     def attach(self, intake: Intake) -> Synced:
         """Queue the requests now, and again each time that the period has passed since."""
-        ticks = Ticks(intake.name, self, intake.queue)
+        ticks = Ticks(intake.name, self, intake.queue, intake.observers.on_panic)
         intake.fallible.append(ticks)
 
         def run() -> None:
@@ -169,14 +171,18 @@ class Ticks:
     """Makes the requests of one `Every`.
 
     If the function raises, nothing is lost, because the next call asks for everything again. So the period goes on;
-    a long one is shortened, to growing delays.
+    a long one is shortened, to growing delays. A bug is reported to `on_panic` when the function begins to fail.
 
     Threads: `tick` on one; the others any.
     """
 
     kind = ""
 
-    def __init__(self, controller: str, every: Every, queue: WorkQueue[Request]) -> None:
+    def __init__(
+        self, controller: str, every: Every, queue: WorkQueue[Request], on_panic: OnPanic = ignore_panic
+    ) -> None:
+        self._controller = controller
+        self._on_panic = on_panic
         self._every = every
         self._queue = queue
         self._cause = f"every {every.seconds:g} s"
@@ -207,6 +213,8 @@ class Ticks:
         failures = 1 if self._failing is None else self._failing.failures + 1
         self._failing = Failing("", None, failures, error_text(error))
         self._log.failed(error, 1, failures, every=self._every.seconds)
+        if failures == 1 and is_bug(error):
+            self._on_panic(Panic(self._controller, None, error))
 
 
 def already_synced(stop: Stop, deadline: float | None) -> bool:

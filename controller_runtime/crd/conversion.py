@@ -14,6 +14,7 @@ import msgspec
 
 from apimachinery.errors import UsageError
 from apimachinery.names import qualified_name_errors
+from apimachinery.plain_functions import synchronous
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.differ import merge_patch
 from controller_runtime.crd.declaration import declaration_of
@@ -42,7 +43,7 @@ class Conversion(Generic[A, B]):
     def __init__(self, older: type[A], newer: type[B], there: Callable[[A], B], keep: str) -> None:
         self.older = older
         self.newer = newer
-        self._there = there
+        self._there = synchronous(f"{self}", there)
         self._back: Callable[[B], A] | None = None
         self._keep = keep
 
@@ -50,11 +51,11 @@ class Conversion(Generic[A, B]):
         """Give the way back, as a decorator.
 
         Raises:
-            UsageError: There is one already.
+            UsageError: There is one already, or the function is an `async def`.
         """
         if self._back is not None:
             raise UsageError(f"{self} has a way back already")
-        self._back = function
+        self._back = synchronous(f"the way back of {self}", function)
         return function
 
     def upgrade(self, obj: A) -> B:
@@ -133,6 +134,7 @@ def converts(older: type[A], newer: type[B], *, keep: str = "") -> Callable[[Cal
     Raises:
         TypeError: A class is not declared with `custom_resource`.
         ValueError: The classes are not two versions of one kind, or `keep` is not the name of an annotation.
+        UsageError: Raised by the decorator, for an `async def`.
     """
     one, other = declaration_of(older).resource, declaration_of(newer).resource
     if (one.group, one.kind) != (other.group, other.kind) or one.version == other.version:

@@ -11,6 +11,7 @@ import attrs
 from apimachinery.errors import APIError, TerminalError, UsageError
 from apimachinery.log import get_logger
 from apimachinery.objects import AnyObject, ObjectKey, ObjectMeta, meta
+from apimachinery.plain_functions import synchronous
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.cache.store import Store
 from controller_runtime.controller.controller import Controller
@@ -93,7 +94,8 @@ class Dependents(Generic[P]):
             workers: How many primaries are reconciled at the same time.
             status: Returns more fields for the status of a primary; see `report`.
         """
-        controller = Controller(self.name, _Owning(self, status), workers=workers)
+        more = None if status is None else synchronous(f"{self.name}: the status of Dependents", status)
+        controller = Controller(self.name, _Owning(self, more), workers=workers)
         return self.watch(controller.watch(self._primary))
 
     def watch(self, controller: Controller) -> Controller:

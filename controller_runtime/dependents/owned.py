@@ -12,6 +12,7 @@ import msgspec
 
 from apimachinery.errors import AlreadyOwned, TerminalError
 from apimachinery.objects import AnyObject, Cached, HasMetadata, ObjectKey, meta
+from apimachinery.plain_functions import called, plain
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.conditions import ObjectCondition
 from controller_runtime.api.readiness import Readiness
@@ -49,6 +50,9 @@ class Owned(Generic[P, C]):
             they are.
         force: Take fields over that another field manager owns. False: such an object is refused with a condition.
         adopt: Take objects over that exist already and have no controller. False: they are left alone.
+
+    Raises:
+        UsageError: `desired` or `ready` is an `async def`. One that returns a coroutine raises it in the reconcile.
     """
 
     resource: Resource[C]
@@ -68,6 +72,8 @@ class Owned(Generic[P, C]):
         force: bool = True,
         adopt: bool = False,
     ) -> None:
+        plain(f"the desired {resource_of(resource)} of an Owned", desired)
+        plain(f"the `ready` of an Owned of {resource_of(resource)}", ready)
         self.__attrs_init__(resource_of(resource), desired, ready, _several(after), force, adopt)
 
     def unready(self, cached: Cached) -> str:
@@ -79,7 +85,7 @@ class Owned(Generic[P, C]):
         rule = self.ready
         if isinstance(rule, ObjectCondition | Readiness):
             return "" if rule(cached) else rule.state_of(cached)
-        is_ready = rule(decoder_for(None, self.resource)(cached.raw))
+        is_ready = called("the `ready` of an Owned", rule, decoder_for(None, self.resource)(cached.raw))
         return "" if is_ready else "is not ready"
 
 
@@ -126,7 +132,7 @@ def wanted_of(declared: Sequence[Owned[Any, Any]], primary: AnyObject, resource:
     """
     found: dict[Id, Wanted] = {}
     for owned in declared:
-        for body in _bodies(owned.desired(primary)):
+        for body in _bodies(called("the `desired` of an Owned", owned.desired, primary)):
             wanted = _wanted(owned, body, primary, resource)
             if wanted.id in found:
                 raise TerminalError(f"{wanted} is wanted twice by {resource.kind} {meta(primary).name}")

@@ -14,6 +14,7 @@ from typing import Any
 from apimachinery.host import Host
 from apimachinery.names import qualified_name_errors, subdomain_errors
 from apimachinery.objects import AnyObject
+from apimachinery.plain_functions import synchronous
 from apimachinery.stop import Stop
 from controller_runtime.api.references import Reference, reference_to
 from controller_runtime.api.resources import Kind
@@ -74,6 +75,7 @@ class EventRecorder:
         api: EventAPI = EventAPI.EVENTS,
         spam_key: SpamKey = by_object,
     ) -> None:
+        key_of = synchronous(f"{component}: spam_key", spam_key)
         if problems := qualified_name_errors(component):
             raise ValueError(f"component {component!r}: {problems[0]}")
         self.component = component
@@ -85,9 +87,9 @@ class EventRecorder:
         self._correlator: Correlator
         match api:
             case EventAPI.EVENTS:
-                self._correlator = SeriesCorrelator(reporter, SpamFilter(spam_key))
+                self._correlator = SeriesCorrelator(reporter, SpamFilter(key_of))
             case EventAPI.CORE:
-                self._correlator = CountingCorrelator(reporter, SpamFilter(spam_key))
+                self._correlator = CountingCorrelator(reporter, SpamFilter(key_of))
         # Guards the three fields below; `run` waits on it.
         self._condition = host.condition(self.name)
         self._waiting: deque[Occurrence] = deque()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.log import get_logger
+from apimachinery.plain_functions import synchronous
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.listening import bind
 from controller_runtime.manager.health import Check, health_of
@@ -59,7 +60,7 @@ class Endpoints:
             the default registry, so that metrics made in the usual way appear; an empty sequence is none of them.
 
     Raises:
-        UsageError: An address is malformed or cannot be bound.
+        UsageError: An address is malformed or cannot be bound, or a check is an `async def`.
 
     Threads: one.
     """
@@ -73,10 +74,11 @@ class Endpoints:
         ready: Mapping[str, Check] | None = None,
         registries: Sequence[CollectorRegistry] | None = None,
     ) -> None:
+        live, ready = (_sure(which, checks or {}) for which, checks in (("live", live), ("ready", ready)))
         wanted: dict[str, list[Answers]] = {}
         for address, answers in (
             (metrics, partial(_of_metrics, registries=registries)),
-            (probes, lambda manager: _of_health(manager, live or {}, ready or {})),
+            (probes, lambda manager: _of_health(manager, live, ready)),
         ):
             if address != NOWHERE:
                 wanted.setdefault(address, []).append(answers)
@@ -152,6 +154,10 @@ def debug_answer(manager: Manager) -> Answer:
         return HTTPResponse(200, _JSON, as_json(why(manager, Request(name, namespace))).encode())
 
     return answer
+
+
+def _sure(which: str, checks: Mapping[str, Check]) -> Mapping[str, Check]:
+    return {name: synchronous(f"the {which} check {name}", check) for name, check in checks.items()}
 
 
 def _path_of(route: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from apimachinery.errors import Cancelled, ConnectionLost, LeadershipLost
 from apimachinery.host import Host, Thread
 from apimachinery.log import get_logger
+from apimachinery.plain_functions import called
 from apimachinery.stop import Stage, Stop, spawn
 from controller_runtime.cache.informers import Informers
 from controller_runtime.controller.controller import Controller
@@ -161,7 +162,7 @@ class Lifecycle:
 
         def run() -> None:
             try:
-                runnable.run(stop)
+                called(f"{runnable.name}: run", runnable.run, stop)
             except (Cancelled, ConnectionLost):  # expected if it was cancelled, or if its requests were given up
                 if not any(each.is_cancelled() for each in self._in_stop_order):
                     raise

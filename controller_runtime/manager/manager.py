@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from apimachinery.errors import UsageError
 from apimachinery.host import Host
+from apimachinery.plain_functions import synchronous
 from apimachinery.stop import Stage, Stop
 from apimachinery.system import SystemHost
 from controller_runtime.api.resources import Kind
@@ -143,7 +144,7 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
         report = UnreadableEvents(lambda: self.recorders, self.recorder).report
-        observers = Observers(on_panic, report, self.stories, tracing)
+        observers = Observers(synchronous("on_panic", on_panic), report, self.stories, tracing)
         self._lifecycle = Lifecycle(host, self.informers, self.stopping, self.elector, self.transport.close, observers)
         if self.elector is not None and self.elector.candidate is not None:
             self.add(self.elector.candidate)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from apimachinery.errors import UsageError
 from apimachinery.host import Host
+from apimachinery.plain_functions import plain
 from apimachinery.stop import Stop
 from controller_runtime.controller.controller import Controller
 from controller_runtime.manager.lifecycle import Runnable
@@ -55,8 +56,9 @@ class Members:
         """Add a member, and wake the manager's thread.
 
         Raises:
-            UsageError: The name is taken, or the manager is stopping or has stopped.
+            UsageError: The name is taken, the manager is stopping or has stopped, or its `run` is an `async def`.
         """
+        plain(f"{member.name}: run", getattr(member, "run", None))
         with self._condition:
             if self._stopping.is_set():
                 raise UsageError(f"{member.name} cannot be added: the manager stops or has stopped")

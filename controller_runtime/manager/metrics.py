@@ -17,6 +17,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from apimachinery.plain_functions import called
 from controller_runtime.cache.informer import Informer
 from controller_runtime.client.counting import CountingTransport
 from controller_runtime.controller.channel import Channel
@@ -73,7 +74,7 @@ class _ManagerCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         yield from _of_controllers(self._manager.controllers)
         for controller in self._manager.controllers:
-            yield from controller.reconciler.metrics()
+            yield from called(f"{controller.name}: metrics", controller.reconciler.metrics)
         yield from _of_recorders(self._manager.recorders)
         yield from _of_requests(self._manager.transport)
         yield from _of_election(self._manager.elector)

@@ -8,7 +8,6 @@ import difflib
 import functools
 import importlib
 import importlib.util
-import inspect
 import os
 import sys
 import traceback
@@ -20,6 +19,7 @@ from typing import cast
 import attrs
 
 from apimachinery.errors import ControllerRuntimeError, UsageError
+from apimachinery.plain_functions import plain, refuse_awaitable
 from controller_runtime.manager.manager import Manager, Setup
 
 DEFAULT = "setup"
@@ -188,20 +188,18 @@ def call_setup(setup: Setup, manager: Manager) -> None:
     """Call `setup`, and check that it returns nothing.
 
     Raises:
-        UsageError: It returned a value, which nothing would run.
+        UsageError: It is an `async def`, or returned a value, which nothing would run.
         ControllerRuntimeError: As `setup` raised it.
         ProgramFailed: It raised another error.
     """
-    name, call = getattr(setup, "__qualname__", "setup"), cast("Callable[[Manager], object]", setup)
+    name, call = getattr(setup, "__qualname__", "setup"), cast("Callable[[Manager], object]", plain("setup", setup))
     try:
         returned = call(manager)
     except ControllerRuntimeError:
         raise
     except Exception as error:  # the program's own failure: its author sees it without our frames
         raise ProgramFailed(f"{name} failed", error) from error
-    if inspect.iscoroutine(returned):
-        returned.close()
-        raise UsageError(f"{name} is a coroutine function: write `def`, and let setup return before anything runs")
+    refuse_awaitable("setup", setup, returned)
     if returned is not None:
         raise UsageError(f"{name} returned a {type(returned).__name__}, not None: it must add it by manager.add")
 

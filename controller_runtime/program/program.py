@@ -14,6 +14,7 @@ import attrs
 from apimachinery.errors import ControllerRuntimeError, UsageError
 from apimachinery.host import Host, Thread
 from apimachinery.log import get_logger
+from apimachinery.plain_functions import called, plain
 from apimachinery.stop import Stop, spawn
 from apimachinery.system import SystemHost
 from controller_runtime.client.transport import Transport
@@ -69,6 +70,13 @@ class Program:
     panels: Callable[[Manager], Sequence[Panel]] = no_panels
     lease_namespace: str | None = None
     grace: float | None = None
+
+    def __attrs_post_init__(self) -> None:
+        plain("panels", self.panels)
+
+    def panels_of(self, manager: Manager) -> Sequence[Panel]:
+        """Return the panels of a manager that was set up."""
+        return called("panels", self.panels, manager)
 
 
 def execute(program: Program, options: ProgramOptions) -> None:
@@ -176,7 +184,10 @@ class _Process:
             controller.workers = self.options.workers or controller.workers
         embedded = self.plan.cluster.embedded
         self.source = SnapshotSource(
-            manager, self.program.panels(manager), kinds=embedded or self.options.is_watched, events=embedded
+            manager,
+            self.program.panels_of(manager),
+            kinds=embedded or self.options.is_watched,
+            events=embedded,
         )
         manager.show_status(self.source.tables)
         self.endpoints.serve(manager)

@@ -11,6 +11,7 @@ import attrs
 
 from apimachinery.errors import UsageError
 from apimachinery.host import Host
+from apimachinery.plain_functions import synchronous
 from controller_runtime.program.snapshot import Snapshot
 from controller_runtime.program.timeline_svg import drawn
 from controller_runtime.program.view import summary
@@ -87,9 +88,10 @@ class Timeline:
 
     def noting(self, take: Callable[[], Snapshot]) -> Callable[[], Snapshot]:
         """Return a function that takes a snapshot of a program, and notes what a log line would say of it."""
+        taken = synchronous("noting", take)
 
         def noted() -> Snapshot:
-            snapshot = take()
+            snapshot = taken()
             self.note_all(summary(snapshot))
             for line in _new(self._last_events, snapshot.events):
                 self.mark(line)

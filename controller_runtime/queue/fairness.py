@@ -11,9 +11,10 @@ goes to the turn that was queued first of all. That gives a queued turn two boun
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
+from apimachinery.plain_functions import called, plain
 from controller_runtime.queue.turns import FifoBand, Turn
 
 T = TypeVar("T", bound=Hashable)
@@ -90,7 +91,21 @@ class FairBand(Generic[T]):
         self.count -= 1
 
 
-def hashed(group: Hashable) -> Hashable:
-    """Return the group of an item, after making sure that it can be hashed, while nothing is changed yet."""
-    hash(group)
-    return group
+def grouping(fair_by: Callable[[T], Hashable] | None) -> Callable[[T], Hashable] | None:
+    """Return the function of a queue that groups items; None without `fair_by`, when all are of one group.
+
+    A group that cannot be hashed, and a coroutine, which can, raise in the call, while nothing is changed yet.
+
+    Raises:
+        UsageError: `fair_by` is an `async def`.
+    """
+    if fair_by is None:
+        return None
+    plain("fair_by", fair_by)
+
+    def group_of(item: T) -> Hashable:
+        group = called("fair_by", fair_by, item)
+        hash(group)
+        return group
+
+    return group_of

@@ -16,7 +16,7 @@ from apimachinery.errors import ShutDown
 from apimachinery.host import Host
 from controller_runtime.queue.causes import Causes, PlainCause, PlainKey, with_cause
 from controller_runtime.queue.counters import QueueCounters, QueueTally
-from controller_runtime.queue.fairness import FairBand, hashed
+from controller_runtime.queue.fairness import FairBand, grouping
 from controller_runtime.queue.rate_limiters import ItemExponential, RateLimiter
 from controller_runtime.queue.turns import Bands, DelayedTurns, FifoBand, Stage, Turn, TurnState
 
@@ -55,7 +55,7 @@ class WorkQueue(Generic[T]):
         self._condition = host.condition(f"queue/{name}")
         self._stage = Stage.OPEN
         self._limiter: RateLimiter = limiter if limiter is not None else ItemExponential()
-        self._fair_by = fair_by
+        self._group_of = grouping(fair_by)
         # Items to process, each with its next turn: client-go's `dirty`, and the delayed items. Each turn is READY or
         # BLOCKED and then in `_queue`, or DELAYED and then in `_delayed`.
         self._dirty: dict[T, Turn[T]] = {}
@@ -249,7 +249,7 @@ class WorkQueue(Generic[T]):
             self._queue_due(now)
         turn = self._dirty.get(item)
         if turn is None:
-            turn = self._dirty[item] = Turn(item, low, None if self._fair_by is None else hashed(self._fair_by(item)))
+            turn = self._dirty[item] = Turn(item, low, None if self._group_of is None else self._group_of(item))
         if cause[0]:
             turn.causes = with_cause(turn.causes, cause) if turn.causes else (cause,)
         if turn.low and not low:

@@ -13,6 +13,7 @@ import msgspec
 from apimachinery.errors import UsageError
 from apimachinery.host import Host
 from apimachinery.objects import ObjectKey
+from apimachinery.plain_functions import synchronous
 from apimachinery.shards import fnv1a64
 from apimachinery.stop import Stop
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
@@ -77,7 +78,7 @@ class Ring:
         problem: Callable[[], str],
     ) -> None:
         self._host, self._client, self._informers, self._by = host, client, informers, by
-        self.config, self.problem = config, problem
+        self.config, self.problem = config, synchronous("the problem of a ring", problem)
         self._kinds: dict[Resource[Any], RingKind] = {}
         self._divided: set[str] = set()  # the kinds of the requests that are shared, and the classes of reconcilers
         self._shares: list[Share] = []
@@ -87,7 +88,7 @@ class Ring:
             *(host, client, config, self.ownership),
             on_take=self.requested.take,
             prepare=self._prepare,
-            problem=problem,
+            problem=self.problem,
             division=self.division,
         )
         self.name, self.rights = self.member.name, RightsReview(host, client.transport, config, self._asked_by_name)

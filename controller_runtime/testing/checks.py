@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from apimachinery.host import Host
+from apimachinery.plain_functions import synchronous
 from apimachinery.stop import Stop
 from controller_runtime.testing.simulation.host import SimulatedHost
 from embedded_apiserver import APIServer, Change
@@ -116,6 +117,9 @@ class CheckedCluster:
 
         Args:
             check: Does not hold if it raises, or returns a false value other than None.
+
+        Raises:
+            UsageError: `check` is an `async def`. One that returns a coroutine does not hold.
         """
         self._own_checks().always(check)
 
@@ -126,6 +130,9 @@ class CheckedCluster:
 
         Args:
             check: As for `always`.
+
+        Raises:
+            UsageError: As for `always`.
         """
         self._own_checks().eventually(check)
 
@@ -165,7 +172,7 @@ def _named(check: Check, kind: str) -> _Named:
     name = getattr(check, "__name__", "<lambda>")
     called = "" if name == "<lambda>" else f" {name}"
     where = caller()
-    return _Named(check, f"{kind}{called} ({where})" if where else f"{kind}{called}")
+    return _Named(synchronous(kind, check), f"{kind}{called} ({where})" if where else f"{kind}{called}")
 
 
 def _why_not(check: Check) -> str:

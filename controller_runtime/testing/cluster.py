@@ -11,6 +11,7 @@ from typing import Self, cast
 from apimachinery.errors import UsageError
 from apimachinery.host import Host
 from apimachinery.http import Handler, HTTPRequest
+from apimachinery.plain_functions import called, plain
 from controller_runtime.client.client import Client
 from controller_runtime.client.impersonating import ImpersonatingTransport
 from controller_runtime.client.inprocess import InProcessTransport
@@ -42,9 +43,9 @@ class EmbeddedCluster(CheckedCluster):
     itself there; the server and `user` are on a host of their own, `<name>-server`, and live on when `host` crashes.
 
     Entering starts nothing: call `run` with the function that sets the manager up, or add controllers to `manager`
-    and call `start`. Leaving stops the manager, and raises the error that ended it if it failed. If reconciles raised
-    errors that are not `ControllerRuntimeError`s, and that the test did not announce by `expect_panics`, leaving raises
-    an `AssertionError` that shows them.
+    and call `start`. Leaving stops the manager, and raises the error that ended it if it failed. If reconciles, mappers
+    or periodic functions raised errors that are not `ControllerRuntimeError`s, or that a `UsageError` led to, and that
+    the test did not announce by `expect_panics`, leaving raises an `AssertionError` that shows them.
 
     Args:
         host: The host that the manager runs on.
@@ -166,11 +167,12 @@ class EmbeddedCluster(CheckedCluster):
         """Call `setup` with the manager, and start it.
 
         Raises:
+            UsageError: `setup` is an `async def`, or returned a coroutine.
             RuntimeError: The manager has been started already.
         """
         self._refuse_second_start()
         self._setup = setup
-        setup(self._manager)
+        called("setup", plain("setup", setup), self._manager)
         self._start()
 
     def start(self) -> None:
@@ -221,6 +223,7 @@ class EmbeddedCluster(CheckedCluster):
         setup = setup or self._setup
         if setup is None:
             raise RuntimeError("restart() calls the function that was given to run(): start the cluster with run()")
+        plain("setup", setup)
         self.kill()
         self._machine.restart()
         self._make_manager()

@@ -18,6 +18,7 @@ import attrs
 from apimachinery.errors import ConnectionLost, StreamIdle
 from apimachinery.host import Host
 from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.plain_functions import synchronous
 from controller_runtime.client.transport import Stream, Transport, TransportWrapper
 
 
@@ -86,8 +87,8 @@ def no_faults(number: int, request: HTTPRequest) -> Fault | None:
 
 def numbered(faults: Faults) -> Faults:
     """Return `faults` with numbers that go on over all transports that use the result."""
-    numbers = itertools.count()
-    return lambda number, request: faults(next(numbers), request)
+    numbers, fault_of = itertools.count(), synchronous("faults", faults)
+    return lambda number, request: fault_of(next(numbers), request)
 
 
 class FaultyTransport(TransportWrapper):
@@ -104,7 +105,7 @@ class FaultyTransport(TransportWrapper):
     def __init__(self, host: Host, inner: Transport, faults: Faults) -> None:
         self._host = host
         super().__init__(inner)
-        self._faults = faults
+        self._faults = synchronous("faults", faults)
         # Guards the number of the next call, and the waits that `close` ends.
         self._lock = host.lock("faulty transport")
         self._calls = 0

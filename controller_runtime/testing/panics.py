@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The unexpected errors that reconciles raise during a test, and which of them the test expects."""
+"""The bugs that reconciles, mappers and periodic functions show during a test, and which of them the test expects."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ def _is_class_of_errors(kind: object) -> bool:
 
 def _told(panics: list[Panic]) -> str:
     lines = [
-        f"{panic.controller} {panic.request}: {''.join(traceback.format_exception_only(panic.error)).strip()}"
+        f"{panic.controller} {panic.request or 'every'}: "
+        + "".join(traceback.format_exception_only(panic.error)).strip()
         for panic in panics[:_SHOWN]
     ]
     if len(panics) > _SHOWN:

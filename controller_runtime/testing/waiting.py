@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from apimachinery.host import Host
+from apimachinery.plain_functions import synchronous
 from controller_runtime.api.resources import Kind
 from controller_runtime.cache.store import Delta
 from controller_runtime.manager.manager import Manager
@@ -34,7 +35,9 @@ def eventually(
 
     Raises:
         AssertionError: The value did not become true in time.
+        UsageError: `check` is an `async def`, or returned a coroutine.
     """
+    current = synchronous("eventually", check)
     deadline = manager.host.monotonic() + timeout
     changes = _Changes(manager.host)
     informer = manager.informer(resource, namespace=namespace)
@@ -43,7 +46,7 @@ def eventually(
         registration.wait_for_sync(manager.stopping, deadline)
         while True:
             seen = changes.count
-            answer = check()
+            answer = current()
             if answer:
                 return answer
             if not changes.wait_for_more(seen, deadline):

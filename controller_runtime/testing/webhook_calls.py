@@ -16,6 +16,7 @@ from apimachinery.errors import ConnectionLost
 from apimachinery.host import Host
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.objects import ObjectKey
+from apimachinery.plain_functions import synchronous
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.testing.faults import Faults, FaultyTransport
@@ -77,7 +78,7 @@ class ClusterCaller:
         self._machine = machine
         self._webhooks = webhooks
         self._of_manager = of_manager
-        self._faults = faults
+        self._faults = None if faults is None else synchronous("webhook_faults", faults)
         self._hands = faults is None and not isinstance(host, SimulatedHost)
         self._reached: dict[int, tuple[Host, Transport]] = {}
         self._last_handed: tuple[Served | None, Target | None] = (None, None)

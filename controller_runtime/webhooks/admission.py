@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, TypeVar
 import attrs
 
 from apimachinery.objects import ObjectKey
+from apimachinery.plain_functions import called, plain
 
 T = TypeVar("T")
 
@@ -67,6 +68,9 @@ class Admission(Generic[T]):
     options: Mapping[str, Any] = attrs.field(factory=dict)
     read_old: Callable[[], T | None] = _no_object
 
+    def __attrs_post_init__(self) -> None:
+        plain("read_old", self.read_old)
+
     @functools.cached_property
     def old(self) -> T | None:
         """The object before an update; None for a creation, and for a deletion, which is judged by the object itself.
@@ -74,7 +78,7 @@ class Admission(Generic[T]):
         Raises:
             UnreadableObject: The stored object cannot be read as the class. The write is refused with the reason.
         """
-        return self.read_old()
+        return called("read_old", self.read_old)
 
 
 @attrs.frozen

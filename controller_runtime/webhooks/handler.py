@@ -16,6 +16,7 @@ from apimachinery.errors import ControllerRuntimeError
 from apimachinery.host import Host
 from apimachinery.http import BODY_LIMIT, HTTPRequest, HTTPResponse
 from apimachinery.log import get_logger
+from apimachinery.plain_functions import synchronous
 from controller_runtime.core.deadline import deadline_scope
 from controller_runtime.webhooks.admitting import admit, admitted
 from controller_runtime.webhooks.converting import CONVERT_PATH, KindConversion, convert
@@ -46,6 +47,7 @@ _TIMEOUT = re.compile(r"(?:(\d{1,6})m)?(?:(\d{1,9}(?:\.\d{1,9})?)s)?(?:(\d{1,9})
 
 
 Page = Callable[[HTTPRequest], HTTPResponse]
+plain_page = partial(synchronous, "the page of a webhook server")
 """Answers a GET."""
 
 

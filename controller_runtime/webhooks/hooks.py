@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import attrs
 
+from apimachinery.plain_functions import synchronous
 from controller_runtime.api.codec import Decoder, decoder_for
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.crd.declaration import declaration_of
@@ -121,7 +122,7 @@ def Defaults(  # noqa: N802  it reads as the declaration that it makes
     Args:
         kind: A declared class or a resource.
         fill: Takes the object and the request, and returns the object as it is to be stored: the same one, changed or
-            not, or another one; or a `Refused`. Fields that the class does not know are kept.
+            not, or another one; or a `Refused`. Fields that the class does not know are kept. It is no `async def`.
         view: The class of the objects, such as `dict`; None is the resource's own.
         operations: `CREATE` and `UPDATE`, or one of them.
         name: Its name, if there are several for one kind; by default `defaults`, then the resource.
@@ -148,7 +149,7 @@ def Defaults(  # noqa: N802  it reads as the declaration that it makes
         match_conditions=match_conditions or {},
         object_selector=object_selector,
         has_effects=has_effects,
-        fill=fill,
+        fill=synchronous(f"Defaults of {resource}", fill),
     )
 
 
@@ -185,6 +186,7 @@ def Checks(  # noqa: N802  it reads as the declaration that it makes
     Raises:
         ValueError: A name, a time or the view is invalid.
         TypeError: `kind` is no kind.
+        UsageError: The function is an `async def`. One that returns a coroutine fails each review (500).
     """
     resource = resource_of(kind)
     return ChecksHook(
@@ -197,7 +199,7 @@ def Checks(  # noqa: N802  it reads as the declaration that it makes
         match_conditions=match_conditions or {},
         object_selector=object_selector,
         has_effects=has_effects,
-        refuse=refuse,
+        refuse=synchronous(f"Checks of {resource}", refuse),
     )
 
 

@@ -27,7 +27,7 @@ from controller_runtime.crd.definitions import DEFINITIONS
 from controller_runtime.webhooks.configurations import Place, configurations, conversion_of
 from controller_runtime.webhooks.converting import CONVERT_PATH, KindConversion
 from controller_runtime.webhooks.counters import WebhookCounters, WebhookTally
-from controller_runtime.webhooks.handler import Handler, Page
+from controller_runtime.webhooks.handler import Handler, Page, plain_page
 from controller_runtime.webhooks.hooks import Hook
 from controller_runtime.webhooks.injecting import MUTATING, VALIDATING, Target
 from controller_runtime.webhooks.installing import install
@@ -132,7 +132,7 @@ class Webhooks:
 
     def show(self, path: str, page: Page) -> None:
         """Answer GET requests of a path over the same TLS; `page` decides who may read it."""
-        self._pages[path] = page
+        self._pages[path] = plain_page(page)
 
     def __bool__(self) -> bool:
         """Return whether anything is declared."""

@@ -16,11 +16,12 @@ from apimachinery.errors import (
     TemporaryError,
     TerminalError,
     TooManyRequests,
+    UsageError,
 )
 from apimachinery.log import fields_of, text_of
 from apimachinery.objects import ObjectKey
 from controller_runtime.controller.counters import Outcome
-from controller_runtime.controller.outcome import outcome_of, retry_after, settle
+from controller_runtime.controller.outcome import is_bug, outcome_of, retry_after, settle
 from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.queue.rate_limiters import ItemExponential
 from controller_runtime.queue.workqueue import WorkQueue
@@ -254,6 +255,41 @@ def busy(seconds: float) -> APIError:
 def test_what_an_error_counts_as(error: BaseException, outcome: Outcome) -> None:
     """Causes and members of groups count; an error that was merely handled at the same time does not."""
     assert outcome_of(error) is outcome
+
+
+def during(error: Exception, handled: Exception, *, is_hidden: bool = False) -> Exception:
+    """Return the error of `raise error` while another is handled; hidden: of `raise error from None`."""
+    error.__context__, error.__suppress_context__ = handled, is_hidden
+    return error
+
+
+MISUSE = UsageError("a mistake")
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome", "bug"),
+    [
+        pytest.param(MISUSE, Outcome.PANIC, True, id="itself"),
+        pytest.param(ExceptionGroup("g", [conflict(), MISUSE]), Outcome.PANIC, True, id="member"),
+        pytest.param(caused(conflict(), MISUSE), Outcome.PANIC, True, id="cause"),
+        pytest.param(
+            caused(conflict(), ExceptionGroup("g", [caused(conflict(), MISUSE)])), Outcome.PANIC, True, id="far"
+        ),
+        pytest.param(during(conflict(), MISUSE), Outcome.PANIC, True, id="context"),
+        pytest.param(
+            caused(during(conflict(), MISUSE), TimeoutError()), Outcome.PANIC, True, id="context beside a cause"
+        ),
+        pytest.param(during(conflict(), MISUSE, is_hidden=True), Outcome.ERROR, False, id="from None"),
+        pytest.param(caused(TerminalError("no"), MISUSE), Outcome.TERMINAL_ERROR, True, id="terminal"),
+        pytest.param(during(Cancelled("stop"), MISUSE), Outcome.CANCELLED, True, id="cancelled"),
+        pytest.param(during(conflict(), KeyError()), Outcome.ERROR, False, id="another context"),
+        pytest.param(caused(conflict(), KeyError()), Outcome.ERROR, False, id="another cause"),
+        pytest.param(KeyError(), Outcome.PANIC, True, id="unexpected"),
+        pytest.param(conflict(), Outcome.ERROR, False, id="expected"),
+    ],
+)
+def test_a_mistake_of_the_program_is_a_bug_whatever_wraps_it(error: Exception, outcome: Outcome, bug: bool) -> None:
+    assert (outcome_of(error), is_bug(error)) == (outcome, bug)
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             "returns returned a Controller, not None",
             id="adds nothing",
         ),
-        pytest.param(["adds:waits", "--kubeconfig={server}"], {}, 2, "waits is a coroutine function", id="coroutine"),
+        pytest.param(["adds:waits", "--kubeconfig={server}"], {}, 2, "waits is an `async def`", id="coroutine"),
         pytest.param(["adds:needs", "--kubeconfig={server}"], {}, 1, "adds:needs", id="another signature"),
         pytest.param(["unguarded"], {}, 2, "calls run when it is imported", id="no main guard"),
     ],

@@ -12,6 +12,7 @@ import pytest
 from kit.noting import Noting
 
 from apimachinery.errors import ControllerRuntimeError
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
@@ -97,7 +98,7 @@ def test_panics_of_the_types_that_a_test_expects_are_given_to_it(
         simulation.advance(1.0)
 
     assert len(seen) > 1
-    assert (seen[0].controller, seen[0].request.name, repr(seen[0].error)) == ("failing", "a", "KeyError('team')")
+    assert (seen[0].controller, seen[0].request, repr(seen[0].error)) == ("failing", ObjectKey("a"), "KeyError('team')")
     cluster.stop()
 
 

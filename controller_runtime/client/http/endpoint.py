@@ -87,7 +87,7 @@ class Endpoint:
         try:
             return tls_context(self.configuration, certificate)
         except UsageError as error:  # they were usable at the start, so probably they are being replaced: a retry helps
-            raise ConnectionError(str(error)) from error
+            raise ConnectionError(str(error)) from None
 
     def _reach(self, connection: Connection, proxy: Proxy, lookup: Lookup) -> None:
         try:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
+from apimachinery.plain_functions import synchronous
 from controller_runtime.manager.page.tables import StatusTable
 
 TakeTables: TypeAlias = "Callable[[], Iterable[StatusTable]]"
@@ -28,5 +29,8 @@ class ShownTables:
             take: Returns the tables. It is called about once per second for each reader, on the thread that serves the
                 page, and never while nobody looks. So it must be quick, and may read only what is safe to read from
                 other threads. If it raises, the page shows the error in the place of the tables.
+
+        Raises:
+            UsageError: `take` is an `async def`.
         """
-        self.shown_tables = (*self.shown_tables, take)
+        self.shown_tables = (*self.shown_tables, synchronous("show_status", take))

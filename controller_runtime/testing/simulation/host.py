@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from apimachinery.plain_functions import synchronous
 from controller_runtime.testing.simulation.report import stack_of
 from controller_runtime.testing.simulation.scheduler import Scheduler
 from controller_runtime.testing.simulation.tasks import Machine, State, Task
@@ -106,10 +107,11 @@ class SimulatedHost:
 
     def spawn(self, name: str, target: Callable[[], None], *, daemon: bool = False) -> SimulatedThread:
         """Start a thread and return it; an exception that leaves it fails the run."""
+        run = synchronous(f"the target of thread {name}", target)
         task = self.scheduler.enter(self.machine)
         self.scheduler.refuse_locks(task, f"the start of {name}")
         context = contextvars.copy_context()
-        started = self.scheduler.spawn(self.machine, f"{self.name}/{name}", lambda: context.run(target))
+        started = self.scheduler.spawn(self.machine, f"{self.name}/{name}", lambda: context.run(run))
         self.scheduler.step(task, f"spawn {name}")
         return SimulatedThread(self, name, started)
 

@@ -13,6 +13,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from apimachinery.plain_functions import synchronous
 from controller_runtime.testing.simulation.host import EPOCH, SimulatedHost, SimulatedThread
 from controller_runtime.testing.simulation.process import pinned, uncollected
 from controller_runtime.testing.simulation.scheduler import Scheduler
@@ -174,12 +175,12 @@ class Simulation:
 
     def check(self, hook: H) -> H:
         """Call `hook` before every step; also a decorator. It raises to fail the run."""
-        self._scheduler.checks.append(hook)
+        self._scheduler.checks.append(synchronous("check", hook))
         return hook
 
     def check_end(self, hook: H) -> H:
         """Call `hook` when the block ends without an error; also a decorator. It may do all that a test may."""
-        self._end_checks.append(hook)
+        self._end_checks.append(synchronous("check_end", hook))
         return hook
 
     # The state of the simulation.
