@@ -89,9 +89,10 @@ def note_changes(host: SystemHost) -> None:
         drain(self, slots)
         write(self.owned)
 
-    def noted_end_all(self: Ownership, why: str) -> None:
-        end_all(self, why)
+    def noted_end_all(self: Ownership, why: str) -> int:
+        kept = end_all(self, why)
         write(0)
+        return kept
 
     Ownership.own, Ownership.drain, Ownership.end_all = noted_own, noted_drain, noted_end_all  # type: ignore[method-assign]
 

@@ -136,7 +136,7 @@ def next_step(me: Membership, ring: Assignment | None, others: Iterable[Sighting
     return Step(
         claim,
         drain=held & ~mine & ~me.draining,
-        resume=held & mine & me.draining,
+        resume=held & mine & me.draining if now >= me.ready_at else 0,
         take=take,
         waits_for=waits_for,
     )

@@ -178,7 +178,7 @@ class RingMember:
             state = attrs.evolve(state, draining=state.draining | step.drain)
             self._enter(state)
             step = next_step(self._me(prepared, leaves=stops), assignment, others, now)
-        draining = state.draining & ~step.resume if isinstance(state, Joined) else 0
+        draining = state.draining & ~step.resume if isinstance(state, Joined) else state.claim.slots
         is_due = not isinstance(state, Joined) or now >= state.renew_at
         if is_due or step.claim != state.claim or step.resume:
             attempt = Attempt(step.claim, draining & step.claim.slots, assignment, self._host.monotonic())
@@ -200,7 +200,8 @@ class RingMember:
                 drained = self._ownership.drained(draining)
                 return Membership(self.identity, claim, ready_at, draining, drained, prepared, works, leaves)
             case state:
-                return Membership(self.identity, state.claim, math.inf, leaves=leaves)
+                drained = self._ownership.drained(state.claim.slots)
+                return Membership(self.identity, state.claim, math.inf, state.claim.slots, drained, leaves=leaves)
 
     def _stored(self, attempt: Attempt) -> None:
         """Follow a claim that the server has stored: own its slots but those that drain, until it must be renewed."""
@@ -216,7 +217,7 @@ class RingMember:
             term = Term(self._host, claim.epoch, until)
             self._ownership.begin(term)
             ready_at = self._host.monotonic() + self._config.lease_duration
-            self._enter((Leaving if claim.is_leaving else Member)(term, claim, ready_at, renew_at))
+            self._enter((Leaving if claim.is_leaving else Member)(term, claim, ready_at, renew_at, attempt.draining))
         self.status.changed(GIVEN, before.claim.slots & ~claim.slots)
         self.status.changed(TAKEN, claim.slots & ~before.claim.slots)
         # All that is owned is replaced: a write that was thought lost may have dropped slots that work goes on for.
@@ -240,11 +241,11 @@ class RingMember:
                 self._rejoin("the published assignment is older than the one that it follows")
 
     def _rejoin(self, why: str) -> None:
-        """Own nothing from now on, and become a new member."""
+        """Own nothing from now on, and become a new member, which claims the slots of writes that may land yet."""
         log.warning("the membership in a ring is over", ring=self._config.name, member=self.identity, reason=why)
-        self._ownership.end_all(why)
+        kept = self._ownership.end_all(why) & self.state.claim.slots
         self.status.changed(LOST, self.state.claim.slots)
-        self._enter(New(Claim(weight=self._config.weight, division=self.state.claim.division)))
+        self._enter(New(Claim(slots=kept, weight=self._config.weight, division=self.state.claim.division)))
 
     def _publish(self, ring: PublishedRing, now: float) -> None:
         """Publish the assignment that follows from the members, if it is our turn and it differs."""

@@ -16,7 +16,7 @@ from controller_runtime.client.deadlines import DeadlineTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.election.term import Term, needs_no_leader
 from controller_runtime.ring.records import Assignment
-from controller_runtime.ring.slots import set_of
+from controller_runtime.ring.slots import ALL, set_of
 from controller_runtime.ring.token import RingToken, token_of
 
 _turn: contextvars.ContextVar[Turn | None] = contextvars.ContextVar("ring turn", default=None)
@@ -146,7 +146,6 @@ class Ownership:
             self._state = term, 0
             self._in_hand.clear()
             self._busy = 0
-            self._unsure.clear()
 
     def drain(self, slots: int) -> None:
         """Let no more work begin for these slots."""
@@ -165,13 +164,22 @@ class Ownership:
             self._state, self._ring = (term, slots), ring
         return slots & ~before
 
-    def end_all(self, why: str) -> None:
-        """End the membership: no work begins, and that in hand can send nothing any more."""
+    def end_all(self, why: str) -> int:
+        """End the membership: no work begins, and that in hand can send nothing any more.
+
+        Returns:
+            The slots with a write that may land yet, until the deadline that the membership had: those with work in
+            hand, which may have sent one, and those with an answer that was lost. None once the deadline has passed.
+        """
         with self._lock:
             term = self._state[0]
             self._state = term, 0
-        if term is not None:
-            term.end(why)
+            if term is None or term.is_over():
+                return 0
+            until = term.held.until
+            self._unsure |= dict.fromkeys(self._in_hand, until)
+        term.end(why)
+        return ~self.drained(ALL) & ALL
 
     def drained(self, slots: int) -> int:
         """Return those of some slots that have no work in hand, and no write of which it is unknown whether it landed.

@@ -16,7 +16,7 @@ class New:
     """The server has stored no claim of this membership yet, so the member owns nothing.
 
     Attributes:
-        claim: The claim to begin with; it has no slots.
+        claim: The claim to begin with. Its slots are those of an earlier membership with a write that may land yet.
     """
 
     claim: Claim

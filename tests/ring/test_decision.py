@@ -68,6 +68,16 @@ def test_a_slot_is_not_taken_by_a_member_that_is_not_ready(me: Membership) -> No
     assert next_step(me, ring(7), [OTHER], NOW).take == 0
 
 
+def test_a_slot_that_a_new_member_keeps_for_an_earlier_write_is_not_owned_before_it_is_ready() -> None:
+    kept = member(7, draining=set_of([7]), drained=set_of([7]), ready_at=NOW + 0.1)
+
+    assert (next_step(kept, ring(7), [OTHER], NOW).resume, next_step(kept, ring(7), [OTHER], NOW).claim.slots) == (
+        0,
+        128,
+    )
+    assert next_step(kept, ring(7), [OTHER], NOW + 0.1).resume == set_of([7])
+
+
 def test_a_slot_that_stays_ours_needs_no_word_of_the_others() -> None:
     slow = attrs.evolve(OTHER, claim=Claim(4))
 

@@ -246,16 +246,15 @@ class RingInvariants:
         replica, claim = host.name, Claim.from_text(annotations_of(lease)[CLAIM])
         if sent_at <= self._betrayed.get(replica, 0.0):
             return  # it was under way when the server was restored, and its member knows nothing of it
-        # A new membership gives all up; that of a member which leaves is told by the restored backup that it follows.
-        if claim.slots or (claim.is_leaving and replica not in self._betrayed):
-            self.effects.gives_back(replica, self._claims.get(replica, (0, 0.0))[0] & ~claim.slots)
+        before, _ = self._claims.get(replica, (0, 0.0))
+        self.effects.gives_back(replica, before & ~claim.slots)
         if claim.is_ready != (name in self._ready):
             self._ready ^= {name}
             self.liveness.ready_changed(self._sim.time)
         if replica in self._betrayed:
             del self._betrayed[replica]
-            if claim.slots or claim.is_ready:
-                what = f"{replica} goes on with {count(claim.slots)} slots"
+            if claim.slots & ~before or claim.is_ready:
+                what = f"{replica} goes on with {count(claim.slots & ~before)} slots more"
                 raise Violated("a restored backup ends memberships", what)
         self._claims[replica] = claim.slots, _ends_at(sent_at, host)
 
