@@ -44,7 +44,9 @@ from embedded_apiserver.status import (
     too_large,
 )
 from embedded_apiserver.storage.history import History
-from embedded_apiserver.storage.storage import Ended, Journal, Storage
+from embedded_apiserver.storage.keeping import Journal
+from embedded_apiserver.storage.storage import Ended, Storage
+from embedded_apiserver.users import User
 from embedded_apiserver.verbs import Verbs
 from embedded_apiserver.webhooks.caller import Caller, Nowhere
 from embedded_apiserver.webhooks.services import WithServices
@@ -73,6 +75,7 @@ class APIServer:
             that has no token of a service account.
         signing_key: The private key for tokens of service accounts, in PEM form; None for a new one, so that tokens
             end with the server.
+        users: Further users by their bearer tokens, read at each request, as a real server's file of tokens.
         release: The release of Kubernetes as which the server answers, such as `1.33`; None for the newest that it
             knows. Later features are refused or unknown, as by a server of that release in its default configuration.
         enable_admission_plugins: The names of steps of admission to switch on that are off by default.
@@ -110,6 +113,7 @@ class APIServer:
         token: str | None = None,
         journal: Journal | None = None,
         signing_key: str | None = None,
+        users: Mapping[str, User] = MappingProxyType({}),
         release: str | None = None,
         enable_admission_plugins: Collection[str] = (),
         disable_admission_plugins: Collection[str] = (),
@@ -129,7 +133,7 @@ class APIServer:
             journal = SQLiteJournal(data_dir, accept_loss=accept_loss)
         self.storage = Storage(host, history, journal)
         self._caller = WithServices(caller or Nowhere(), self.storage)
-        self._access = Access(host, self.storage, token, signing_key)
+        self._access = Access(host, self.storage, token, signing_key, users)
         if cluster_objects and ServiceAccount.name not in disable_admission_plugins:
             enable_admission_plugins = {*enable_admission_plugins, ServiceAccount.name}
         is_recording = cluster_objects and self.release.minor >= IP_ADDRESS.introduced

@@ -20,6 +20,7 @@ from aiohttp import web
 
 from apimachinery.log import get_logger
 from embedded_apiserver.shell.places import Places
+from embedded_apiserver.shell.plain_http import is_plain
 
 log = get_logger(__name__)
 
@@ -62,6 +63,22 @@ def connection_limit() -> int:
     """Return how many connections the descriptors of this process allow."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MOST if soft == resource.RLIM_INFINITY else max(_LEAST, min(_MOST, soft - _RESERVED))
+
+
+def reserve(port: int) -> socket.socket:
+    """Return a socket that is bound to a port of loopback and does not listen, so that connections are refused.
+
+    Raises:
+        OSError: The port is taken, or not allowed.
+    """
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # else a port is taken for a minute after its use
+        sock.bind((LOOPBACK, port))
+    except OSError:
+        sock.close()
+        raise
+    return sock
 
 
 class Connections:
@@ -125,6 +142,11 @@ class Connections:
         for protocol in (*self._sockets, *self._handshakes):
             self._abort(protocol)
 
+    def abort_busy(self) -> None:
+        """End the connections whose requests are being answered."""
+        for protocol in self._places.busy():
+            self._abort(protocol)
+
     def abort(self) -> None:
         """End all connections at once."""
         for transport in tuple(self._transports.values()):
@@ -136,6 +158,8 @@ class Connections:
             return  # closed before the handshake began
         handshake, shutdown = (_HANDSHAKE, _TLS_SHUTDOWN) if context else (None, None)
         try:
+            if context and await is_plain(self._loop, sock, _HANDSHAKE):
+                return
             await self._loop.connect_accepted_socket(
                 lambda: protocol,
                 sock,
@@ -176,12 +200,13 @@ class Listener:
     """Accepts connections on loopback.
 
     Args:
-        sock: A bound and listening socket.
+        sock: A bound socket, which is made to listen.
 
     Threads: the event loop's.
     """
 
     def __init__(self, sock: socket.socket) -> None:
+        sock.listen(_BACKLOG)
         self._socket = sock
         self._loop = asyncio.get_running_loop()
         self._resuming: asyncio.TimerHandle | None = None
@@ -195,7 +220,7 @@ class Listener:
         Raises:
             OSError: The port is taken, or not allowed.
         """
-        return cls(socket.create_server((LOOPBACK, port), backlog=_BACKLOG))
+        return cls(reserve(port))
 
     def accept(
         self, connections: Connections, factory: Callable[[], web.RequestHandler], context: ssl.SSLContext | None

@@ -89,6 +89,10 @@ class Places(Generic[K]):
         self._idle.pop(key, None)
         self._busy.discard(key)
 
+    def busy(self) -> tuple[K, ...]:
+        """Return the connections whose requests are being answered."""
+        return tuple(self._busy)
+
     def overdue(self, now: float) -> Iterator[K]:
         """Yield the connections that have timed out."""
         for keys, timeout in ((self._anonymous, ANONYMOUS_TIMEOUT), (self._idle, IDLE_TIMEOUT)):

@@ -23,7 +23,7 @@ from apimachinery.http import Handler
 from embedded_apiserver.shell.identity import Identity
 from embedded_apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
 from embedded_apiserver.shell.listener import LOOPBACK, raise_descriptor_limit
-from embedded_apiserver.shell.shell import serve
+from embedded_apiserver.shell.shell import Shell, serve
 from embedded_apiserver.upkeep.identity_lease import IdentityLease
 
 # Bytes of the read buffer of a TLS connection: two TLS records.
@@ -116,7 +116,7 @@ async def _serve(
     renewals: list[asyncio.Task[None]] = []
     context = identity.certificates.server_context()
     try:
-        await serve(host, handler, until, started, port=options.port, context=context)
+        await serve(Shell(host, handler), until, started, port=options.port, context=context)
     except OSError as error:
         reason = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
         raise UsageError(f"port {options.port} of {LOOPBACK} {reason}: choose another with --port") from error

@@ -9,6 +9,7 @@ request authenticates the client, so that others cannot make the server hold bod
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -37,6 +38,8 @@ _CALLERS = 32
 # Seconds that requests in progress have when the shell stops, and after that the threads.
 _GRACE = 0.5
 _JOIN_TIMEOUT = 0.1
+# Passes of the event loop in which a watch that ends writes its last bytes.
+_PASSES = 4
 
 _TEXT = {"content-type": "text/plain; charset=utf-8"}
 _LATE = HTTPResponse(408, _TEXT, b"the body did not arrive\n")
@@ -65,19 +68,30 @@ class Shell:
         self._connections: Connections
         self._watches: Watches
 
-    async def start(self, *, port: int = 0, context: ssl.SSLContext | None = None) -> int:
+    async def start(
+        self, *, port: int = 0, context: ssl.SSLContext | None = None, sock: socket.socket | None = None
+    ) -> int:
         """Start to accept connections and return the port, which the system chooses if `port` is 0.
+
+        A socket that is given is bound already, and closed at the end.
 
         Raises:
             OSError: The port is taken, or not allowed.
         """
         loop = asyncio.get_running_loop()
-        listener = Listener.on_loopback(port)
+        listener = Listener.on_loopback(port) if sock is None else Listener(sock)
         self._watches = Watches(self._host, loop)
         self._connections = Connections(loop, connection_limit())
         self._aiohttp = _Server(self._connections, self._serve)
         self._listener = listener
         return listener.accept(self._connections, self._aiohttp, context)
+
+    async def cut(self) -> None:
+        """End the watches, and close the connections whose requests are under way. Idle connections stay open."""
+        self._watches.end()
+        for _ in range(_PASSES):
+            await asyncio.sleep(0)
+        self._connections.abort_busy()
 
     async def stop(self) -> None:
         """Stop accepting, end the watches, finish the requests in progress, and close; within about a second.
@@ -197,22 +211,21 @@ def _drop(answer: HTTPResponse | Watch) -> None:
 
 
 async def serve(
-    host: Host,
-    handler: Handler,
+    shell: Shell,
     until: asyncio.Event,
     on_ready: Callable[[int], None],
     *,
     port: int = 0,
     context: ssl.SSLContext | None = None,
+    sock: socket.socket | None = None,
 ) -> None:
     """Serve until `until` is set; `on_ready` is called with the port as soon as connections are accepted.
 
     Raises:
         OSError: The port is taken, or not allowed.
     """
-    shell = Shell(host, handler)
     try:
-        on_ready(await shell.start(port=port, context=context))
+        on_ready(await shell.start(port=port, context=context, sock=sock))
         await until.wait()
     finally:
         await shell.stop()

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from types import TracebackType
 from typing import Self
 
 from apimachinery.host import Host, Thread
 from apimachinery.http import Handler
 from embedded_apiserver.shell.listener import LOOPBACK
-from embedded_apiserver.shell.shell import serve
+from embedded_apiserver.shell.shell import Shell, serve
 from embedded_apiserver.shell.tls import Certificates
 
 
@@ -22,15 +23,26 @@ class LoopbackServer:
         handler: Answers the requests; called on the server's thread, and on others for heavy requests.
         certificates: The certificates to present; None serves plain HTTP.
         port: The port; 0 lets the system choose one.
+        sock: A socket that is bound already, in place of a port; closed at the end.
+        daemon: Let the process end although the server has not been stopped.
 
     Threads: one owner.
     """
 
     def __init__(
-        self, host: Host, handler: Handler, *, certificates: Certificates | None = None, port: int = 0
+        self,
+        host: Host,
+        handler: Handler,
+        *,
+        certificates: Certificates | None = None,
+        port: int = 0,
+        sock: socket.socket | None = None,
+        daemon: bool = False,
     ) -> None:
+        self._socket = sock
+        self._is_daemon = daemon
+        self._shell = Shell(host, handler)
         self._host = host
-        self._handler = handler
         self._certificates = certificates
         self._asked_port = port
         self._thread: Thread | None = None
@@ -59,12 +71,19 @@ class LoopbackServer:
         Raises:
             OSError: The port is taken, or not allowed.
         """
-        self._thread = self._host.spawn("apiserver", self._run)
+        self._thread = self._host.spawn("apiserver", self._run, daemon=self._is_daemon)
         with self._condition:
             while not self._port and not self._ended:
                 self._condition.wait_until(None)
         if self._failure is not None:  # written before the end for which `start` has waited
             raise self._failure
+
+    def cut(self) -> None:
+        """End the watches, and close the connections whose requests are under way, before this returns."""
+        with self._condition:
+            loop = None if self._ended else self._loop
+        if loop is not None:
+            asyncio.run_coroutine_threadsafe(self._shell.cut(), loop).result()
 
     def stop(self) -> None:
         """End the watches and the connections, within about a second. Idempotent."""
@@ -89,7 +108,8 @@ class LoopbackServer:
 
     async def _serve(self) -> None:
         context = self._certificates.server_context() if self._certificates else None
-        await serve(self._host, self._handler, self._until, self._is_ready, port=self._asked_port, context=context)
+        port, sock = self._asked_port, self._socket
+        await serve(self._shell, self._until, self._is_ready, port=port, context=context, sock=sock)
 
     def _is_ready(self, port: int) -> None:
         with self._condition:

@@ -82,10 +82,14 @@ class Watches:
             self._line, self._chunk = lines[0], _chunk(lines[0])
         return self._chunk
 
-    def finish(self) -> None:
+    def end(self) -> None:
         """End all watches in the way in which they end at their timeout."""
         for watcher in tuple(self._open):
             watcher.finish()
+
+    def finish(self) -> None:
+        """End all watches, and open no other one."""
+        self.end()
         self.takers.stop()
 
     def _take_woken(self) -> None:

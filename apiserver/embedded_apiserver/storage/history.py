@@ -7,6 +7,7 @@ import bisect
 from collections import deque
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
+from typing import NamedTuple
 
 import attrs
 
@@ -44,6 +45,18 @@ class Compacted(Exception):
         self.oldest = oldest
 
 
+class Batch(NamedTuple):
+    """The changes that one `Cursor.take` returns.
+
+    Attributes:
+        changes: The changes, oldest first.
+        version: The version up to which the reader knows everything with these changes; None if more changes wait.
+    """
+
+    changes: list[Change]
+    version: int | None
+
+
 class Log:
     """The recent changes of a collection, oldest first.
 
@@ -78,6 +91,12 @@ class Log:
         while len(changes) > self._history.changes or changes[0].at < expiry:
             self._oldest = changes.popleft().version
             self._dropped += 1
+
+    def forget(self, version: int, *, ends_readers: bool) -> None:
+        """Drop all changes, so that `version` is the oldest; `ends_readers` drops one more, after all that was read."""
+        self._dropped += len(self._changes) + ends_readers
+        self._changes.clear()
+        self._oldest = version
 
     def position(self, version: int) -> int:
         """Return the position of the first change after `version`.

@@ -9,28 +9,13 @@ then take what is new.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from apimachinery.host import Host
 from embedded_apiserver.storage.collection import Collection
-from embedded_apiserver.storage.history import History, rewound
+from embedded_apiserver.storage.history import Batch, History, rewound
+from embedded_apiserver.storage.keeping import Journal
 from embedded_apiserver.storage.stored import Change, Draft, Stored
-
-
-class Journal(Protocol):
-    """Stores the writes that a storage acknowledges; called under the storage's lock, so it must not call back."""
-
-    def load(self) -> tuple[int, Iterable[tuple[str, Stored]]]:
-        """Return a version that no version handed out before exceeds, and each object with its collection."""
-
-    def write(self, collection: str, key: str, version: int, raw: bytes | None) -> None:
-        """Store a write; `raw` is None for a deletion. Once this returns, the write survives the process.
-
-        An error means that nothing was stored; it reaches the client whose write it was.
-        """
-
-    def close(self) -> None:
-        """Close the files. Idempotent."""
 
 
 class Snapshot(NamedTuple):
@@ -38,18 +23,6 @@ class Snapshot(NamedTuple):
 
     version: int
     items: list[Stored]
-
-
-class Batch(NamedTuple):
-    """The changes that one `Cursor.take` returns.
-
-    Attributes:
-        changes: The changes, oldest first.
-        version: The version up to which the reader knows everything with these changes; None if more changes wait.
-    """
-
-    changes: list[Change]
-    version: int | None
 
 
 class Ended(Exception):
@@ -217,6 +190,26 @@ class Storage:
             known = {**self._collections, **self._provided}
             if collection not in known or self._collection(collection).ended:
                 self._collections[collection] = Collection(self._history, self._version, is_new=collection not in known)
+
+    def forget(self, collections: Sequence[str] | None = None, *, ends_watches: bool = False) -> None:
+        """Forget the changes so far, as if they were too old: what a client has seen before is expired.
+
+        It is for a storage without a journal, which would not know of the version that this takes.
+
+        Args:
+            collections: The collections; None for all.
+            ends_watches: Also expire what reads the changes now, although it has read all of them.
+        """
+        ready = []
+        with self._lock:
+            self._version += 1
+            self._first = self._first if collections else self._version
+            for name in [*self._collections] if collections is None else collections:
+                found = self._collection(name)
+                found.log.forget(self._version, ends_readers=ends_watches)
+                ready += found.take_waiting() if ends_watches else []
+        for notify in ready:
+            notify()
 
     def close(self) -> None:
         """End all cursors and close the journal. Idempotent."""
