@@ -81,11 +81,12 @@ def test_each_distribution_requires_exactly_its_own_version_of_another() -> None
 
     assert required == {
         GROUND: set(),
-        SERVER: {f"{GROUND}=={version}"},
+        SERVER: {f"{GROUND}=={version}", f"{COMMAND}=={version}"},
         LIBRARY: {f"{GROUND}=={version}", f"{SERVER}=={version}"},
         COMMAND: {f"{LIBRARY}[{FOR_CONTROLLERS}]=={version}"},
     }
     assert lines_of(SETUP["options.extras_require"]["testing"]) == [f"{SERVER}=={version}"]
+    assert lines_of(SETUPS[SERVER]["options.extras_require"]["workloads"]) == [f"{COMMAND}=={version}"]
 
 
 def test_the_guide_names_what_each_distribution_requires() -> None:
@@ -147,7 +148,8 @@ def test_each_package_that_is_imported_is_required_by_the_distribution_that_impo
     given = library | {name for extra in ("testing", "cli", "agent") for name in modules_of(lines_of(extras[extra]))}
 
     assert imported_by("apimachinery") <= modules_of(all_requirements(SETUPS[GROUND]))
-    assert imported_by("embedded_apiserver") <= modules_of(all_requirements(SETUPS[SERVER]))
+    # its plugin is imported by pytest alone
+    assert imported_by("embedded_apiserver") <= modules_of(all_requirements(SETUPS[SERVER])) | {"pytest"}
     assert imported_by("controller_runtime") <= modules_of(all_requirements(SETUP)) | {"_pytest"}
     assert imported_by("controllers") <= given | modules_of(all_requirements(CONTROLLERS))
 

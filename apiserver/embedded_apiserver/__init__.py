@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from embedded_apiserver.shell.tls import Certificates, make_certificates
     from embedded_apiserver.storage.history import History
     from embedded_apiserver.storage.stored import Change, Draft, Stored, key_of
+    from embedded_apiserver.testing.case import KubernetesServerMixin
+    from embedded_apiserver.testing.requests import RecordedRequest
+    from embedded_apiserver.testing.running import run
+    from embedded_apiserver.testing.server import KubernetesServer, LeftoverWarning
     from embedded_apiserver.upkeep.upkeep import Upkeep
 
 _HOMES = {
@@ -35,6 +39,10 @@ _HOMES = {
     "History": "storage.history",
     **dict.fromkeys(("Change", "Draft", "Stored", "key_of"), "storage.stored"),
     "Upkeep": "upkeep.upkeep",
+    "KubernetesServerMixin": "testing.case",
+    "RecordedRequest": "testing.requests",
+    "run": "testing.running",
+    **dict.fromkeys(("KubernetesServer", "LeftoverWarning"), "testing.server"),
 }
 
 __all__ = [
@@ -46,7 +54,11 @@ __all__ = [
     "History",
     "Kind",
     "Kinds",
+    "KubernetesServer",
+    "KubernetesServerMixin",
+    "LeftoverWarning",
     "LoopbackServer",
+    "RecordedRequest",
     "Release",
     "Route",
     "Stored",
@@ -56,6 +68,7 @@ __all__ = [
     "key_of",
     "kubeconfig",
     "make_certificates",
+    "run",
     "serve",
 ]
 

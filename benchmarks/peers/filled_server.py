@@ -20,9 +20,9 @@ from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.patches import PatchType
-from controllers.command.hosting import WithToken
 from controllers.hollow.pod_maker import hollow_pod
 from controllers.hollow.pods import CONDITIONS
+from controllers.shared.with_token import WithToken
 from embedded_apiserver import APIServer, Draft, key_of, serve
 
 

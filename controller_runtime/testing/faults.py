@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults between a client and its server as values, and a transport around another one that makes them happen.
+"""A transport around another one that makes the faults of `apimachinery.faults` happen.
 
 A function of the call's number and the request decides which call fails and how, so a test can
 write a table and a simulation can draw from its seed. Faults of whole hosts are in
@@ -13,64 +13,40 @@ import math
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
-import attrs
-
 from apimachinery.errors import ConnectionLost, StreamIdle
+from apimachinery.faults import (
+    Answered,
+    CutReply,
+    CutStream,
+    Delayed,
+    Fault,
+    LostReply,
+    LostRequest,
+    Refused,
+    SilentStream,
+)
 from apimachinery.host import Host
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.plain_functions import synchronous
 from controller_runtime.client.transport import Stream, Transport, TransportWrapper
 
+__all__ = [
+    "Answered",
+    "CutReply",
+    "CutStream",
+    "Delayed",
+    "Fault",
+    "Faults",
+    "FaultyTransport",
+    "LostReply",
+    "LostRequest",
+    "Refused",
+    "SilentStream",
+    "no_faults",
+    "numbered",
+    "scripted",
+]
 
-@attrs.frozen
-class Refused:
-    """The connection is refused at once; the server sees nothing."""
-
-
-@attrs.frozen
-class LostRequest:
-    """The request is lost; the caller waits for an answer until its deadline."""
-
-
-@attrs.frozen
-class LostReply:
-    """The server acts; its answer is lost, and the caller waits for it until its deadline."""
-
-
-@attrs.frozen
-class CutReply:
-    """The server acts; the connection is cut before its answer."""
-
-
-@attrs.frozen
-class Delayed:
-    """The request arrives `seconds` later; a request that would arrive after its deadline is lost."""
-
-    seconds: float
-
-
-@attrs.frozen
-class Answered:
-    """A proxy in front of the server answers, such as with 429 or 500; the server sees nothing."""
-
-    response: HTTPResponse
-
-
-@attrs.frozen
-class CutStream:
-    """The stream is cut after `after` lines. A call that is not a stream is not affected."""
-
-    after: int = 0
-
-
-@attrs.frozen
-class SilentStream:
-    """The stream stays open, but is silent after `after` lines. A call that is not a stream is not affected."""
-
-    after: int = 0
-
-
-Fault = Refused | LostRequest | LostReply | CutReply | Delayed | Answered | CutStream | SilentStream
 Faults = Callable[[int, HTTPRequest], Fault | None]
 """Returns the fault of a call, or None, from its number (from 0, requests and streams together) and its request."""
 

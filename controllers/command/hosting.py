@@ -12,11 +12,9 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-import attrs
-
 from apimachinery.errors import ControllerRuntimeError, UsageError
 from apimachinery.host import Host
-from apimachinery.http import Handler, HTTPRequest, HTTPResponse, Watch
+from apimachinery.http import Handler
 from apimachinery.log import get_logger
 from apimachinery.stop import Stop, spawn
 from controller_runtime.api.resources import LEASE_CANDIDATES
@@ -29,6 +27,7 @@ from controllers.expiry.apiserver_lease_gc import NAME as APISERVER_LEASE_GC
 from controllers.expiry.apiserver_lease_gc import apiserver_lease_gc
 from controllers.expiry.lease_candidate_gc import NAME as CANDIDATE_GC
 from controllers.expiry.lease_candidate_gc import lease_candidate_gc
+from controllers.shared.with_token import WithToken
 from embedded_apiserver import APIServer, Upkeep
 
 log = get_logger(__name__)
@@ -44,26 +43,6 @@ GRACE = 1.0
 """Seconds for which running reconciles may go on when the server stops."""
 RESTART_AFTER = 2.0
 """Seconds after which a part that has failed is started again."""
-
-
-@attrs.frozen
-class WithToken:
-    """A `http.Handler` that adds the server's bearer token to each request, for callers in the server's process.
-
-    Attributes:
-        server: Answers the requests.
-        token: The bearer token that `server` accepts.
-
-    Threads: any.
-    """
-
-    server: Handler
-    token: str
-
-    def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
-        """See `http.Handler.handle`."""
-        headers = {**request.headers, "authorization": f"Bearer {self.token}"}
-        return self.server.handle(request._replace(headers=headers), on_ready)
 
 
 def select_hosted(asked: str) -> list[str]:

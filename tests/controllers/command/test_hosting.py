@@ -22,8 +22,9 @@ from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.testing.server_process import APIServerProcess
 from controller_runtime.testing.simulation import Simulation
-from controllers.command.hosting import HOSTABLE, WithToken, hosted, select_hosted
+from controllers.command.hosting import HOSTABLE, hosted, select_hosted
 from controllers.election import lease_candidate_election
+from controllers.shared.with_token import WithToken
 from embedded_apiserver.server import APIServer
 from embedded_apiserver.upkeep.upkeep import Upkeep
 

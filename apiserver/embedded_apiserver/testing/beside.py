@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controllers that are installed beside this distribution, found by their entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import cast
+
+from apimachinery.errors import UsageError
+from apimachinery.host import Host
+from apimachinery.stop import Stop
+from embedded_apiserver.server import APIServer
+
+GROUP = "embedded_apiserver.beside"
+"""The group of entry points: each is a function of a host, a server and a token that returns what runs until a stop."""
+_REMEDY = "pip install 'embedded-apiserver[workloads]', or ./controllers from a clone"
+
+Beside = Callable[[Host, APIServer, str], Callable[[Stop], None]]
+
+
+def workloads() -> Beside:
+    """Return the controllers of workloads.
+
+    Raises:
+        UsageError: They are not installed.
+    """
+    found = entry_points(group=GROUP, name="workloads")
+    if not found:
+        raise UsageError(f"workloads() needs the bundled controllers: {_REMEDY}")
+    return cast("Beside", next(iter(found)).load())

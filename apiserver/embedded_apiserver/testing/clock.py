@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A host whose wall clock a test can stop and move."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from apimachinery.host import Host
+
+
+class MovableHost:
+    """A `Host` like another one, but for its wall clock; `monotonic` goes on, and with it all that waits.
+
+    Threads: any.
+    """
+
+    def __init__(self, inner: Host) -> None:
+        self._inner = inner
+        self.name, self.random = inner.name, inner.random
+        self.uuid, self.lock, self.condition = inner.uuid, inner.lock, inner.condition
+        self.monotonic, self.spawn = inner.monotonic, inner.spawn
+        self.new_event_loop, self.leaving = inner.new_event_loop, inner.leaving
+        # Replaced as a whole: the time at which the clock stands, None while it goes; and what it is ahead.
+        self._shown: tuple[datetime | None, timedelta] = None, timedelta()
+
+    def now(self) -> datetime:
+        """Return the time at which the clock stands, or the inner host's and what this one is ahead."""
+        stands_at, ahead = self._shown
+        return (stands_at or self._inner.now()) + ahead
+
+    def stand(self, at: datetime | None = None) -> None:
+        """Stop the clock, at a time or as it is."""
+        self._shown = at or self.now(), timedelta()
+
+    def move(self, seconds: float) -> None:
+        """Move the clock, whether or not it stands."""
+        stands_at, ahead = self._shown
+        self._shown = stands_at, ahead + timedelta(seconds=seconds)

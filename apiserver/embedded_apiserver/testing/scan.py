@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a suite uses the server, found out before pytest imports any file of it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+_USE = re.compile(rb"\bkubernetes_server|\bKubernetesServerMixin\b")
+_NEVER = (".*", "__pycache__", "node_modules", "site-packages")
+"""Folders that are never looked into, beside those of pytest's `norecursedirs`."""
+
+
+def uses_server(paths: Iterable[Path], root: Path, pruned: Iterable[str]) -> bool:
+    """Tell whether a Python file names a fixture of the server or its mixin.
+
+    Args:
+        paths: The files and folders of the tests.
+        root: The folder up to which `conftest.py` above them counts.
+        pruned: Patterns of names of folders that are not looked into.
+    """
+    return any(_names_it(path) for path in _files([*paths], root, (*_NEVER, *pruned)))
+
+
+def _files(paths: list[Path], root: Path, pruned: tuple[str, ...]) -> Iterator[Path]:
+    above = {folder for path in paths for folder in (path, *path.parents) if folder.is_relative_to(root)}
+    yield from (folder / "conftest.py" for folder in above)
+    for path in paths:
+        if path.is_file():
+            yield path
+        for name, folders, files in os.walk(path):
+            folders[:] = [each for each in folders if not any(fnmatch(each, one) for one in pruned)]
+            yield from (Path(name, file) for file in files if file.endswith(".py"))
+
+
+def _names_it(path: Path) -> bool:
+    try:
+        return _USE.search(path.read_bytes()) is not None
+    except OSError:  # no such file, or one that may not be read, as pytest will say
+        return False
+
+
+def paths_of(arguments: list[str], folder: Path) -> list[Path]:
+    """Return the files and folders that arguments of pytest name, without the parts that choose tests in them."""
+    return [folder / each.partition("::")[0] for each in arguments]

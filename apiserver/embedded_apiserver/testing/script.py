@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The script of a server: which requests get a fault, and how often."""
+
+from __future__ import annotations
+
+import attrs
+
+from apimachinery.faults import Answered, CutReply, Delayed, Refused
+from apimachinery.host import Host
+from embedded_apiserver.testing.matching import Target
+from embedded_apiserver.testing.requests import RecordedRequest
+
+ServerFault = Answered | CutReply | Delayed | Refused
+"""The faults that a server can make happen: an answer that is not its own, a late one, a connection cut before the
+request is carried out (`Refused`) or after it (`CutReply`)."""
+
+
+@attrs.define
+class _Line:
+    target: Target
+    fault: ServerFault
+    left: int | None  # how often it still happens; None without end
+
+    def means(self, request: RecordedRequest) -> bool:
+        parts = (request.verb, request.plural, request.group, request.subresource, request.name)
+        return self.left != 0 and self.target.means(*parts)
+
+
+class Script:
+    """The lines of a script, of which the first that means a request and is not used up makes its fault happen.
+
+    Threads: any.
+    """
+
+    def __init__(self, host: Host) -> None:
+        # Guards the lines and their counts.
+        self._lock = host.lock("script")
+        self._lines: list[_Line] = []
+
+    def add(self, target: Target, fault: ServerFault, times: int | None) -> None:
+        """Add a line that happens `times` times; None without end."""
+        with self._lock:
+            self._lines.append(_Line(target, fault, times))
+
+    def take(self, request: RecordedRequest) -> ServerFault | None:
+        """Return the fault of a request, which counts as having happened; None for most."""
+        if not self._lines:  # without the lock: as of most servers
+            return None
+        with self._lock:
+            for line in self._lines:
+                if line.means(request):
+                    line.left = None if line.left is None else line.left - 1
+                    return line.fault
+        return None
+
+    def waits(self) -> bool:
+        """Tell whether a request may be made to wait."""
+        if not self._lines:
+            return False
+        with self._lock:
+            return any(isinstance(line.fault, Delayed) and line.left != 0 for line in self._lines)

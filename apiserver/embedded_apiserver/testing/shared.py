@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one suite of a process: clients keep configuration and connections in globals of their own, so it is one too."""
+
+from __future__ import annotations
+
+from apimachinery.errors import UsageError
+from embedded_apiserver.testing.suite import Suite
+
+suite: Suite | None = None
+"""The suite; None before a plugin or a mixin has begun it."""
+
+
+def begin(*, changes_environment: bool, prepare: bool = True) -> Suite:
+    """Begin the suite, unless it has begun; prepare its environment if that is asked for."""
+    global suite
+    if suite is None:
+        suite = Suite(changes_environment=changes_environment)
+    if prepare:
+        suite.prepare()
+    return suite
+
+
+def present() -> Suite:
+    """Return the suite that has begun.
+
+    Raises:
+        UsageError: None has.
+    """
+    if suite is None:
+        raise UsageError("no suite of tests has begun: load the plugin embedded_apiserver.pytest_plugin")
+    return suite
+
+
+def end() -> None:
+    """End the suite. Idempotent."""
+    global suite
+    ended, suite = suite, None
+    if ended is not None:
+        ended.close()

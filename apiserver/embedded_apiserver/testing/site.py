@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A site: an address on loopback whose port, authority and token stay while one round after another is served there."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from apimachinery.errors import UsageError
+from apimachinery.host import Host
+from embedded_apiserver.shell.identity import new_identity
+from embedded_apiserver.shell.kubeconfig import kubeconfig, write_private
+from embedded_apiserver.shell.listener import LOOPBACK, reserve
+from embedded_apiserver.shell.thread import LoopbackServer
+from embedded_apiserver.testing.front import Front
+from embedded_apiserver.testing.round import Credentials, Round
+from embedded_apiserver.users import AUTHENTICATED, User
+
+
+class Site:
+    """An address, and a private folder with the kubeconfig of its administrator and those of other users.
+
+    Until the first round begins the port is bound and does not listen, so connections are refused, and there is no
+    thread. From then on requests outside of a round are refused with 503.
+
+    Args:
+        host: The machine.
+        port: The port; 0 lets the system choose one.
+
+    Attributes:
+        front: Passes requests on to the present round.
+        url: The URL.
+        kubeconfig: The path of the administrator's kubeconfig.
+
+    Raises:
+        UsageError: The port is taken, or not allowed.
+
+    Threads: one.
+    """
+
+    def __init__(self, host: Host, port: int = 0) -> None:
+        try:
+            self._socket = reserve(port)
+        except OSError as error:
+            reason = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
+            raise UsageError(f"port {port} of {LOOPBACK} {reason}: choose another one, or 0 for any") from error
+        self._host = host
+        identity = new_identity(host.now())
+        self._certificates = identity.certificates
+        self.credentials = Credentials(
+            identity.token, identity.signing_key, identity.certificates.authority.decode(), {}
+        )
+        self.front = Front()
+        self.url = f"https://{LOOPBACK}:{self._socket.getsockname()[1]}"
+        self._folder = Path(tempfile.mkdtemp(prefix="embedded-apiserver-"))
+        self.kubeconfig = self._folder / "kubeconfig"
+        self._write(self.kubeconfig, identity.token)
+        self._files: list[tuple[User, Path]] = []
+        self._thread: LoopbackServer | None = None
+
+    def begin(self, test: str, options: Mapping[str, Any]) -> Round:
+        """Serve a new, empty storage until `end`.
+
+        Args:
+            test: The test that it is for.
+            options: Further arguments of `APIServer`.
+
+        Raises:
+            UsageError: An option is wrong.
+        """
+        begun = Round(self._host, self.credentials, test, options)
+        self.front.begin(begun)
+        if self._thread is None:
+            self._thread = LoopbackServer(
+                self._host, self.front, certificates=self._certificates, sock=self._socket, daemon=True
+            )
+            self._thread.start()
+        begun.server.publish(self._thread.port)
+        return begun
+
+    def renew(self, old: Round, options: Mapping[str, Any]) -> Round:
+        """Serve a new storage in place of another one, whose watches end."""
+        renewed = Round(self._host, self.credentials, old.test, options)
+        self.front.replace(old, renewed)
+        self._finish(old)
+        return renewed
+
+    def end(self, ended: Round) -> list[str]:
+        """End a round: its watches, and the connections whose requests are under way; return what was noticed.
+
+        Raises:
+            Exception: The error of what ran beside the server and failed.
+        """
+        self.front.end(ended)
+        self._finish(ended)
+        return self.front.take_leftovers()
+
+    def user(self, name: str, groups: Sequence[str]) -> Path:
+        """Return the path of a kubeconfig of a user, who is the same in every round."""
+        user = User(name, groups=tuple(dict.fromkeys((*groups, AUTHENTICATED))))
+        for known, path in self._files:
+            if known == user:
+                return path
+        path = self._folder / f"user-{len(self._files)}"
+        token = new_token(self._host)
+        self.credentials.users[token] = user
+        self._write(path, token)
+        self._files.append((user, path))
+        return path
+
+    def close(self) -> None:
+        """Stop serving, free the port and remove the folder. Idempotent."""
+        if self._thread is not None:
+            self._thread.stop()
+        self._socket.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _finish(self, ended: Round) -> None:
+        try:
+            ended.end()
+        finally:
+            if self._thread is not None:
+                self._thread.cut()
+
+    def _write(self, path: Path, token: str) -> None:
+        text = kubeconfig(self.url, self._certificates.authority, token)
+        write_private(path, text.encode())
+
+
+def new_token(host: Host) -> str:
+    """Return a bearer token that cannot be taken for one of a service account, which has dots."""
+    return (host.uuid() + host.uuid()).replace("-", "")
