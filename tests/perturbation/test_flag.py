@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -187,6 +188,87 @@ def test_own(cluster, simulation):
     )
     assert re.search(r"eventually \(\S*test_it.py:\d+\) does not hold at rest: it returned False", told)
     assert "AssertionError: three pods" in told
+
+
+def test_an_act_that_cannot_be_done_and_a_panic_are_findings_with_their_plan(run: Run) -> None:
+    text = """
+class NotesFirst(OnePod):
+    def reconcile(self, request):
+        found = self.maps.get(request)
+        if found is not None and "seen" not in found.get("data", {}):
+            self.client.patch(CONFIG_MAPS, request, {"data": {"seen": "yes"}})
+            metadata = {"name": "p", "namespace": "default"}
+            self.client.create(PODS, {"metadata": metadata, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+        return Result()
+
+def test_acts(cluster, simulation):
+    cluster.run(setup(NotesFirst))
+    story(cluster, simulation, "a")
+    cluster.user.patch(PODS, ObjectKey("p", "default"), {"metadata": {"labels": {"a": "b"}}})
+
+class Panics(OnePod):
+    def reconcile(self, request):
+        found = self.maps.get(request)
+        if found is not None and found.get("data", {}) == {"first": "yes"}:
+            self.client.patch(CONFIG_MAPS, request, {"data": {"second": "yes"}})
+            raise ValueError("half a map")
+        for word in ("first", "second") if found is not None and "data" not in found else ():
+            self.client.patch(CONFIG_MAPS, request, {"data": {word: "yes"}})
+        return Result()
+
+def test_panics(cluster, simulation):
+    cluster.run(setup(Panics))
+    story(cluster, simulation, "a")
+"""
+
+    outcome = run(text, "--perturb=crash")
+
+    assert re.search(r"FAILED test_it.py::test_acts\[crash after write 1\]", outcome.text)
+    assert "pods default/p: there in a calm run, absent here" in outcome.text
+    assert re.search(r"replay: pytest test_it.py::test_acts --perturb-script=\S+/test_acts-crash", outcome.text)
+    assert re.search(r"FAILED test_it.py::test_panics\[crash after write 1\]", outcome.text)
+    assert "half a map" in outcome.text
+    assert re.search(r"replay: pytest test_it.py::test_panics --perturb-script=\S+/test_panics-crash", outcome.text)
+    assert "ERROR at teardown" not in outcome.text
+
+
+def test_a_plan_that_could_not_happen_is_skipped_with_its_reason(run: Run, tmp_path: Path) -> None:
+    plan = {"test": "test_it.py::test_right", "plan": {"plan": "Crash", "write": 99, "landed": True}}
+    (tmp_path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+
+    outcome = run(RIGHT, "-rs", "--perturb-script=plan.json")
+
+    assert "1 passed, 1 skipped" in outcome.text
+    assert "could not happen: the run had no such point" in outcome.text
+    assert "1 could not happen" in outcome.text
+
+
+def test_values_that_are_not_compared_are_named_and_a_run_with_too_many_is_not_judged(run: Run) -> None:
+    text = """
+class Draws(OnePod):
+    def reconcile(self, request):
+        found = self.maps.get(request)
+        if found is not None and "data" not in found:
+            drawn = {f"v{at}": str(simulations[-1].random()) for at in range(COUNT)}
+            self.client.patch(CONFIG_MAPS, request, {"data": drawn})
+        return Result()
+
+simulations = []
+
+def test_draws(cluster, simulation):
+    import random
+    simulations.append(random)
+    cluster.run(setup(Draws))
+    story(cluster, simulation, "a")
+"""
+
+    few = run(text.replace("COUNT", "1"), "--perturb=crash")
+    many = run(text.replace("COUNT", "9"), "--perturb=crash", "-rs")
+
+    assert "test_draws: passed" not in many.text
+    assert re.search(r"test_draws: not judged \(", many.text)
+    assert "not judged: 1 of 1 objects and 2 of 11 values are compared; not compared, as calm runs differ" in many.text
+    assert "  not compared, as calm runs differ: configmaps default/a data.v0" in few.text
 
 
 @pytest.mark.parametrize(

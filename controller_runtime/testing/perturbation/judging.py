@@ -11,6 +11,7 @@ from controller_runtime.testing.perturbation.counting import lost, made
 from controller_runtime.testing.perturbation.naming import Naming
 from controller_runtime.testing.perturbation.naming import learn as learn_names
 from controller_runtime.testing.perturbation.record import Landed, Rest, Run
+from controller_runtime.testing.perturbation.relations import Relation, broken, related
 from controller_runtime.testing.perturbation.world import (
     Difference,
     State,
@@ -71,12 +72,14 @@ class Expected:
         state: The objects that are compared, by their names in every run.
         step: How many steps of the story have been told.
         ignored: The values in which calm runs differ at this rest.
+        relations: The relations that these values have in all calm runs.
         coverage: How much of the world is compared.
     """
 
     state: State
     step: int
     ignored: Values
+    relations: Sequence[Relation]
     coverage: Coverage
 
 
@@ -116,6 +119,11 @@ class Baseline:
         """Return what is expected of a shorter story of the same program, from a calm run of it."""
         names, ignored = self.naming.names(born(run)), self.ignored
         return Baseline(run, self.naming, [_expected(self.naming, names, rest, ignored) for rest in run.rests])
+
+    @property
+    def needs_more_runs(self) -> bool:
+        """True if calm runs differ in values, whose relations some more runs would show."""
+        return any(path for _, path in self.ignored)
 
     @property
     def not_compared(self) -> str:
@@ -160,12 +168,12 @@ def learn(calm: Sequence[Run]) -> Baseline:
     first, *others = [(run, naming.names(born(run))) for run in calm]
     rests = []
     for number, rest in enumerate(first[0].rests):
-        state = _compared(naming, first[1], rest.state)
-        ignored: Values = frozenset()
+        states = [_compared(naming, first[1], rest.state)]
         for run, names in others:
-            same = _same_rest(first[0], number, run)
-            ignored |= varying(state, _compared(naming, names, same.state)) if same is not None else frozenset()
-        rests.append(_expected(naming, first[1], rest, ignored))
+            if (same := _same_rest(first[0], number, run)) is not None:
+                states.append(_compared(naming, names, same.state))
+        ignored = frozenset[tuple[Name, str]]().union(*(varying(states[0], state) for state in states[1:]))
+        rests.append(_expected(naming, first[1], rest, ignored, related(states, ignored)))
     return Baseline(first[0], naming, rests)
 
 
@@ -185,6 +193,8 @@ def judge(baseline: Baseline, run: Run) -> Verdict:
         when = "" if step == last else f"at rest after step {step}, "
         for each in baseline._differences(number, names, rest.state):
             told.setdefault((each.name, each.path), f"{when}{each}")
+        for relation in broken(_compared(baseline.naming, names, rest.state), baseline.rests[number].relations):
+            told.setdefault(relation.one, f"{when}{relation}")
     found += told.values()
     if run.is_whole:
         found += [f"{name} still fails at the end" for name in run.failing if name not in baseline.run.failing]
@@ -227,12 +237,14 @@ def _judged_rests(baseline: Baseline, run: Run) -> Iterator[tuple[int, int, Rest
         yield step, number, run.rests[last[step]]
 
 
-def _expected(naming: Naming, names: Mapping[Name, Name], rest: Rest, ignored: Values) -> Expected:
+def _expected(
+    naming: Naming, names: Mapping[Name, Name], rest: Rest, ignored: Values, relations: Sequence[Relation] = ()
+) -> Expected:
     state = _compared(naming, names, rest.state)
     values, left = counted(state, ignored)
     objects = sum(len(several) for several in rest.state.values())
     compared = sum(len(several) for name, several in state.items() if (name, "") not in ignored)
-    return Expected(state, rest.step, ignored, Coverage(compared, objects - compared, values - left, left))
+    return Expected(state, rest.step, ignored, relations, Coverage(compared, objects - compared, values - left, left))
 
 
 def _same_rest(first: Run, number: int, other: Run) -> Rest | None:

@@ -136,7 +136,7 @@ def _noting(session: Session) -> Iterator[None]:
     except (Exception, pytest.fail.Exception) as failed:
         if session.plan is None:
             raise
-        session.run.failures.append(_own(failed))
+        session.fail(_own(failed), is_check=isinstance(failed, AssertionError | pytest.fail.Exception))
 
 
 def _own(failed: BaseException) -> str:

@@ -90,6 +90,7 @@ class Retelling(NamedTuple):
             self.striker.cannot(step)
         else:
             self.run.failures.append(step)
+            self.run.is_whole = False
         return False
 
     def _refusal(self, request: HTTPRequest) -> str:

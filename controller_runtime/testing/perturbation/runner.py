@@ -13,6 +13,7 @@ from controller_runtime.testing.perturbation.judging import Baseline, learn
 from controller_runtime.testing.perturbation.options import Options, Script
 from controller_runtime.testing.perturbation.plans import Plan, plan
 from controller_runtime.testing.perturbation.record import Run
+from controller_runtime.testing.perturbation.relations import RUNS
 from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.session import DWELL, Session
 from controller_runtime.testing.perturbation.smallest import Case, parts, smallest
@@ -64,7 +65,11 @@ class Runner:
         # Longer rests may be too long for the test's own checks: then a third seed is all that is learned.
         _, third, _ = self._calm_again(Session(seed=2, dwell=DWELL))
         _, third, _ = (item, third, reports) if third is not None else self._calm_again(Session(seed=2))
-        baseline = learn([calm.run, again.run, *([] if third is None else [third.run])])
+        runs = [calm.run, again.run, *([] if third is None else [third.run])]
+        baseline = learn(runs)
+        if baseline.needs_more_runs:
+            more = [self._calm_again(Session(seed=seed))[1] for seed in range(len(runs), RUNS)]
+            baseline = learn([*runs, *(each.run for each in more if each is not None)])
         self.summary.not_compared = baseline.not_compared
         script = self._options.script
         if script is not None:

@@ -213,6 +213,17 @@ class Session:
         assert self.baseline is not None, "only a perturbed run leaves a story"
         retelling.rest(self.baseline.run.story, self._rest)
 
+    def fail(self, failure: str, *, is_check: bool) -> None:
+        """Note the error that ended the test.
+
+        Args:
+            failure: Its text.
+            is_check: Whether a check of the test has failed; otherwise an act could not be done, so that the world
+                cannot be where it would be after that act.
+        """
+        self.run.failures.append(failure)
+        self.run.is_whole = self.run.is_whole and is_check
+
     def finish(self) -> None:
         """Wait for the end, and record what the world is like then; after an early end, only that there was one."""
         at = self._at
@@ -222,7 +233,8 @@ class Session:
             self.run.broken = at.cluster.take_broken_checks()
             return
         calm = None if self.baseline is None else self.baseline.run
-        self.run.is_whole = not self.run.failures or (calm is not None and len(self.run.story) >= len(calm.story))
+        is_told = not self.run.failures or (calm is not None and len(self.run.story) >= len(calm.story))
+        self.run.is_whole = self.run.is_whole and is_told
         try:
             if self.run.is_whole and not self.is_void:
                 with at.waits.own():

@@ -15,6 +15,7 @@ from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.perturbation import ambient
 from controller_runtime.testing.perturbation.judging import Baseline, judge, learn
 from controller_runtime.testing.perturbation.plans import PATTERNS, Plan, plan
+from controller_runtime.testing.perturbation.relations import RUNS
 from controller_runtime.testing.perturbation.retelling import StoryLeft
 from controller_runtime.testing.perturbation.session import DWELL, Session, never_rests
 from controller_runtime.testing.simulation import Hang, Simulation
@@ -121,7 +122,11 @@ class _Trial:
     options: dict[str, Any]
 
     def learn(self) -> Baseline:
-        """Return the results of two calm runs, and of one with longer rests if the story allows that."""
+        """Return the results of two calm runs, one with longer rests if the story allows that, and more if they differ.
+
+        Raises:
+            CalmRunFailed: The story fails, or it cannot be perturbed.
+        """
         calm, again, third = Session(), Session(seed=1), Session(seed=2, dwell=DWELL)
         for session in (calm, again):
             self.tell(session)
@@ -133,7 +138,15 @@ class _Trial:
         if third.run.failures or third.run.broken or third.run.failing:
             third = Session(seed=2)
             self.tell(third)
-        return learn([each.run for each in (calm, again, third) if not each.run.failures])
+        runs = [each.run for each in (calm, again, third) if not each.run.failures]
+        baseline = learn(runs)
+        if not baseline.needs_more_runs:
+            return baseline
+        for seed in range(len(runs), RUNS):
+            session = Session(seed=seed)
+            self.tell(session)
+            runs += [session.run] if not session.run.failures else []
+        return learn(runs)
 
     def tell(self, session: Session) -> None:
         """Run the story once; its record says what went wrong."""
@@ -173,4 +186,4 @@ class _Trial:
         except Hang:
             raise
         except Exception as failed:  # noqa: BLE001  the story's act ends here: in a perturbed run it is a finding
-            session.run.failures.append(f"the story cannot go on: {type(failed).__name__}: {failed}")
+            session.fail(f"the story cannot go on: {type(failed).__name__}: {failed}", is_check=False)

@@ -135,8 +135,20 @@ def renamed(state: State, names: Mapping[Name, Name]) -> State:
 
 def counted(state: State, ignored: Values) -> tuple[int, int]:
     """Return how many values a state has, and how many of them are ignored."""
-    paths = [(name, path) for name, several in state.items() for obj in several for path in _paths(obj, "")]
+    paths = [(name, path) for name, several in state.items() for obj in several for path, _ in leaves(obj)]
     return len(paths), sum(_is_ignored(Difference(name, path, None, None), ignored) for name, path in paths)
+
+
+def leaves(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
+    """Return the values of an object that have no parts, each with its path."""
+    if isinstance(value, dict) and value:
+        for name, part in value.items():
+            yield from leaves(part, f"{path}.{name}" if path else name)
+    elif isinstance(value, list) and value:
+        for index, part in enumerate(value):
+            yield from leaves(part, f"{path}.{index}")
+    else:
+        yield path, value
 
 
 def _text(name: Name) -> str:
@@ -153,17 +165,6 @@ def _with_names(value: Any, pattern: re.Pattern[str], texts: Mapping[str, str]) 
             return pattern.sub(lambda found: texts[found[0]], value)
         case _:
             return value
-
-
-def _paths(value: Any, path: str) -> Iterable[str]:
-    if isinstance(value, dict) and value:
-        for name, part in value.items():
-            yield from _paths(part, f"{path}.{name}" if path else name)
-    elif isinstance(value, list) and value:
-        for index, part in enumerate(value):
-            yield from _paths(part, f"{path}.{index}")
-    else:
-        yield path
 
 
 def _is_ignored(difference: Difference, ignored: Values) -> bool:

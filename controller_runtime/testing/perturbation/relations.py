@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Relations of values that differ from run to run: two that are equal in every calm run, or that never are."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import attrs
+
+from controller_runtime.testing.perturbation.world import State, Values, leaves
+from embedded_apiserver.perturbation import Name
+
+RUNS = 8
+"""So many calm runs show relations well enough; three are too few for values from a small range, such as ports."""
+
+_CHANCE = 0.02
+"""A relation is believed if values without any would show it in all calm runs with at most this chance."""
+
+_MOST = 100
+"""Relations of more values are not looked for: there would be too many pairs."""
+
+Place = tuple[Name, str]
+
+
+@attrs.frozen
+class Relation:
+    """Two values that differ from run to run.
+
+    Attributes:
+        one: The object and the path of one value.
+        other: Those of the other.
+        are_equal: Whether they are equal in each calm run; otherwise they are in none.
+    """
+
+    one: Place
+    other: Place
+    are_equal: bool
+
+    def __str__(self) -> str:
+        one, other = (f"{name} {path}" for name, path in (self.one, self.other))
+        if self.are_equal:
+            return f"{one} and {other} differ here, and are equal in each calm run"
+        return f"{one} and {other} are equal here, and in no calm run"
+
+
+def related(calm: Sequence[State], varying: Values) -> list[Relation]:
+    """Return the relations of the values in which calm runs differ.
+
+    Args:
+        calm: The states of the runs at one rest.
+        varying: The values in which they differ.
+    """
+    runs = [_values(state, varying) for state in calm]
+    places = sorted(set.intersection(*(set(each) for each in runs))) if runs else []
+    return [*_relations(runs, places)] if len(places) <= _MOST else []
+
+
+def broken(state: State, relations: Sequence[Relation]) -> list[Relation]:
+    """Return the relations that do not hold in a state; those of values that it lacks are passed over."""
+    if not relations:
+        return []
+    values = _values(state, frozenset(place for each in relations for place in (each.one, each.other)))
+    return [
+        each
+        for each in relations
+        if each.one in values and each.other in values
+        if (values[each.one] == values[each.other]) is not each.are_equal
+    ]
+
+
+def _relations(runs: Sequence[Mapping[Place, Any]], places: Sequence[Place]) -> Iterator[Relation]:
+    for one, other in combinations(places, 2):
+        equal = sum(values[one] == values[other] for values in runs)
+        chance = _chance_of_equal([values[one] for values in runs], [values[other] for values in runs])
+        if equal == len(runs) and chance ** len(runs) <= _CHANCE:
+            yield Relation(one, other, are_equal=True)
+        are_alike = one[0].resource == other[0].resource and one[1] == other[1]
+        if not equal and are_alike and (1 - chance) ** len(runs) <= _CHANCE:
+            yield Relation(one, other, are_equal=False)
+
+
+def _chance_of_equal(one: Sequence[Any], other: Sequence[Any]) -> float:
+    """Return how often two values would be equal if neither depended on the other."""
+    of_one, of_other = Counter(map(repr, one)), Counter(map(repr, other))
+    return sum(count * of_other[value] for value, count in of_one.items()) / (len(one) * len(other))
+
+
+def _values(state: State, varying: Values) -> dict[Place, Any]:
+    return {
+        (name, path): _decoded(name, path, value)
+        for name, several in state.items()
+        if len(several) == 1
+        for path, value in leaves(several[0])
+        if (name, path) in varying and isinstance(value, str | int)
+    }
+
+
+def _decoded(name: Name, path: str, value: Any) -> Any:
+    """Return the content of a secret's value, which other objects have as it is."""
+    if name.resource != "secrets" or not path.startswith("data."):
+        return value
+    try:
+        return base64.b64decode(value, validate=True).decode()
+    except (binascii.Error, ValueError, TypeError):
+        return value
