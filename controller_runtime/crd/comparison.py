@@ -17,6 +17,9 @@ _EITHER = "x-kubernetes-int-or-string"
 _LOWER = ("minimum", "minLength", "minItems", "minProperties")
 _UPPER = ("maximum", "maxLength", "maxItems", "maxProperties")
 
+VERSIONS = "spec.versions"
+"""The path of a difference that is about the version itself."""
+
 
 @attrs.frozen
 class Difference:
@@ -58,9 +61,9 @@ def compare(cls: type[CustomResource], definition: Mapping[str, Any]) -> list[Di
     version = next((one for one in spec["versions"] if one["name"] == resource.version), None)
     if version is None:
         served = ", ".join(one["name"] for one in spec["versions"])
-        return [*found, _error("spec.versions", f"has no version {resource.version}, only {served}")]
+        return [*found, _error(VERSIONS, f"has no version {resource.version}, only {served}")]
     if not version.get("served"):
-        found.append(_error("spec.versions", f"version {resource.version} is not served"))
+        found.append(_error(VERSIONS, f"version {resource.version} is not served"))
     if declared.has_status and "status" not in version.get("subresources", {}):
         text = "is no subresource in the definition: a patch with subresource='status' answers 404"
         found.append(Difference(".status", text, is_error=False))

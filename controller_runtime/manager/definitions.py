@@ -55,6 +55,8 @@ class Definitions:
     Attributes:
         are_installed: Whether `install` writes. `run` clears it on a cluster without `--install-crds`, so that no
             program changes the definitions of a cluster that did not ask for it.
+        allows_breaking: Whether `install` also makes changes that break stored objects or clients. `run` clears it on a
+            cluster without `--allow-breaking`: such a definition is then left as it is, so that a rollback starts.
 
     Threads: `add` and `see` from any; `install` and `check` from one.
     """
@@ -63,6 +65,8 @@ class Definitions:
     client: Client
     complete: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda body: body
     are_installed: bool = attrs.field(default=True, init=False)
+    allows_breaking: bool = attrs.field(default=True, init=False)
+    _left: set[str] = attrs.field(factory=set, init=False)
     _bodies: dict[str, Mapping[str, Any]] = attrs.field(factory=dict, init=False)
     _installs_all: bool = attrs.field(default=False, init=False)
     # A dict keeps the order, and one operation on it needs no lock, nor does a copy by `[*…]`. To iterate over it does.
@@ -102,7 +106,8 @@ class Definitions:
     def install(self, stop: Stop, deadline: float, *, client: Client | None = None) -> None:
         """Write the definitions, and wait until the server serves their kinds or `stop` is set.
 
-        Nothing is written unless `are_installed`.
+        Nothing is written unless `are_installed`. Breaking changes are logged in one line for each definition, and made
+        only if `allows_breaking`.
 
         Args:
             stop: Ends the waits.
@@ -121,13 +126,26 @@ class Definitions:
             return
         writer = client or self.client
         for body in map(self.complete, [*self._bodies.values()]):
-            self._until_reached(functools.partial(_apply, writer, body), stop, deadline)
+            self._until_reached(functools.partial(self._apply, writer, body), stop, deadline)
         for body in map(self.complete, self._created()):
             self._until_reached(functools.partial(_create, writer, body), stop, deadline)
         for name in [body["metadata"]["name"] for body in self.wanted]:
             while (reason := _unestablished(writer, name)) and not stop.wait(_POLL):
                 if self.host.monotonic() >= deadline:
                     raise UsageError(f"the definition {name} is not established: {reason}")
+
+    def _apply(self, client: Client, body: Mapping[str, Any]) -> None:
+        from controller_runtime.manager.breaking_definitions import breaking_on_server
+
+        name = body["metadata"]["name"]
+        if changes := "; ".join(breaking_on_server(client, body)):
+            if not self.allows_breaking:
+                self._left.add(name)
+                text = "definition left as it is: its new form breaks what is stored; --allow-breaking installs it"
+                log.warning(text, definition=name, changes=changes)
+                return
+            log.warning("definition changes, and breaks what is stored", definition=name, changes=changes)
+        _apply(client, body)
 
     def _created(self) -> list[Mapping[str, Any]]:
         """Return the definitions that are only created: those of cached classes, if all are to be installed."""
@@ -163,7 +181,7 @@ class Definitions:
                 self._check(cls)
 
     def _check(self, cls: type[CustomResource]) -> None:
-        from controller_runtime.crd.comparison import compare
+        from controller_runtime.crd.comparison import VERSIONS, compare
         from controller_runtime.crd.definitions import DEFINITIONS
 
         resource = resource_of(cls)
@@ -180,10 +198,12 @@ class Definitions:
             log.debug("class not compared with its definition", definition=name, error=error)
             return
         differences = compare(cls, found)
+        # Beside a definition that was left as it is, only a version that is not served ends the program.
+        fatal = [one for one in differences if one.is_error and (name not in self._left or one.path == VERSIONS)]
         for difference in differences:
-            if not difference.is_error:
+            if difference not in fatal:
                 log.warning(f"{cls.__name__} differs from its definition", field=difference.path, why=difference.text)
-        if errors := [str(difference) for difference in differences if difference.is_error]:
+        if errors := [str(difference) for difference in fatal]:
             raise UsageError(
                 f"{cls.__name__} cannot read the objects of {name}: {'; '.join(errors)}; install the definition of the "
                 "class, or change the class"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from apimachinery.errors import UsageError
+from controller_runtime.crd.breaking import breaking_changes
 from controller_runtime.manifests.bundles import Bundle, Files
 
 _EXACT = ("CustomResourceDefinition", "ClusterRole", "Role")
@@ -65,6 +66,31 @@ def check_objects(bundle: Bundle, paths: Sequence[Path]) -> list[str]:
             exact = identity.kind in _EXACT
             lines += [f"{file}: {identity}: {text}" for text in _differences(_body(wanted), _body(obj), "", exact)]
     return lines
+
+
+def check_breaking(bundle: Bundle, paths: Sequence[Path]) -> list[str]:
+    """Return a line for each change between a definition in a file and the code that breaks what is stored.
+
+    Args:
+        bundle: As for `check_objects`.
+        paths: As for `check_objects`.
+
+    Raises:
+        UsageError: A file cannot be read.
+    """
+    found = _objects_in(paths)
+    return [
+        f"{file}: {identity}: breaking: {change}"
+        for wanted in bundle.facts.definitions
+        for (identity, file), obj in found.items()
+        if _is_same(identity, _identity(wanted)) and _has_versions(obj)
+        for change in breaking_changes(obj, wanted)
+    ]
+
+
+def _has_versions(obj: Mapping[str, Any]) -> bool:
+    spec = obj.get("spec")
+    return isinstance(spec, Mapping) and isinstance(spec.get("versions"), list)
 
 
 def check_texts(folder: Path, files: Files) -> list[str]:

@@ -30,6 +30,9 @@ class ManifestOptions:
     """The options of the command; see its help."""
 
     check: bool
+    allow_breaking: bool
+    kubeconfig: Path | None
+    context: str | None
     files: tuple[Path, ...]
     kustomize: Path | None
     helm: Path | None
@@ -50,6 +53,14 @@ class ManifestOptions:
 @click.argument("program", metavar="MODULE[:SETUP]")
 @click.argument("files", nargs=-1, type=_PATH, metavar="[FILE]...")
 @click.option("--check", is_flag=True, help="Compare the code with FILEs or folders; status 1 if they differ.")
+@click.option("--allow-breaking", is_flag=True, help="With --check: do not fail on breaking changes.")
+@click.option(
+    "--kubeconfig",
+    type=_PATH,
+    metavar="FILE",
+    help="With --check: name the changes that break what this cluster has stored; status 1 if there are any.",
+)
+@click.option("--context", metavar="NAME", help="The context of the kubeconfig; the current one by default.")
 @click.option("--kustomize", type=_PATH, metavar="DIR", help="Write the files of a kustomization.")
 @click.option("--helm", type=_PATH, metavar="DIR", help="Write a Helm chart.")
 @click.option(
@@ -127,8 +138,10 @@ def _write_monitoring(bundle: Bundle, folder: Path) -> None:
 
 
 def _refuse_contradictions(options: ManifestOptions) -> None:
-    if options.check and not options.files:
+    if options.check and not (options.files or options.kubeconfig):
         raise UsageError("--check needs the files or folders to compare: name them after the program")
+    if (options.allow_breaking or options.kubeconfig) and not options.check:
+        raise UsageError("--allow-breaking and --kubeconfig are about --check: give it, too")
     if options.files and not options.check:
         raise UsageError(f"{options.files[0]}: files are only compared, with --check")
     if options.check and (options.kustomize or options.helm or options.monitoring):
@@ -178,7 +191,7 @@ def _bundle(origin: Origin, options: ManifestOptions) -> Bundle:
 
 def _check(bundle: Bundle, options: ManifestOptions) -> int:
     from controller_runtime.manifests.chart import chart
-    from controller_runtime.manifests.checking import check_objects, check_texts
+    from controller_runtime.manifests.checking import check_breaking, check_objects, check_texts
     from controller_runtime.manifests.text import ABSENT
 
     charts = [path for path in options.files if (path / "Chart.yaml").is_file()]
@@ -191,9 +204,26 @@ def _check(bundle: Bundle, options: ManifestOptions) -> int:
     is_named = options.image is not None and not any((path / "kustomization.yaml").is_file() for path in others)
     settings = bundle.settings if is_named else attrs.evolve(bundle.settings, image=ABSENT)
     lines += check_objects(attrs.evolve(bundle, settings=settings), others) if others else []
-    for line in lines:
+    broken = _broken_on_server(bundle, options.kubeconfig, options.context) if options.kubeconfig is not None else []
+    for line in (*(check_breaking(bundle, others) if others else ()), *lines, *broken):
         click.echo(line)
-    return DIFFERENT if lines else 0
+    return DIFFERENT if lines or (broken and not options.allow_breaking) else 0
+
+
+def _broken_on_server(bundle: Bundle, kubeconfig: Path, context: str | None) -> list[str]:
+    """Return a line for each change that breaks what a cluster has stored."""
+    from controller_runtime.client.client import Client
+    from controller_runtime.manager.breaking_definitions import breaking_on_server
+
+    client = Client.from_kubeconfig(kubeconfig, context)
+    try:
+        return [
+            f"{kubeconfig}: {body['metadata']['name']}: breaking: {change}"
+            for body in bundle.facts.definitions
+            for change in breaking_on_server(client, body)
+        ]
+    finally:
+        client.transport.close()
 
 
 def _label(option: str, value: str) -> str:

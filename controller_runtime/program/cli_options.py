@@ -190,6 +190,11 @@ program_options = adding(
         is_flag=True,
         help="Apply the definitions of the program's classes before it starts; always done with --embedded.",
     ),
+    click.option(
+        "--allow-breaking",
+        is_flag=True,
+        help="With --install-crds: also definitions whose changes break what is stored.",
+    ),
     duration_option,
     click.option(
         "--grace",

@@ -28,13 +28,13 @@ def fill(manager: Manager, setup: Setup, options: ProgramOptions, plan: ProgramP
     if embedded and options.reload:
         forget_webhooks(manager, serving)
     call_setup(setup, manager)
-    choose_definitions(manager, embedded=embedded, asked=options.install_crds)
+    choose_definitions(manager, embedded=embedded, asked=options.install_crds, allow_breaking=options.allow_breaking)
     share_work(manager, plan.ring)
     choose_webhooks(manager, serving, metrics=options.secure_metrics)
     choose_audit(manager, embedded=embedded, asked=options.audit_caches)
 
 
-def choose_definitions(manager: Manager, *, embedded: bool, asked: bool) -> None:
+def choose_definitions(manager: Manager, *, embedded: bool, asked: bool, allow_breaking: bool = False) -> None:
     """Decide whether a manager that was set up installs definitions: if that was asked for, or if the server is ours.
 
     Args:
@@ -42,7 +42,10 @@ def choose_definitions(manager: Manager, *, embedded: bool, asked: bool) -> None
         embedded: Whether it runs on an embedded server.
         asked: The option `--install-crds`. If `setup` installs no class, the classes of its caches get a definition
             each, unless there is one.
+        allow_breaking: The option `--allow-breaking`. On a server of our own such changes are always made, because its
+            objects are tries.
     """
     if asked and not manager.definitions.wanted:
         manager.install()
     manager.definitions.are_installed = embedded or asked
+    manager.definitions.allows_breaking = embedded or allow_breaking

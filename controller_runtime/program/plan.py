@@ -53,6 +53,7 @@ class ProgramOptions:
     secure_metrics: bool = False
     dry_run: bool = False
     install_crds: bool = False
+    allow_breaking: bool = False
     reload: bool = False
     live: bool = False
     tracing: bool = False
@@ -125,6 +126,8 @@ def plan_program(
         raise UsageError(
             "--dry-run and --install-crds exclude each other: a kind whose definition is not written is never served"
         )
+    if options.allow_breaking and not options.install_crds:
+        raise UsageError("--allow-breaking is about --install-crds: give both, or neither")
     if options.plot is not None and not options.plot.absolute().parent.is_dir():
         raise UsageError(f"--plot {options.plot}: there is no folder {options.plot.parent}")
     name, namespace = _place(options, lease_name, lease_namespace)

@@ -8,11 +8,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import pytest
+from cabins import setup
 from kit.manifests.bundles import DATA, IMAGE, RIGHTS
 
+from apimachinery.system import SystemHost
+from controller_runtime import Client
 from controller_runtime.__main__ import cli
+from controller_runtime.crd import DEFINITIONS
+from controller_runtime.manifests.facts import facts_of, unconnected_manager
 from controller_runtime.program.command import main
+from controller_runtime.testing import APIServerProcess
 
 PROGRAM = str(Path(__file__).parents[2] / "examples" / "cabins.py")
 
@@ -72,6 +79,44 @@ def test_what_was_written_is_the_same_as_the_code_until_either_changes(
     assert call("--check k").status == 0
 
 
+def test_a_change_that_breaks_what_a_file_says_is_named_as_breaking(
+    call: Callable[[str], Done], tmp_path: Path
+) -> None:
+    assert call(f"--rights {RIGHTS} --image {IMAGE} --kustomize k").status == 0
+    file = tmp_path / "k" / "definitions.yaml"
+    file.write_text(file.read_text().replace("maximum: 9", "maximum: 10"))
+
+    done = call("--check k")
+
+    assert done.status == 1
+    assert done.out.splitlines()[0] == (
+        "k/definitions.yaml: CustomResourceDefinition cabins.example.com: breaking: "
+        "v1.spec.beds: has the maximum 9, and was 10"
+    )
+
+
+def test_a_change_that_breaks_what_a_cluster_has_stored_fails_unless_it_is_allowed(call: Callable[[str], Done]) -> None:
+    host = SystemHost()
+    with APIServerProcess(host) as server:
+        given = f"--check --kubeconfig {shlex.quote(str(server.kubeconfig))}"
+        assert call(given) == Done(0, "", "")
+        client = Client.from_kubeconfig(server.kubeconfig)
+        manager = unconnected_manager(host)
+        setup(manager)
+        [body] = facts_of(manager).definitions
+        text = msgspec.json.encode(body).replace(b'"maximum":9', b'"maximum":10')
+        client.create(DEFINITIONS, msgspec.json.decode(text))
+        client.transport.close()
+        done = call(given)
+        allowed = call(f"{given} --allow-breaking")
+
+    assert done.status == 1
+    assert done.out.endswith(
+        "cabins.example.com: breaking: v1.spec.beds: has the maximum 9, and was 10 (0 of 0 stored objects)\n"
+    )
+    assert allowed == done._replace(status=0)
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [
@@ -79,6 +124,7 @@ def test_what_was_written_is_the_same_as_the_code_until_either_changes(
         ("--rights x --no-rights", "--rights and --no-rights exclude each other: give one of them"),
         ("--rights missing.yaml", "the rights of missing.yaml cannot be read"),
         ("--check", "--check needs the files or folders to compare"),
+        ("--no-rights --allow-breaking", "--allow-breaking and --kubeconfig are about --check: give it, too"),
         ("other.yaml --no-rights", "other.yaml: files are only compared, with --check"),
         ("--check a --helm b", "--check writes nothing: leave out --kustomize, --helm and --monitoring"),
         ("--no-rights --name Cabins", "'Cabins' cannot name a service: give another --name"),

@@ -83,6 +83,8 @@ def test_a_dry_run_without_an_election_is_allowed_and_one_with_it_refused() -> N
 def test_a_dry_run_installs_no_definitions() -> None:
     with pytest.raises(UsageError, match="--dry-run and --install-crds exclude each other"):
         decide(dry_run=True, install_crds=True)
+    with pytest.raises(UsageError, match="--allow-breaking is about --install-crds: give both, or neither"):
+        decide(allow_breaking=True)
 
 
 @pytest.mark.parametrize(
