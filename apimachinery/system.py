@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -80,14 +80,35 @@ class _Thread(threading.Thread):
 
 def stacks() -> str:
     """Return the stacks of all threads of this process as text, each below its name, the innermost call last."""
+    return "\n".join(f"{name}\n{stack}" for name, stack in _stands())
+
+
+def stacks_of(names: Collection[str]) -> str:
+    """Return the stacks of the threads of these names, as `stacks` does."""
+    return "\n".join(f"{name}\n{stack}" for name, stack in _stands() if name in names)
+
+
+def _stands() -> list[tuple[str, str]]:
     names = {thread.ident: thread.name for thread in threading.enumerate()}
-    stands = [(names.get(ident, str(ident)), traceback.format_stack(f)) for ident, f in sys._current_frames().items()]
-    return "\n".join(f"{name}\n{''.join(lines)}" for name, lines in sorted(stands))
+    return sorted(
+        (names.get(ident, str(ident)), "".join(traceback.format_stack(frame)))
+        for ident, frame in sys._current_frames().items()
+    )
 
 
-def thread_names() -> list[str]:
-    """Return the names of all threads of this process, sorted."""
-    return sorted(thread.name for thread in threading.enumerate())
+def thread_names(*, daemons: bool = True) -> list[str]:
+    """Return the names of all threads of this process, sorted; without `daemons` those that its exit waits for."""
+    return sorted(thread.name for thread in threading.enumerate() if daemons or not thread.daemon)
+
+
+def joins_threads() -> bool:
+    """Return whether the process exits, and its main thread waits for others that are not daemons."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    while frame is not None:
+        if frame.f_code.co_name == "_shutdown" and frame.f_globals.get("__name__") == "threading":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def is_on_main_thread() -> bool:

@@ -232,6 +232,7 @@ CATCHES_EVERYTHING = {
     "embedded_apiserver/shell/workers.py: run": "a worker's task ends here: raised where it is awaited",
     "controller_runtime/program/origin.py: load": "the import of a program ends here: raised for its author",
     "controller_runtime/program/origin.py: call_setup": "a program's setup ends here: raised for its author",
+    "controller_runtime/program/command.py: main": "a process whose threads do not end does: a traceback, and status 1",
     "controller_runtime/client/http/inquiry.py: _find_out": "a look-up's thread ends here: raised where it is awaited",
     "controller_runtime/testing/perturbation/plugin.py: _noting": "a perturbed run ends here: it is a finding",
     "controller_runtime/testing/perturbation/trial.py: _tell_in": "a perturbed run ends here: it is a finding",

@@ -8,6 +8,13 @@ from collections.abc import Sequence
 from apimachinery.errors import ControllerRuntimeError
 from apimachinery.host import Thread
 
+_LATE = "still running after a grace of "
+
+
+def is_still_running(failure: BaseException) -> bool:
+    """Return whether the run that ended with this error has left threads that did not end."""
+    return any(text.startswith(_LATE) for text in [str(failure), *getattr(failure, "__notes__", ())])
+
 
 def failure_of(first: BaseException | None, stuck: Sequence[Thread], grace: float) -> BaseException | None:
     """Return the error that a run raises; None if nothing failed and every thread has ended.

@@ -15,7 +15,9 @@ import click
 
 from apimachinery.errors import ControllerRuntimeError, UsageError
 from apimachinery.log import get_logger
+from apimachinery.system import thread_names
 from apimachinery.texts import bounded, indented
+from controller_runtime.manager.failure import is_still_running
 from controller_runtime.manager.manager import Setup
 from controller_runtime.program import stderr
 from controller_runtime.program.cli_options import (
@@ -24,6 +26,7 @@ from controller_runtime.program.cli_options import (
     program_options,
     reload_option,
 )
+from controller_runtime.program.ending import end_at_once, leave
 from controller_runtime.program.origin import Origin, ProgramFailed, refuse_inside_import
 from controller_runtime.program.view import choose_view
 
@@ -116,11 +119,20 @@ def take_view_options(options: dict[str, Any]) -> bool:
 def main(command: click.Command, argv: Sequence[str] | None, name: str) -> NoReturn:
     """Run a command, and exit: 0 after a regular stop, 1 after a failure, 2 for bad usage.
 
-    Errors that are expected are one line on standard error; a failure of the program's own code has its traceback.
+    Errors that are expected are one line on standard error; a failure of the program's own code has its traceback. If
+    threads do not end, the process does, with status 1 and their stacks.
     """
     if sys.stderr is sys.__stderr__:  # not while a test or an embedding program captures it
         stderr.install()
-    sys.exit(_status_of(lambda: command.main(args=argv, prog_name=name, standalone_mode=False), name))
+    before = thread_names()
+    try:
+        status = _status_of(lambda: command.main(args=argv, prog_name=name, standalone_mode=False), name)
+    except Exception as error:
+        if not is_still_running(error):
+            raise
+        log.exception("failed")
+        end_at_once(FAILED)
+    leave(status, before, FAILED)
 
 
 def _status_of(call: Callable[[], object], name: str) -> int:
@@ -139,6 +151,10 @@ def _status_of(call: Callable[[], object], name: str) -> int:
         click.echo(indented(f"{name}: {bounded(str(error))}"), err=True)
         if isinstance(error, ProgramFailed):
             click.echo(indented(bounded(error.block)), err=True)
+        if is_still_running(error):
+            for note in error.__notes__:
+                click.echo(indented(bounded(note)), err=True)
+            end_at_once(FAILED)
         return BAD_USAGE if isinstance(error, UsageError) else FAILED
     return status if isinstance(status, int) else 0
 

@@ -19,6 +19,7 @@ from apimachinery.stop import Stop, spawn
 from apimachinery.system import SystemHost
 from controller_runtime.client.transport import Transport
 from controller_runtime.manager.endpoints import Endpoints
+from controller_runtime.manager.failure import is_still_running
 from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager, Setup
 from controller_runtime.program.cluster import BARE_SERVER, is_in_pod, served
@@ -233,17 +234,21 @@ class _Process:
             manager.run(self.stop)
             return
         run: _Run | None = self._started(manager)
+        late: BaseException | None = None  # threads of a manager before have not ended
         while not self.stop.wait(POLL):
             if changed := sources.changed():
                 setup = self._imported_again(sources, changed)
                 if setup is not None:
                     if run is not None:
                         run.end()
+                        late = late or _late_of(run)
                     run = self._prepared_again(setup)
         if run is not None:
             run.end()
             if run.stop.failure is not None:
                 raise run.stop.failure
+        if late is not None:
+            raise late
 
     def _imported_again(self, sources: Sources, changed: Sequence[Path]) -> Setup | None:
         names = ", ".join(sorted(path.name for path in changed))
@@ -288,6 +293,15 @@ class _Process:
             namespace=options.namespace,
             tracer_provider=provider,
         )
+
+
+def _late_of(run: _Run) -> BaseException | None:
+    """Return the error of a run that has left threads behind, after a line in the log; None if all have ended."""
+    failure = run.stop.failure
+    if failure is None or not is_still_running(failure):
+        return None
+    log.error("threads of the program before its change go on", error=failure)
+    return failure
 
 
 def _with_block(error: ControllerRuntimeError) -> str:

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ends the process of a command, whatever its threads do: Python itself waits for all that are not daemons."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from functools import partial
+from typing import NoReturn
+
+from apimachinery.stop import Stop
+from apimachinery.system import SystemHost, joins_threads, stacks_of, thread_names
+
+EXIT_GRACE = 5.0
+"""Seconds that threads have to end which are not the manager's, such as those of a pool. The number is ours."""
+
+
+def end_at_once(status: int) -> NoReturn:
+    """End the process without waiting for its threads, some of which have had their time."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # its reader is gone, or it is closed
+            stream.flush()
+    os._exit(status)
+
+
+def leave(status: int, before: Sequence[str], failed: int) -> NoReturn:
+    """Exit. If threads that are not in `before` do not end in `EXIT_GRACE`, name them, and end with `failed`.
+
+    A caller in this process that catches the exit goes on, and nothing is ended.
+    """
+    if left := _left(before):
+        SystemHost().spawn("exit", partial(_insist, left, status or failed), daemon=True)
+    sys.exit(status)
+
+
+def _left(before: Sequence[str]) -> list[str]:
+    return [name for name in thread_names(daemons=False) if name not in before]
+
+
+def _insist(left: Sequence[str], status: int) -> None:
+    Stop(SystemHost()).wait(EXIT_GRACE)
+    names = [name for name in thread_names(daemons=False) if name in left]
+    if names and joins_threads():
+        text = f"ending, though threads still run {EXIT_GRACE:g} s after the program: {', '.join(names)}"
+        sys.stderr.write(f"{text}\n{stacks_of(names)}\n")
+        end_at_once(status)
