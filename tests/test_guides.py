@@ -87,7 +87,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
         pytest.param(CONTROLLERS, 14, id="controllers"),
         pytest.param(TESTING, 12, id="testing"),
         pytest.param(INFORMERS, 13, id="informers"),
-        pytest.param(PERTURBATION, 2, id="perturbation"),
+        pytest.param(PERTURBATION, 3, id="perturbation"),
         pytest.param(WORKLOADS, 2, id="workloads"),
         pytest.param(ASYNCIO, 3, id="asyncio"),
         pytest.param(OUTSIDE, 4, id="an outside service"),
