@@ -8,11 +8,13 @@ import os
 import socket
 import ssl
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import urllib3
+import yaml
 from kubernetes import client, config, watch
 from kubernetes.client.exceptions import ApiException
 
@@ -338,3 +340,28 @@ def test_the_environment_names_the_server_during_the_block(monkeypatch: pytest.M
 
     assert (os.environ["KUBECONFIG"], os.environ["KUBERNETES_SERVICE_HOST"]) == ("elsewhere", "192.0.2.1")
     assert LeftoverWarning.__mro__[1] is UserWarning
+
+
+def test_a_request_under_way_at_the_end_loses_its_connection_and_an_idle_one_is_kept(
+    server: KubernetesServer, core: client.CoreV1Api
+) -> None:
+    core.list_namespaced_config_map("default")
+    user = yaml.safe_load(server.kubeconfig.read_text())["users"][0]["user"]
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    place = "127.0.0.1", int(server.url.rpartition(":")[2])
+    head = (
+        f"POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {user['token']}\r\n"
+    )
+    with context.wrap_socket(socket.create_connection(place)) as under_way:
+        under_way.sendall(f"{head}Content-Length: 10\r\nExpect: 100-continue\r\n\r\n".encode())
+        assert under_way.recv(100).startswith(b"HTTP/1.1 100 Continue")  # the server reads the body
+
+        server.close()
+
+        with suppress(ConnectionError, ssl.SSLError):
+            assert under_way.recv(100) == b""
+    [pool] = [core.api_client.rest_client.pool_manager.connection_from_url(server.url)]
+    with pytest.raises(ApiException, match="no test has this server now"):
+        core.list_namespaced_config_map("default")
+    assert pool.num_connections == 1
