@@ -97,6 +97,13 @@ class Host(Clock, Protocol):
     random: random.Random
     """The only source of randomness, for jitter and names; not for secrets."""
 
+    def elapsed(self) -> float:
+        """Return seconds from an arbitrary origin, with those for which the machine was suspended, if they are known.
+
+        `monotonic` stands still on a machine that sleeps. Compare this with itself alone, where another machine may act
+        once a time has passed, as with a lease.
+        """
+
     def uuid(self) -> str:
         """Return a new random (version 4) UUID in its usual text form."""
 

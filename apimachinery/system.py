@@ -25,6 +25,13 @@ _TRIES = 4
 """How often a thread looks at a condition's lock before it sleeps until the lock is free."""
 
 
+_WITH_SUSPENSIONS: int | None = getattr(
+    time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC if sys.platform == "darwin" else None
+)
+"""The clock that goes on while the machine is suspended. On macOS it is that one, since Python's `monotonic` reads
+another; None where the system has none."""
+
+
 class _Condition(threading.Condition):
     """A condition with a plain lock, that waits until absolute deadlines.
 
@@ -131,6 +138,11 @@ class SystemHost:
         self.random = random.Random()  # seeded by the operating system
 
     monotonic = staticmethod(time.monotonic)
+
+    @staticmethod
+    def elapsed() -> float:
+        """Return the seconds since the machine was started, suspended or not; on Windows those of `monotonic`."""
+        return time.monotonic() if _WITH_SUSPENSIONS is None else time.clock_gettime(_WITH_SUSPENSIONS)
 
     @staticmethod
     def now() -> datetime:

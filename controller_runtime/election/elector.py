@@ -272,8 +272,8 @@ class LeaderElector:
         return LeaseRecord(self.identity, int(self._config.lease_duration), acquire_time, stamp, transitions, strategy)
 
     def _write(self, write: Write, record: LeaseRecord) -> float:
-        """Write `record` and return the send time, from which the leadership's deadline is measured."""
-        sent_at = self._host.monotonic()
+        """Write `record` and return the send time, of `Host.elapsed`: the leadership's deadline is measured from it."""
+        sent_at = self._host.elapsed()
         write(record, self._deadline())
         self._note(record)
         return sent_at

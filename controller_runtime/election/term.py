@@ -16,10 +16,12 @@ from controller_runtime.election.decision import Held
 class Term:
     """One leadership. Once any thread has seen that it is over, it stays over for all threads.
 
+    Its deadline passes while the machine is suspended, too, if the system has a clock for that (`Host.elapsed`).
+
     Args:
-        host: Its monotonic clock decides.
+        host: Its clock decides.
         token: The fencing token, `leaseTransitions` of the lease.
-        until: Monotonic seconds at which the leadership ends unless it is extended before.
+        until: Seconds of `Host.elapsed` at which the leadership ends unless it is extended before.
 
     Attributes:
         why_over: Why the leadership is over; meaningless while it is not.
@@ -39,19 +41,20 @@ class Term:
 
     @property
     def held(self) -> Held:
-        """The token and the present deadline."""
-        return Held(self._token, self._until)  # the token never changes, and the deadline is one number
+        """The token and the present deadline, in monotonic seconds: it is earlier after a suspension."""
+        asleep = self._host.elapsed() - self._host.monotonic()
+        return Held(self._token, self._until - asleep)  # the token never changes, and the deadline is one number
 
     def is_over(self) -> bool:
         """Return True once the deadline has passed, and forever after."""
         # Without the lock; see where it is made. `_is_over` is set once and never cleared.
-        if not self._is_over and self._host.monotonic() < self._until:
+        if not self._is_over and self._host.elapsed() < self._until:
             return False
         with self._lock:
             return self._check()
 
     def extend(self, until: float) -> bool:
-        """Move the deadline to `until`, never backwards; return False if the present deadline has passed already."""
+        """Move the deadline to `until` (`Host.elapsed`), never backwards; return False if it has passed already."""
         with self._lock:
             if self._check():
                 return False
@@ -65,7 +68,7 @@ class Term:
                 self.why_over, self._is_over = why, True
 
     def _check(self) -> bool:
-        self._is_over = self._is_over or self._host.monotonic() >= self._until
+        self._is_over = self._is_over or self._host.elapsed() >= self._until
         return self._is_over
 
 

@@ -43,7 +43,6 @@ from controller_runtime.manager.rings import ManagedRings
 from controller_runtime.manager.unhandled_signals import stop_on_unhandled_signals
 from controller_runtime.manager.unreadable_events import UnreadableEvents
 from controller_runtime.manager.webhooks import ManagedWebhooks
-from controller_runtime.ring.ownership import RingTransport
 
 if TYPE_CHECKING:  # a program without coroutines, leader election or tracing should not pay for them
     from opentelemetry.trace import TracerProvider
@@ -135,7 +134,7 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
                 on_new_leader=self.leaders.note,
                 on_yielding=self.stopping.fail,
             )
-        fenced = StoryTransport(RingTransport(DeadlineTransport(limited, reconcile_limit(host))))
+        fenced = StoryTransport(self._bound(DeadlineTransport(limited, reconcile_limit(host))))
         tracing = None if tracer_provider is None else _tracing(host, tracer_provider)
         self.client = Client(host, fenced if tracing is None else tracing.transport(fenced))
         self._request_threads = RequestThreads(host)

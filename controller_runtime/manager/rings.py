@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from apimachinery.host import Host
@@ -10,9 +11,11 @@ from apimachinery.stop import Stop
 from controller_runtime.cache.informers import Informers
 from controller_runtime.client.client import Client
 from controller_runtime.client.counting import CountingTransport
+from controller_runtime.client.transport import Transport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.manager.lifecycle import Runnable
 from controller_runtime.ring.by import RingBy
+from controller_runtime.ring.ownership import Ownership, RingTransport
 
 if TYPE_CHECKING:  # a program without a ring should not pay for it
     from controller_runtime.ring.config import RingOptions
@@ -73,6 +76,20 @@ class ManagedRings:
     def rings(self) -> list[Ring]:
         """The rings in which this replica takes part."""
         return [*self._rings]
+
+    def _bound(self, transport: Transport) -> RingTransport:
+        """Return a transport whose requests end with the memberships to which they are bound."""
+        return RingTransport(transport, self._bound_ownerships)
+
+    def _bound_ownerships(self) -> Sequence[Ownership]:
+        """Return the memberships to which requests outside of shared reconciles are bound.
+
+        Those of a program all of whose controllers are shared: each of its requests may be one of a thread that a
+        reconcile made. The runtime's own requests, such as those of events and certificates, do not come this way.
+        """
+        if not self._rings or not (controllers := self.controllers) or any(each.needs_leader for each in controllers):
+            return ()
+        return [ring.ownership for ring in self._rings]
 
     def _problem_of_work(self) -> str:
         """Return in one line why this replica does not do its work, by which it is given no slots of a ring."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from typing import Self, TypedDict
+from typing import Literal, Self, TypedDict
 
 import attrs
 
@@ -29,11 +29,12 @@ class RingOptions(TypedDict, total=False):
     retry_period: float
     check_rights: bool
     division: str | None
+    prepare: Literal["filled", "consistent"]
 
 
 @attrs.frozen(kw_only=True)
 class RingConfig:
-    """The configuration of a ring, equal in all members except for identity, weight and `check_rights`.
+    """The configuration of a ring, equal in all members except for identity, weight, and the last two.
 
     Attributes:
         name: The ring's name: the beginning of the names of its ConfigMap and of its members' leases. It is a DNS
@@ -51,6 +52,9 @@ class RingConfig:
         division: Names what the members divide, for programs that keep dividing it alike although their reconcilers
             change. None is the classes of the shared reconcilers and the kinds of their requests. Members whose
             divisions differ do not work at once: see `docs/ring.md`.
+        prepare: The state of the caches that a slot waits for before it is owned. `filled`: its objects are in them, if
+            they are divided. `consistent`: also, for a retry period at most, the cache of each kind of the ring shows
+            the writes of the last owner, for which one object of each kind is listed when slots come.
 
     Raises:
         ValueError: A value is out of range, or two of them contradict each other.
@@ -65,12 +69,15 @@ class RingConfig:
     retry_period: float = 2.0
     check_rights: bool = True
     division: str | None = None
+    prepare: Literal["filled", "consistent"] = "filled"
 
     def __attrs_post_init__(self) -> None:
         for field in ("name", "identity"):
             value = getattr(self, field)
             if value is not None and (problem := _problem_of(value)):
                 raise ValueError(f"{field} {value!r} cannot name a lease: it {problem}")
+        if self.prepare not in ("filled", "consistent"):
+            raise ValueError(f"prepare must be 'filled' or 'consistent', not {self.prepare!r}")
         if not 1 <= self.weight <= WEIGHTS:
             raise ValueError(f"weight ({self.weight}) must be from 1 to {WEIGHTS}")
         if self.lease_duration != int(self.lease_duration):

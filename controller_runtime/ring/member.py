@@ -27,6 +27,7 @@ from controller_runtime.ring.objects import Attempt, PublishedRing, RingObjects
 from controller_runtime.ring.ownership import Ownership
 from controller_runtime.ring.publisher import Publisher
 from controller_runtime.ring.records import Claim
+from controller_runtime.ring.send_time import SendTime
 from controller_runtime.ring.sightings import Sightings
 from controller_runtime.ring.slots import count
 from controller_runtime.ring.state import TRANSITIONS, Joined, Leaving, Left, Member, New, State
@@ -67,6 +68,8 @@ class RingMember:
         on_take: Called with slots that the member owns from now on: all their objects want a reconcile.
         prepare: Called with the slots that the member has or will have; returns those of them whose objects are in its
             caches. A slot is owned only after that.
+        ready: Called with the slots that the member could take now; returns those that it takes. It may wait as long as
+            a request does.
         problem: Returns in one line why this replica does not do its work; empty if it does. Until then its slots are
             given to other members.
         division: Returns the hash of what the ring divides, when the member begins; see `Claim.division`.
@@ -92,6 +95,7 @@ class RingMember:
         on_take: OnSlots = _ignore,
         prepare: Callable[[int], int] = _all_prepared,
         problem: Callable[[], str] = _empty,
+        ready: Callable[[int], int] = _all_prepared,
         division: Callable[[], str] = _empty,
     ) -> None:
         config = config.named_by(host)
@@ -102,7 +106,9 @@ class RingMember:
         self._objects = RingObjects(host, client, config)
         self._publisher, self._others = Publisher(self._objects, config), Sightings()
         self._on_take, self._prepare, self._problem, self._division = on_take, prepare, problem, division
-        self._free_at = -math.inf  # since when no member of another division is in the way
+        self._ready = ready
+        # Of the thread of `run` alone: whether slots wait for `ready`, and since when no other division is in the way.
+        self._is_behind, self._free_at = False, -math.inf
         self.status = RingStatus(host, self.identity, config.renew_deadline)
         # Replaced as a whole by the thread of `run`; other threads only read it.
         self.state: State = New(Claim(weight=config.weight))
@@ -172,6 +178,10 @@ class RingMember:
         wanted = assignment.slots_of(self.identity) if assignment is not None else 0
         prepared = self._prepare(wanted | state.claim.slots)
         step = next_step(self._me(prepared, leaves=stops), assignment, others, now)
+        if behind := step.take & ~self._ready(step.take):
+            prepared &= ~behind
+            step = next_step(self._me(prepared, leaves=stops), assignment, others, now)
+        self._is_behind = bool(behind)
         self._wait_for(step.waits_for, now)
         if step.drain and isinstance(state, Joined):
             self._ownership.drain(step.drain)
@@ -181,7 +191,7 @@ class RingMember:
         draining = state.draining & ~step.resume if isinstance(state, Joined) else state.claim.slots
         is_due = not isinstance(state, Joined) or now >= state.renew_at
         if is_due or step.claim != state.claim or step.resume:
-            attempt = Attempt(step.claim, draining & step.claim.slots, assignment, self._host.monotonic())
+            attempt = Attempt(step.claim, draining & step.claim.slots, assignment, SendTime.now(self._host))
             self._objects.write_lease(attempt, self._deadline())
             self._stored(attempt)
 
@@ -194,7 +204,7 @@ class RingMember:
             self._free_at = now
 
     def _me(self, prepared: int, *, leaves: bool) -> Membership:
-        works = not self._problem()
+        works = not self._problem() and not self._publisher.rests(self._host.monotonic())
         match self.state:
             case Joined(claim=claim, ready_at=ready_at, draining=draining):
                 drained = self._ownership.drained(draining)
@@ -205,19 +215,19 @@ class RingMember:
 
     def _stored(self, attempt: Attempt) -> None:
         """Follow a claim that the server has stored: own its slots but those that drain, until it must be renewed."""
-        until = attempt.sent_at + self._config.renew_deadline
-        renew_at = attempt.sent_at + self._config.retry_period
-        before, claim = self.state, attempt.claim
+        before, claim, sent = self.state, attempt.claim, attempt.sent
+        until, renew_at = sent.elapsed + self._config.renew_deadline, sent.at + self._config.retry_period
         if isinstance(before, Joined):
             if not before.term.extend(until):
                 self._rejoin("its renewal was answered too late")
                 return
-            self._enter(attrs.evolve(before, claim=claim, renew_at=renew_at, draining=attempt.draining))
+            self._enter(attrs.evolve(before, claim=claim, sent=sent, renew_at=renew_at, draining=attempt.draining))
         else:
             term = Term(self._host, claim.epoch, until)
             self._ownership.begin(term)
             ready_at = self._host.monotonic() + self._config.lease_duration
-            self._enter((Leaving if claim.is_leaving else Member)(term, claim, ready_at, renew_at, attempt.draining))
+            entered = Leaving if claim.is_leaving else Member
+            self._enter(entered(term, claim, ready_at, sent, renew_at, attempt.draining))
         self.status.changed(GIVEN, before.claim.slots & ~claim.slots)
         self.status.changed(TAKEN, claim.slots & ~before.claim.slots)
         # All that is owned is replaced: a write that was thought lost may have dropped slots that work goes on for.
@@ -226,8 +236,14 @@ class RingMember:
             self._on_take(new)
 
     def _look_at_own_deadline(self) -> None:
-        if isinstance(self.state, Joined) and self.state.term.is_over():
+        if not isinstance(self.state, Joined):
+            return
+        margin = self._config.lease_duration - self._config.renew_deadline
+        if self.state.term.is_over():
             self._rejoin(self.state.term.why_over)
+        elif (ahead := self.state.sent.ahead(SendTime.now(self._host))) > margin:
+            # Only a machine that has no clock for it, such as a paused virtual one, is found so.
+            self._rejoin(f"the wall clock ran ahead by {ahead:.1f} s: the machine may have been suspended")
 
     def _check_own(self, lease: dict[str, Any] | None, ring: PublishedRing) -> None:
         """Compare our lease and the assignment with what we know, and own nothing if the server has gone back."""
@@ -274,7 +290,7 @@ class RingMember:
         if isinstance(state, Joined):
             due += [at for at in (state.ready_at, self._patient_until(state)) if at > now]
         drains = isinstance(state, Joined) and state.draining
-        return min([now + (SOON if drains else self._pause()), *due])
+        return min([now + (SOON if drains or self._is_behind else self._pause()), *due])
 
     def _wait(self, until: float) -> None:
         """Wait until a time, in monotonic seconds, or until `wake`."""

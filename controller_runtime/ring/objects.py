@@ -27,6 +27,7 @@ from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.decision import Sighting
 from controller_runtime.ring.records import CLAIM, RING_LABEL, Assignment, Claim, annotations_of
 from controller_runtime.ring.rights import advice
+from controller_runtime.ring.send_time import SendTime
 
 log = get_logger(__name__)
 
@@ -39,13 +40,13 @@ class Attempt:
         claim: The claim in it.
         draining: The slots of the claim for which no work begins.
         ring: The assignment that it follows; None for none.
-        sent_at: Monotonic seconds at which it was sent.
+        sent: When it was sent.
     """
 
     claim: Claim
     draining: int
     ring: Assignment | None
-    sent_at: float
+    sent: SendTime
 
 
 @attrs.frozen
@@ -94,8 +95,9 @@ class RingObjects:
         self._known: tuple[str, dict[str, str], Assignment] | None = None
         self.is_as_written = True
         self.has_gone_back = False
-        # The assignment that was read last.
+        # The assignment that was read last, and the greatest incarnation of all: a new object begins above it.
         self._seen: Assignment | None = None
+        self._greatest = 0
 
     def read_ring(self, deadline: float) -> PublishedRing:
         """Return the published assignment; an unreadable one counts as none, and is replaced by the publisher.
@@ -120,6 +122,7 @@ class RingObjects:
 
     def _compare_ring(self, read: Assignment) -> None:
         before, self._seen = self._seen, read
+        self._greatest = max(self._greatest, read.incarnation)
         if before is None:
             return
         if read.incarnation > before.incarnation:  # somebody has published since
@@ -208,7 +211,8 @@ class RingObjects:
             NotFound: It was deleted meanwhile.
         """
         if self.has_gone_back or not ring.uid or not assignment.incarnation:
-            incarnation = max(assignment.incarnation + 1, int(self._host.now().timestamp()))
+            after = max(assignment.incarnation, self._greatest) + 1  # the wall clock may have been set back since
+            incarnation = max(after, int(self._host.now().timestamp()))
             assignment = attrs.evolve(assignment, incarnation=incarnation)
         metadata = dict(ring.found.get("metadata") or {"name": self._ring.name, "namespace": self._ring.namespace})
         metadata["labels"] = {**(metadata.get("labels") or {}), RING_LABEL: self._config.name}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 
 from apimachinery.errors import ConnectionLost, LeadershipLost
@@ -16,11 +16,12 @@ from controller_runtime.client.deadlines import DeadlineTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.election.term import Term, needs_no_leader
 from controller_runtime.ring.records import Assignment
-from controller_runtime.ring.slots import ALL, set_of
+from controller_runtime.ring.slots import ALL, set_of, slots_in
 from controller_runtime.ring.token import RingToken, token_of
 
 _turn: contextvars.ContextVar[Turn | None] = contextvars.ContextVar("ring turn", default=None)
 _membership: contextvars.ContextVar[Term | None] = contextvars.ContextVar("ring membership", default=None)
+_unbound: contextvars.ContextVar[bool] = contextvars.ContextVar("no ring membership", default=False)
 
 
 class Turn:
@@ -128,6 +129,14 @@ class Ownership:
         finally:
             _membership.reset(token)
 
+    def keep_in_hand(self) -> None:
+        """Keep each slot with work in hand until the membership's deadline: a write of unknown outcome may be its."""
+        with self._lock:
+            term = self._state[0]
+            if term is not None and self._busy:
+                until = term.held.until
+                self._unsure |= {slot: max(until, self._unsure.get(slot, 0.0)) for slot in slots_in(self._busy)}
+
     def end(self, turn: Turn) -> None:
         """Note that the work of a turn has ended."""
         with self._lock:
@@ -199,48 +208,82 @@ def turn_in_hand(ownership: Ownership) -> Turn | None:
     return turn if turn is not None and turn.is_of(ownership) else None
 
 
+def unbound() -> contextlib.AbstractContextManager[None]:
+    """Return a block whose requests are not bound to a membership unless they belong to a turn or an `as_member`."""
+
+    @contextlib.contextmanager
+    def block() -> Iterator[None]:
+        token = _unbound.set(True)
+        try:
+            yield
+        finally:
+            _unbound.reset(token)
+
+    return block()
+
+
+def _none() -> Sequence[Ownership]:
+    return ()
+
+
 class RingTransport(DeadlineTransport):
-    """A transport that sends the requests of a turn only while its membership lasts; it passes on all others.
+    """A transport that sends the requests of a turn only while its membership lasts.
+
+    Other requests may be bound to the present membership, too: a thread that a reconcile made itself, such as one of an
+    executor, does not know in which turn it runs.
 
     Args:
         inner: Carries the requests.
+        bound: Returns the ownerships to whose memberships requests outside of a turn are bound. Before its first
+            membership an ownership binds none: no reconcile can have begun.
 
     Threads: any.
     """
 
-    def __init__(self, inner: Transport) -> None:
-        super().__init__(inner, turn_limit)
+    def __init__(self, inner: Transport, bound: Callable[[], Sequence[Ownership]] = _none) -> None:
+        super().__init__(inner, self._limit)
+        self._bound = bound
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
-        turn = _turn.get()
-        if turn is None or request.method == "GET":
+        if request.method == "GET":
             return super().request(request, deadline)
         try:
             response = super().request(request, deadline)
         except ConnectionLost:  # it may land yet
-            turn.unsure_until = turn.term.held.until
+            self._note_unsure()
             raise
         # A server that gives up waiting for its store, or a proxy that gives up waiting for the server, answers with
         # one of these, and the write may land yet. `Retry-After` proves nothing: kube-apiserver sends it with a write
         # that timed out in its store, too. A 429 is safe, since it refuses a request before any of it is done.
         if response.status >= 500:
-            turn.unsure_until = turn.term.held.until
+            self._note_unsure()
         return response
 
+    def _note_unsure(self) -> None:
+        turn = _turn.get()
+        if turn is not None:
+            turn.unsure_until = turn.term.held.until
+            return
+        for ownership in self._binding():
+            ownership.keep_in_hand()
 
-def turn_limit(request: HTTPRequest) -> float | None:
-    """Return when the membership ends under which the present turn or `as_member` began; None outside of both.
+    def _limit(self, request: HTTPRequest) -> float | None:
+        """Return when the memberships end to which a request is bound; None without any.
 
-    Raises:
-        LeadershipLost: It is over.
-    """
-    turn = _turn.get()
-    term = turn.term if turn is not None else _membership.get()
-    if term is None:
-        return None
-    if term.is_over():
-        raise LeadershipLost(f"{request.method} {request.path} was not sent: {_over(term)}")
-    return term.held.until
+        Raises:
+            LeadershipLost: One is over.
+        """
+        turn = _turn.get()
+        term = turn.term if turn is not None else _membership.get()
+        terms = [each.term for each in self._binding()] if term is None else [term]
+        bound = [each for each in terms if each is not None]
+        for each in bound:
+            if each.is_over():
+                raise LeadershipLost(f"{request.method} {request.path} was not sent: {_over(each)}")
+        return min((each.held.until for each in bound), default=None)
+
+    def _binding(self) -> Sequence[Ownership]:
+        return () if _unbound.get() or _membership.get() is not None else self._bound()
 
 
 def _over(term: Term) -> str:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from apimachinery.errors import AlreadyExists, Conflict, NotFound
+from apimachinery.errors import AlreadyExists, APIError, Conflict, ConnectionLost, NotFound
 from apimachinery.log import get_logger
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.decision import Sighting, long_dead, next_assignment, publishes
@@ -15,8 +16,16 @@ from controller_runtime.ring.records import Assignment
 log = get_logger(__name__)
 
 
+RESTS = 10
+"""Durations of a lease for which a member that could not publish leaves it to others, before it tries again."""
+
+
 class Publisher:
     """The publishing part of one member.
+
+    A member that cannot publish for one duration of a lease, because a webhook or a quota refuses the assignment to it
+    alone, must not stay the one that publishes: for `RESTS` durations it says that it is not ready, so that the next
+    member by name publishes.
 
     Args:
         objects: Writes the assignment, and deletes leases.
@@ -27,6 +36,12 @@ class Publisher:
 
     def __init__(self, objects: RingObjects, config: RingConfig) -> None:
         self._objects, self._config = objects, config
+        self._failing_since = math.inf  # monotonic seconds; infinite while it does not fail
+        self._rests_until = -math.inf
+
+    def rests(self, now: float) -> bool:
+        """Return whether the member leaves publishing to others, since it could not publish."""
+        return now < self._rests_until
 
     def act(
         self, ring: PublishedRing, own: Sighting, others: Sequence[Sighting], patient_until: float, deadline: float
@@ -42,7 +57,26 @@ class Publisher:
 
         Returns:
             Whether there is another assignment by now, which is to be read at once.
+
+        Raises:
+            APIError: The assignment was refused.
+            ConnectionLost: The answer was lost.
         """
+        try:
+            has_published = self._act(ring, own, others, patient_until, deadline)
+        except (APIError, ConnectionLost):
+            self._failing_since = min(self._failing_since, own.seen_at)
+            if own.seen_at - self._failing_since >= self._config.lease_duration:
+                self._failing_since = math.inf
+                self._rests_until = own.seen_at + RESTS * self._config.lease_duration
+                log.warning("leaves publishing to others: it cannot", ring=self._config.name, member=own.member)
+            raise
+        self._failing_since = math.inf
+        return has_published
+
+    def _act(
+        self, ring: PublishedRing, own: Sighting, others: Sequence[Sighting], patient_until: float, deadline: float
+    ) -> bool:
         now, members, division = own.seen_at, [own, *others], own.claim.division
         if not publishes(own, ring.assignment, others, now):
             return False

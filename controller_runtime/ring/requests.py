@@ -12,6 +12,7 @@ from apimachinery.errors import UsageError
 from apimachinery.host import Host
 from apimachinery.objects import Cached
 from apimachinery.stop import Stop
+from controller_runtime.api.resources import Resource
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
@@ -50,6 +51,7 @@ class SlotRequests:
 
     Attributes:
         name: The name of the thread.
+        kinds: The kinds whose keys are requests, and those whose caches are divided.
 
     Threads: `run` on one of its own, everything else on any.
     """
@@ -58,6 +60,7 @@ class SlotRequests:
         self, host: Host, name: str, informers: Informers, division: OwnSlots, owns: Callable[[int], bool]
     ) -> None:
         self.name, self._index = f"ring/{name}/requests", f"ring/{name}"
+        self.kinds: set[Resource[Any]] = set()
         self._host, self._informers, self._division, self._owns = host, informers, division, owns
         self._indexed: set[Informer] = set()  # of the thread that builds the program
         self._requested: tuple[_Requested, ...] = ()  # replaced as a whole
@@ -82,11 +85,16 @@ class SlotRequests:
                 informer.add_index(self._index, self._values)
         channel = Channel(self._host, capacity=_HELD_BACK)
         self._requested = (*self._requested, _Requested(lister, channel))
+        self.kinds.add(lister.resource)
         return channel
 
     def channels(self, resource: object) -> Sequence[Channel]:
         """Return the channels of the objects of one kind."""
         return [each.channel for each in self._requested if each.lister.resource == resource]
+
+    def informers(self) -> Sequence[Informer]:
+        """Return the caches of the ring's kinds."""
+        return [informer for informer in self._informers if informer.collection.resource in self.kinds]
 
     def take(self, slots: int) -> None:
         """Have the objects of some slots requested, as soon as the thread comes to it; this does not wait."""

@@ -29,17 +29,19 @@ from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request
 from controller_runtime.ring.by import RingBy
+from controller_runtime.ring.catching_up import CatchingUp
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.division import OwnersSlots, OwnSlots, slot_of_key
 from controller_runtime.ring.kind import RingKind
 from controller_runtime.ring.member import RingMember
-from controller_runtime.ring.ownership import Ownership, turn_in_hand
+from controller_runtime.ring.ownership import Ownership, turn_in_hand, unbound
 from controller_runtime.ring.records import CLAIM, RING_LABEL, annotations_of
 from controller_runtime.ring.requests import SlotRequests
 from controller_runtime.ring.review import RightsReview
 from controller_runtime.ring.rights import advice, advice_on_objects
 from controller_runtime.ring.shared import SharedReconciler
 from controller_runtime.ring.slots import ALL, SLOTS
+from controller_runtime.ring.status import BEHIND
 from controller_runtime.ring.token import RingToken
 
 
@@ -84,20 +86,22 @@ class Ring:
         self._shares: list[Share] = []
         self.ownership = Ownership(host)
         self.requested = SlotRequests(host, config.name, informers, OwnSlots(by), self.ownership.owns)
+        catching_up = CatchingUp(
+            *(host, client.transport, self.requested.informers, config.retry_period),
+            on_behind=lambda slots: self.member.status.changed(BEHIND, slots),
+        )
         self.member = RingMember(
             *(host, client, config, self.ownership),
             on_take=self.requested.take,
             prepare=self._prepare,
             problem=self.problem,
+            ready=catching_up.ready if config.prepare == "consistent" else lambda slots: slots,
             division=self.division,
         )
         self.name, self.rights = self.member.name, RightsReview(host, client.transport, config, self._asked_by_name)
-        label, name = f"{RING_LABEL}={config.name}", f"metadata.name={config.map_key.name}"
-        collections = (
-            Collection(LEASES, config.namespace, label_selector=label),
-            Collection(CONFIG_MAPS, config.namespace, field_selector=name),
-        )
-        self._protocol = [informers.of(collection, whole=True) for collection in collections]
+        leases = Collection(LEASES, config.namespace, label_selector=f"{RING_LABEL}={config.name}")
+        maps = Collection(CONFIG_MAPS, config.namespace, field_selector=f"metadata.name={config.map_key.name}")
+        self._protocol = [informers.of(collection, whole=True) for collection in (leases, maps)]
         for informer in self._protocol:
             informer.advise(advice(config.name, config.namespace))
             informer.add_handler(self._wake)
@@ -126,6 +130,7 @@ class Ring:
         self._know(resource, self._informers.each(Collection(resource)))
         for child in children:
             self._informers.divide(child, self._share(OwnersSlots(self._by, resource)))
+        self.requested.kinds |= {resource, *map(resource_of, children)}
 
     def slot_of(self, request: Request, kind: RingKind | None = None) -> int | None:
         """Return the slot of a request; None if no object of its key is known, in a ring by uid or owner.
@@ -143,13 +148,22 @@ class Ring:
     def as_member(self) -> contextlib.AbstractContextManager[None]:
         """Bind the requests of the manager's client in a `with` block to this replica's lease; for no reconcile.
 
-        A shared reconcile is bound already. Other work, such as that of a runnable, is bound to nothing without this.
-        While another replica leads, its requests are still refused for that.
+        A shared reconcile is bound already, and so is all work of a program whose controllers are all shared. While
+        another replica leads, the requests of other work are still refused for that.
 
         Raises:
             LeadershipLost: By the block's beginning: this replica is no member now. By its requests: no more.
         """
         return self.ownership.as_member()
+
+    def unbound(self) -> contextlib.AbstractContextManager[None]:
+        """Leave the requests of a `with` block bound to no membership, unless they are those of a shared reconcile.
+
+        Where all controllers of a program are shared, each request of the manager's client is bound to this replica's
+        lease, because it may be one of a thread that a reconcile made. Use this for others, such as a runnable that
+        works in each replica. Events, certificates and definitions are never bound.
+        """
+        return unbound()
 
     def token(self) -> RingToken:
         """Return the fencing token of the reconcile that calls this, for a store outside of the cluster.

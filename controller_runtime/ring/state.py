@@ -9,6 +9,7 @@ import attrs
 
 from controller_runtime.election.term import Term
 from controller_runtime.ring.records import Claim
+from controller_runtime.ring.send_time import SendTime
 
 
 @attrs.frozen
@@ -31,6 +32,7 @@ class Joined:
         term: The deadline of the membership; it may have passed before the member's thread gets to run.
         claim: The claim that the server has stored, as far as the member knows.
         ready_at: Monotonic seconds from which the member may own slots.
+        sent: When the last claim was sent that the server has stored.
         renew_at: Monotonic seconds from which the claim is written again, though it is the same.
         draining: The slots of the claim for which no more work begins.
         ring_uid: The uid of the published assignment that the member follows; empty for none.
@@ -39,6 +41,7 @@ class Joined:
     term: Term
     claim: Claim
     ready_at: float
+    sent: SendTime
     renew_at: float
     draining: int = 0
     ring_uid: str = ""

@@ -17,8 +17,9 @@ from controller_runtime.ring.slots import ALL, SLOTS, count, slots_in
 GAPS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 """Bounds of the buckets for gaps: a hand-over takes up to two, a dead member's slots are free after five to ten."""
 
-TAKEN, GIVEN, LOST = "taken", "given", "lost"
-"""How the slots of a member change: another's became ours, ours another's, or our membership was over."""
+TAKEN, GIVEN, LOST, BEHIND = "taken", "given", "lost", "behind"
+"""How the slots of a member change: another's became ours, ours another's, our membership was over, or slots were taken
+with a cache that may not show the writes of their last owner, in a ring that waits for those (`prepare`)."""
 
 
 @attrs.frozen
@@ -59,7 +60,7 @@ class RingStatus:
         self._lock = host.lock("ring status")
         self._members: dict[str, int] = {}
         self._unclaimed = SLOTS
-        self._changes = Counter({TAKEN: 0, GIVEN: 0, LOST: 0})
+        self._changes = Counter({TAKEN: 0, GIVEN: 0, LOST: 0, BEHIND: 0})
         self._gaps = Histogram(GAPS)
         # When each slot may have been another member's, as far as a look showed it.
         self._others_at: dict[int, float] = {}
@@ -79,11 +80,11 @@ class RingStatus:
             self._others_at |= seen
 
     def changed(self, how: str, slots: int) -> None:
-        """Count slots that were `TAKEN`, `GIVEN` or `LOST` now."""
+        """Count slots that were `TAKEN`, `GIVEN`, `LOST` or taken `BEHIND` now."""
         now = self._host.monotonic()
         with self._lock:
             self._changes[how] += count(slots)
-            for slot in slots_in(slots):
+            for slot in slots_in(slots if how != BEHIND else 0):
                 since = self._others_at.pop(slot, None)
                 if how == TAKEN and since is not None:
                     self._gaps.observe(now - since)

@@ -189,8 +189,8 @@ def test_a_fencing_token_is_given_twice_only_where_the_lease_went_back(bench: Be
     bench.sim.crash(a.host)
     b = bench.start("b")
     bench.sim.advance(20.0)
-    bench.sim.crash(b.host)
     grown = b.elector.held.token if b.elector.held else None
+    bench.sim.crash(b.host)
 
     if is_deleted:
         bench.client.delete(LEASES, LEASE)

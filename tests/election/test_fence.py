@@ -59,6 +59,24 @@ def test_what_waits_past_the_end_of_a_leadership_is_not_sent(sim: Simulation, ho
     assert sim.time == pytest.approx(UNTIL)
 
 
+def test_a_leadership_ends_while_its_machine_is_suspended(sim: Simulation, host: SimulatedHost) -> None:
+    transport, wire, term = fenced(host)
+    began = host.monotonic()
+
+    sim.suspend(host, UNTIL - 1.0)
+    sim.advance(UNTIL - 1.0)
+    assert host.monotonic() == pytest.approx(began), "the monotonic clock stood still"
+    assert transport.request(WRITE, host.monotonic() + 30.0).status == 200
+    assert term.held.until == pytest.approx(began + 1.0)
+
+    sim.suspend(host, 2.0)
+    sim.advance(2.0)
+    with pytest.raises(LeadershipLost):
+        transport.request(WRITE, host.monotonic() + 30.0)
+    assert len(wire.sent) == 1
+    assert not term.extend(host.elapsed() + UNTIL), "a renewal that was under way comes too late"
+
+
 def test_what_is_sent_in_time_has_its_own_deadline(host: SimulatedHost) -> None:
     transport, wire, _ = fenced(host, lambda number, request: Delayed(UNTIL - 1.0))
 

@@ -216,3 +216,36 @@ def test_a_server_that_shows_something_else_ends_the_membership_until_a_lease_ha
     settled = str(token(bench))
     bench.sim.advance(READY)
     assert str(token(bench)) == settled, "each look publishes again"
+
+
+def test_a_member_whose_machine_was_suspended_beyond_its_deadline_owns_nothing_when_it_wakes(bench: Bench) -> None:
+    term, began = bench.ownership.term, bench.host.monotonic()
+
+    bench.sim.suspend(bench.host, CONFIG.renew_deadline)
+    bench.sim.advance(CONFIG.renew_deadline)
+
+    assert bench.host.monotonic() - began < 0.1
+    assert bench.ownership.owned == 0
+    bench.sim.advance(READY)
+    assert bench.ownership.term is not term
+    assert bench.ownership.owned == ALL
+
+
+@pytest.mark.parametrize(
+    ("seconds", "begins_again"),
+    [
+        pytest.param(5.5, True, id="further than the margin between a deadline and a lease"),
+        pytest.param(4.5, False, id="less far than that"),
+        pytest.param(-3600.0, False, id="backwards"),
+    ],
+)
+def test_a_member_begins_again_once_its_wall_clock_ran_ahead(bench: Bench, seconds: float, begins_again: bool) -> None:
+    """A virtual machine that was paused shows it by its wall clock alone, once that was set right."""
+    term = bench.ownership.term
+
+    bench.sim.jump(bench.host, seconds)
+    bench.sim.advance(2 * CONFIG.retry_period)
+
+    assert (bench.ownership.term is not term) == begins_again
+    bench.sim.advance(CONFIG.lease_duration + CONFIG.retry_period)
+    assert bench.ownership.owned == ALL, "a clock that was set stops a ring for one lease"

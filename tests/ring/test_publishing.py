@@ -3,19 +3,29 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from apimachinery.errors import AlreadyExists, Conflict
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.stop import Stop
+from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.client.transport import TransportWrapper
 from controller_runtime.ring.assignment import NOBODY
 from controller_runtime.ring.config import RingConfig
+from controller_runtime.ring.member import RingMember
 from controller_runtime.ring.objects import RingObjects
+from controller_runtime.ring.ownership import Ownership
+from controller_runtime.ring.publisher import RESTS
 from controller_runtime.ring.records import Assignment
-from controller_runtime.ring.slots import SLOTS
+from controller_runtime.ring.slots import ALL, SLOTS
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from embedded_apiserver.server import APIServer
 
+CONFIG = RingConfig(name="ring", namespace="default")
 NOTHING = Assignment(0, (NOBODY,) * SLOTS, (0,) * SLOTS)
 
 
@@ -45,3 +55,51 @@ def test_of_two_that_publish_at_once_one_is_refused_and_the_other_is_followed(si
     found = first.read_ring(deadline).assignment
     assert found is not None
     assert (found.epoch, {*found.owners}) == (2, {"b"})
+
+
+def test_an_assignment_that_is_made_again_has_a_greater_incarnation_although_the_wall_clock_was_set_back(
+    sim: Simulation,
+) -> None:
+    host, (first, _) = publishers(sim)
+    deadline = host.monotonic() + 10.0
+    sim.jump(host, 86_400.0)
+    first.publish(first.read_ring(deadline), NOTHING.followed_by(("a",) * SLOTS), deadline)
+    before = first.read_ring(deadline).assignment
+    assert before is not None
+
+    sim.jump(host, -86_400.0)
+    client = Client(host, first._client.transport)
+    client.delete(CONFIG_MAPS, CONFIG.map_key)
+    first.publish(first.read_ring(deadline), NOTHING.followed_by(("a",) * SLOTS), deadline)
+
+    after = first.read_ring(deadline).assignment
+    assert after is not None
+    assert after.uid != before.uid
+    assert after.incarnation > before.incarnation
+
+
+class Refusing(TransportWrapper):
+    """A transport of which a policy refuses each write of the assignment."""
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        if request.method in ("PUT", "POST") and "/configmaps" in request.path:
+            return HTTPResponse(403, {}, b'{"kind":"Status","reason":"Forbidden","code":403,"message":"no"}')
+        return self.inner.request(request, deadline)
+
+
+def test_a_member_that_cannot_publish_leaves_it_to_the_next_one(sim: Simulation) -> None:
+    """The first by name would else keep all others waiting for their slots."""
+    handler, owned = APIServer(sim.host("server")), {}
+    for name in ("a", "b"):
+        host, wrap = sim.host(name), Refusing if name == "a" else TransportWrapper
+        owned[name] = Ownership(host)
+        config = RingConfig(name="ring", namespace="default", identity=name)
+        member = RingMember(host, Client(host, wrap(InProcessTransport(host, handler))), config, owned[name])
+        host.spawn("member", partial(member.run, Stop(host)))
+
+    sim.advance(2 * CONFIG.lease_duration)
+    assert not owned["b"].owned
+    sim.advance(CONFIG.lease_duration)
+    assert owned["b"].owned == ALL
+    sim.advance(RESTS * CONFIG.lease_duration)
+    assert owned["a"].owned | owned["b"].owned == ALL

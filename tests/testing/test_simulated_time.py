@@ -90,6 +90,7 @@ def test_the_monotonic_clock_of_a_suspended_machine_stands_still_and_its_wall_cl
     sim.advance(8.0)
 
     assert host.monotonic() - origin == pytest.approx(3.5)
+    assert host.elapsed() - origin == pytest.approx(10.5)
     assert host.now() == EPOCH + timedelta(seconds=10.5)
     assert ticks == pytest.approx([1.0, 9.0, 10.0])
 

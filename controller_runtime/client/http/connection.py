@@ -16,6 +16,7 @@ import ssl
 from typing import Any
 
 from apimachinery.host import Host
+from controller_runtime.client.http.send_limit import SendLimit
 from controller_runtime.client.http.tls import TLS
 
 # TCP keep-alive as in client-go: probe after 30 s of silence, then every 15 s, nine times.
@@ -61,10 +62,12 @@ class Connection:
 
     __slots__ = (
         "_buffer",
+        "_elapsed",
         "_is_shut",
         "_lock",
         "_now",
         "_readable",
+        "_send_until",
         "_socket",
         "_tls",
         "connection_key",
@@ -82,7 +85,8 @@ class Connection:
         self.is_bulk = False
         self.exchange = Exchange.BEGUN
         self.is_cut = False
-        self._now = host.monotonic
+        self._now, self._elapsed = host.monotonic, host.elapsed
+        self._send_until = 0.0
         self._tls: TLS | None = None
         self._buffer = memoryview(bytearray(_LEAST))
         self._readable = select.poll()
@@ -102,9 +106,9 @@ class Connection:
         """Whether `shut_down` was called."""
         return self._is_shut  # set once and never cleared, so read without the lock
 
-    def begin(self, deadline: float) -> None:
+    def begin(self, limit: SendLimit) -> None:
         """Begin an exchange."""
-        self.deadline = deadline
+        self.deadline, self._send_until = limit.deadline, limit.elapsed
         self.is_bulk = False
         self.exchange = Exchange.BEGUN
 
@@ -143,7 +147,13 @@ class Connection:
         self._tls = tls
 
     def send(self, data: bytes) -> None:
-        """Send all of `data`."""
+        """Send all of `data`.
+
+        Raises:
+            TimeoutError: It is too late, perhaps because the machine was suspended since the exchange began.
+        """
+        if self._elapsed() >= self._send_until:
+            raise TimeoutError("it was too late to send the request")
         if self._tls is None:
             self._send(data)
         else:

@@ -19,6 +19,7 @@ from controller_runtime.client.http.connection import Connection, Exchange
 from controller_runtime.client.http.endpoint import endpoint_of
 from controller_runtime.client.http.lookup import Lookup
 from controller_runtime.client.http.pool import Pool
+from controller_runtime.client.http.send_limit import SendLimit
 from controller_runtime.client.http.stream import HTTPStream
 from controller_runtime.client.user_agent import user_agent
 
@@ -72,19 +73,21 @@ class HTTPTransport:
     def request(self, request: api.HTTPRequest, deadline: float) -> api.HTTPResponse:
         """See `transport.Transport.request`."""
         self._host.leaving("http request")
+        limit = SendLimit.of(self._host, deadline)
         identity = self._authorization.identity(deadline)
-        response = self._send(request, identity, deadline)
+        response = self._send(request, identity, limit)
         if response.status == 401 and (other := self._authorization.renewed(identity, deadline)):
-            return self._send(request, other, deadline)
+            return self._send(request, other, limit)
         return response
 
     def stream(self, request: api.HTTPRequest, deadline: float) -> HTTPStream:
         """See `transport.Transport.stream`."""
         self._host.leaving("http stream")
+        limit = SendLimit.of(self._host, deadline)
         identity = self._authorization.identity(deadline)
-        stream = self._begin_stream(request, identity, deadline)
+        stream = self._begin_stream(request, identity, limit)
         if stream.response.status == 401 and (other := self._authorization.renewed(identity, deadline)):
-            return self._begin_stream(request, other, deadline)
+            return self._begin_stream(request, other, limit)
         return stream
 
     def close(self) -> None:
@@ -94,22 +97,22 @@ class HTTPTransport:
         self._lookup.give_up()
         self._authorization.give_up()
 
-    def _send(self, request: api.HTTPRequest, identity: Identity, deadline: float) -> api.HTTPResponse:
+    def _send(self, request: api.HTTPRequest, identity: Identity, limit: SendLimit) -> api.HTTPResponse:
         idle = self._pool.take_idle(identity.connection_key)
         if idle is not None:
             try:
-                return self._exchange(idle, request, identity, deadline)
+                return self._exchange(idle, request, identity, limit)
             except ConnectionLost:
                 if not _may_be_sent_again(request, idle):
                     raise
-        return self._exchange(Connection(self._host, identity.connection_key), request, identity, deadline)
+        return self._exchange(Connection(self._host, identity.connection_key), request, identity, limit)
 
     def _exchange(
-        self, connection: Connection, request: api.HTTPRequest, identity: Identity, deadline: float
+        self, connection: Connection, request: api.HTTPRequest, identity: Identity, limit: SendLimit
     ) -> api.HTTPResponse:
         """Make one exchange on a connection, and return it to the pool."""
         head = self._endpoint.head(request, identity.credential.header)
-        connection.begin(deadline)
+        connection.begin(limit)
         self._pool.check_out(connection)
         try:
             answer = self._answer(connection, head + request.body, request.method, identity)
@@ -119,10 +122,10 @@ class HTTPTransport:
         finally:
             self._pool.check_in(connection)
 
-    def _begin_stream(self, request: api.HTTPRequest, identity: Identity, deadline: float) -> HTTPStream:
+    def _begin_stream(self, request: api.HTTPRequest, identity: Identity, limit: SendLimit) -> HTTPStream:
         head = self._endpoint.head(request, identity.credential.header)
         connection = Connection(self._host, identity.connection_key)
-        connection.begin(deadline)
+        connection.begin(limit)
         self._pool.check_out(connection)
         try:
             answer = self._answer(connection, head + request.body, request.method, identity)

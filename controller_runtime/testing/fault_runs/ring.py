@@ -197,6 +197,8 @@ class RingSystem:
                 self.invariants.disturbed(fault.seconds + self._given_up)
             elif fault.kind is FaultKind.BROWN_OUT:
                 self.invariants.disturbed(fault.seconds + max(CALL, self._given_up))
+            elif fault.kind is FaultKind.JUMP:  # a member may begin again at its next turn
+                self.invariants.disturbed(CONFIG.retry_period)
             elif fault.kind is FaultKind.UNWELL:
                 self.invariants.disturbed(fault.seconds + CALL)
             if fault.kind is not FaultKind.JUMP:

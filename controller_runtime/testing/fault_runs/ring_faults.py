@@ -17,7 +17,7 @@ SERVER = "server"
 FAULTS_UNTIL = 60.0
 """Virtual seconds during which faults begin: ten durations of a lease."""
 CUTS = (FaultKind.CUT, FaultKind.CUT_IN, FaultKind.CUT_OUT)
-THROTTLED, BURSTS, BROWN_OUTS = "throttled", "bursts", "brown-outs"
+THROTTLED, BURSTS, BROWN_OUTS, SUSPENSIONS = "throttled", "bursts", "brown-outs", "suspensions"
 """The profiles whose timed faults `throttled` and `bursts` draw."""
 
 _CUTS = {FaultKind.CUT: 2, FaultKind.CUT_IN: 2, FaultKind.CUT_OUT: 1}
@@ -32,6 +32,7 @@ PROFILES = {
     THROTTLED: Profile({FaultKind.PAUSE: 1}, most=0, rates=(0.0, 0.02)),
     BURSTS: Profile({FaultKind.CUT: 1}, most=0, rates=(0.0, 0.02, 0.1), calls=CALLS),
     BROWN_OUTS: Profile({FaultKind.CUT: 1}, most=0, rates=(0.0, 0.02), calls=CALLS),
+    SUSPENSIONS: Profile({FaultKind.CUT: 1}, most=0, rates=(0.0, 0.02), calls=CALLS),
 }
 """The kinds of faults for a ring, by name."""
 
@@ -53,6 +54,7 @@ _IN_BURSTS: Mapping[FaultKind, _Kind] = {
     FaultKind.STOP: _Kind(1, 0.1, 2.0),
     FaultKind.CRASH: _Kind(1, 0.1, 6.0),
     FaultKind.JUMP: _Kind(1, -7200.0, 7200.0),
+    FaultKind.SUSPEND: _Kind(0, 0.5, 12.0),  # of the profile of this name alone
 }
 """The kinds of faults in bursts: how often each is drawn, and how long it lasts."""
 
@@ -66,6 +68,8 @@ def timed_faults(profile: str, chance: random.Random, drawn: Script) -> Script:
             return bursts(chance, ())
         case "brown-outs":
             return bursts(chance, (FaultKind.BROWN_OUT, FaultKind.UNWELL))
+        case "suspensions":
+            return bursts(chance, (FaultKind.SUSPEND,))
         case _:
             return with_disasters(chance, drawn)
 

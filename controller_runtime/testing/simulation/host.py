@@ -82,6 +82,11 @@ class SimulatedHost:
         elapsed = self._awake(self.scheduler.timeline.now) * (_MILLION + self.drift) // _MILLION
         return max((self._origin + elapsed) / SECOND, self._reached)
 
+    def elapsed(self) -> float:
+        """Return `monotonic` and the seconds for which this host was suspended, by the same fast or slow clock."""
+        awake, now = self.monotonic(), self.scheduler.timeline.now
+        return awake + (now - self._awake(now)) * (_MILLION + self.drift) // _MILLION / SECOND
+
     def fall_asleep(self, until: int) -> None:
         """Let the monotonic clock stand still until an instant (nanoseconds); see `Simulation.suspend`."""
         now = self.scheduler.timeline.now

@@ -449,3 +449,35 @@ def test_requests_say_who_asks(connect: Connect) -> None:
     assert b"\r\nuser-agent: controller-runtime/" in heads[0]
     assert b" (here)\r\n" in heads[0]
     assert b"accept-encoding" not in heads[0]
+
+
+class Sleeper(SystemHost):
+    """A machine that is suspended for a minute between the beginning of a request and its sending."""
+
+    looks = 0
+
+    def elapsed(self) -> float:  # type: ignore[override]
+        self.looks += 1
+        return HOST.elapsed() + (60.0 if self.looks > 1 else 0.0)
+
+
+@pytest.mark.parametrize(("seconds", "is_sent"), [(50.0, False), (600.0, True)])
+def test_a_request_is_not_sent_after_its_machine_slept_beyond_the_deadline(seconds: float, is_sent: bool) -> None:
+    received: list[bytes] = []
+
+    def notes(connection: Connection) -> None:
+        while request := connection.read_request():
+            received.append(request)
+            connection.send(OK)
+
+    with (
+        RawServer(HOST, notes) as server,
+        contextlib.closing(HTTPTransport(Sleeper("here"), server.configuration)) as http,
+    ):
+        if is_sent:
+            assert http.request(PUT, soon(seconds)).status == 200
+        else:
+            with pytest.raises(ConnectionLost, match="too late to send"):
+                http.request(PUT, soon(seconds))
+
+    assert bool(received) == is_sent

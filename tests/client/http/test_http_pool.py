@@ -10,6 +10,7 @@ import pytest
 
 from controller_runtime.client.http.connection import Connection, Exchange
 from controller_runtime.client.http.pool import Pool
+from controller_runtime.client.http.send_limit import SendLimit
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
 Make = Callable[[], Connection]
@@ -34,7 +35,7 @@ def used(host: SimulatedHost, pool: Pool) -> Iterator[Make]:
 
         def make() -> Connection:
             connection = Connection(host, "me")
-            connection.begin(host.monotonic() + 60.0)
+            connection.begin(SendLimit.of(host, host.monotonic() + 60.0))
             connection.dial(socket.AF_INET, socket.SOCK_STREAM, 0, listener.getsockname())
             pool.check_out(connection)
             connection.exchange = Exchange.OVER

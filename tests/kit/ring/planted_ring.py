@@ -15,8 +15,10 @@ from controller_runtime.ring.objects import Attempt, PublishedRing, RingObjects
 from controller_runtime.ring.ownership import Ownership, RingTransport, turn_in_hand
 from controller_runtime.ring.records import Assignment
 from controller_runtime.ring.ring import Ring
+from controller_runtime.ring.send_time import SendTime
 from controller_runtime.ring.sightings import Sightings
 from controller_runtime.ring.token import RingToken, token_of
+from controller_runtime.testing.simulation import SimulatedHost
 
 
 def resume_before_the_claim(patch: pytest.MonkeyPatch) -> None:
@@ -88,10 +90,17 @@ def believe_a_5xx(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(RingTransport, "request", request)
 
 
+def trust_the_monotonic_clock(patch: pytest.MonkeyPatch) -> None:
+    """Let a deadline stand still while the machine is suspended, and pass over a wall clock that ran ahead."""
+    patch.setattr(SimulatedHost, "elapsed", SimulatedHost.monotonic)
+    patch.setattr(SendTime, "ahead", lambda self, later: 0.0)
+
+
 UNDONE = {
     "resumed slots are owned before the claim is stored": resume_before_the_claim,
     "a lease that vanished is forgotten": forget_a_lease_that_vanished,
     "a reconcile gets the newest token of its slot": give_a_slots_newest_token,
     "a 5xx is believed": believe_a_5xx,
+    "a deadline stands still while the machine sleeps": trust_the_monotonic_clock,
 }
 """The corrections, by the error that comes back without them."""
