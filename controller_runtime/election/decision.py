@@ -17,10 +17,13 @@ class Sighting:
     Attributes:
         record: The record in the lease; None if there is no lease.
         seen_at: Monotonic seconds of our own clock at which a look first found the record.
+        vanished: Seconds for which a holder still counts whose lease is not there any more: a person may have deleted
+            it, and the holder may have renewed it unseen until then.
     """
 
     record: LeaseRecord | None
     seen_at: float
+    vanished: int = 0
 
     @property
     def expires_at(self) -> float:
@@ -29,11 +32,14 @@ class Sighting:
         The holder's deadline counts from before the holder wrote the record; `expires_at` counts from when we
         saw the record, which is later. So the holder has stopped by then, however wrong any wall clock is.
         """
-        return self.seen_at + (self.record.duration if self.record is not None else 0)
+        return self.seen_at + (self.record.duration if self.record is not None else self.vanished)
 
     def again(self, record: LeaseRecord | None, now: float) -> Sighting:
         """Return what is known after another look that ended at `now`: an unchanged record keeps its age."""
-        return self if record == self.record else Sighting(record, now)
+        if record == self.record:
+            return self
+        held = record is None and self.record is not None and self.record.holder != "" and now < self.expires_at
+        return Sighting(record, now, self.record.duration if held and self.record is not None else 0)
 
 
 @attrs.frozen
@@ -53,7 +59,7 @@ class Action(enum.Enum):
     """The next step of an elector."""
 
     CREATE = "create"
-    """Create the lease, with us as its holder: it does not exist."""
+    """Create the lease, with us as its holder: it does not exist, and no holder can still believe that it has it."""
 
     TAKE = "take"
     """Update the lease to name us: it has no holder, or an expired one."""
@@ -92,7 +98,7 @@ def decide(seen: Sighting, identity: str, held: Held | None, now: float) -> Acti
         is_ours = record is not None and (record.holder, record.transitions) == (identity, held.token)
         return Action.RENEW if is_ours and now < held.until else Action.LOST
     if record is None:
-        return Action.CREATE
+        return Action.CREATE if seen.expires_at <= now else Action.WAIT
     is_free = record.holder in ("", identity) or seen.expires_at <= now
     return Action.TAKE if is_free else Action.WAIT
 

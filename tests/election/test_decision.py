@@ -75,3 +75,21 @@ def test_a_renewal_starts_the_wait_anew_and_an_unchanged_lease_does_not() -> Non
 def test_what_a_lease_leaves_out_or_nulls_counts_as_empty() -> None:
     assert LeaseRecord.of({}) == LeaseRecord.of({"spec": {"holderIdentity": None}}) == LeaseRecord()
     assert LeaseRecord.of({"spec": THEIRS.spec()}) == THEIRS
+
+
+@pytest.mark.parametrize(
+    ("record", "waits"),
+    [
+        pytest.param(THEIRS, THEIRS.duration, id="held"),
+        pytest.param(attrs.evolve(THEIRS, holder=""), 0, id="given back"),
+    ],
+)
+def test_a_lease_that_vanishes_is_respected_for_its_duration_if_it_had_a_holder(
+    record: LeaseRecord, waits: int
+) -> None:
+    gone = Sighting(record, NOW - 1).again(None, NOW).again(None, NOW + 1)
+
+    assert gone.expires_at == NOW + waits
+    assert decide(gone, ME, None, NOW + waits) is Action.CREATE
+    assert decide(gone, ME, None, NOW) is (Action.WAIT if waits else Action.CREATE)
+    assert decide(Sighting(record, NOW - 100).again(None, NOW), ME, None, NOW) is Action.CREATE

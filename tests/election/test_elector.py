@@ -254,3 +254,16 @@ def test_a_leader_that_hangs_is_unhealthy_after_its_lease_and_a_tolerance(bench:
 
     assert "default/program was not renewed for 35.0 s" in a.elector.problem()
     assert b.elector.problem() == ""
+
+
+def test_a_lease_that_is_deleted_by_hand_gives_no_second_leader_while_the_first_one_is_cut_off(bench: Bench) -> None:
+    a, b = bench.start("a"), bench.start("b")
+    bench.sim.advance(1.0)
+    bench.sim.pause(a.host, 60.0)  # it would go on with its work when it wakes before its deadline
+    bench.client.delete(LEASES, LEASE)
+
+    for _ in range(14):
+        bench.sim.advance(1.0)
+        assert not b.elector.is_leader()
+    bench.sim.advance(5.0)
+    assert b.elector.is_leader()

@@ -18,7 +18,7 @@ class MovableHost:
         self._inner = inner
         self.name, self.random = inner.name, inner.random
         self.uuid, self.lock, self.condition = inner.uuid, inner.lock, inner.condition
-        self.monotonic, self.spawn = inner.monotonic, inner.spawn
+        self.monotonic, self.elapsed, self.spawn = inner.monotonic, inner.elapsed, inner.spawn
         self.new_event_loop, self.leaving = inner.new_event_loop, inner.leaving
         # Replaced as a whole: the time at which the clock stands, None while it goes; and what it is ahead.
         self._shown: tuple[datetime | None, timedelta] = None, timedelta()
