@@ -7,6 +7,7 @@ renews the lease, as it was once, so that the two can be compared.
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
 from typing import Any
@@ -60,7 +61,7 @@ def main() -> None:
     informer.wait_for_sync(stop, None)
     made = (cached_from_bytes(b'{"metadata":{"name":"node-%d","resourceVersion":"1"}}' % n) for n in range(keys))
     objects = {each.plain_key: each for each in made}
-    informer._delivery.drop(lambda: informer.store.replace(objects, informer.store.version))
+    informer._delivery.drop(lambda: [*informer.store.replace(objects, informer.store.version)].clear())
     ring.ownership.end_all("the cache was filled")  # the next membership takes all slots, with their objects
     while not ring.ownership.owned:
         Stop(host).wait(0.05)
@@ -68,7 +69,7 @@ def main() -> None:
     began, lost = host.monotonic(), ring.member.status.counts().changes["lost"]
     Stop(host).wait(seconds)
     begins = [began, *(begin for begin, _ in turns), host.monotonic()]
-    gaps = [later - earlier for earlier, later in zip(begins, begins[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(begins)]
     figures = {
         "longest_turn_s": max(turn for _, turn in turns) if turns else seconds,
         "longest_pause_s": max(0.0, max(gaps) - ring.config.retry_period),
