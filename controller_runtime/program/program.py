@@ -14,7 +14,6 @@ import attrs
 from apimachinery.errors import ControllerRuntimeError, UsageError
 from apimachinery.host import Host, Thread
 from apimachinery.log import get_logger
-from apimachinery.plain_functions import called, plain
 from apimachinery.stop import Stop, spawn
 from apimachinery.system import SystemHost
 from controller_runtime.client.transport import Transport
@@ -30,7 +29,7 @@ from controller_runtime.program.plan import ProgramOptions, ProgramPlan, lease_n
 from controller_runtime.program.reload import POLL, Sources
 from controller_runtime.program.session import GRACE, reach
 from controller_runtime.program.signals import Signals, handled_signals
-from controller_runtime.program.snapshot import Panel, Snapshot, SnapshotSource
+from controller_runtime.program.snapshot import Panel, Snapshot, SnapshotSource, panels_of
 from controller_runtime.program.switching import short_switches
 from controller_runtime.program.timeline import Timeline
 from controller_runtime.program.tracing import global_provider
@@ -71,13 +70,6 @@ class Program:
     panels: Callable[[Manager], Sequence[Panel]] = no_panels
     lease_namespace: str | None = None
     grace: float | None = None
-
-    def __attrs_post_init__(self) -> None:
-        plain("panels", self.panels)
-
-    def panels_of(self, manager: Manager) -> Sequence[Panel]:
-        """Return the panels of a manager that was set up."""
-        return called("panels", self.panels, manager)
 
 
 def execute(program: Program, options: ProgramOptions) -> None:
@@ -186,7 +178,7 @@ class _Process:
         embedded = self.plan.cluster.embedded
         self.source = SnapshotSource(
             manager,
-            self.program.panels_of(manager),
+            panels_of(self.program.panels, manager),
             kinds=embedded or self.options.is_watched,
             events=embedded,
         )

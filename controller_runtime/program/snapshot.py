@@ -7,13 +7,14 @@ All of it is updated with each change, so that taking a snapshot scans nothing.
 from __future__ import annotations
 
 import collections
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 import msgspec
 
 from apimachinery.errors import UNREADABLE
+from apimachinery.plain_functions import called, plain
 from controller_runtime.api.resources import EVENTS, LEASES, Resource
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.store import Delta
@@ -44,6 +45,15 @@ class _EventView(msgspec.Struct, gc=False):
 
 
 _event = msgspec.json.Decoder(_EventView)
+
+
+def panels_of(make: Callable[[Manager], Sequence[Panel]], manager: Manager) -> Sequence[Panel]:
+    """Return the panels that `make` has for a manager that was set up.
+
+    Raises:
+        UsageError: `make` is an `async def`, or returned a coroutine.
+    """
+    return called("panels", plain("panels", make), manager)
 
 
 class Panel(Protocol):

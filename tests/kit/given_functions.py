@@ -26,7 +26,7 @@ from controller_runtime.crd import converts, custom_resource
 from controller_runtime.dependents.owned import wanted_of
 from controller_runtime.manager.metrics import Metrics
 from controller_runtime.program.origin import call_setup
-from controller_runtime.program.program import Program
+from controller_runtime.program.snapshot import panels_of
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.testing import EmbeddedCluster, FaultyTransport, Simulation, a_node, eventually
 from controller_runtime.webhooks import Admission, Checks, Defaults, Webhooks
@@ -351,7 +351,7 @@ PLACES: dict[str, Callable[[Bench, F], Any]] = {
 """Gives a function at each place, and has it called."""
 
 PROTOCOLS: dict[str, Callable[[Bench, F], Any]] = {
-    "Program.panels": lambda b, f: Program(name="mine", setup=lambda manager: None, panels=f).panels_of(b.manager),
+    "Program.panels": lambda b, f: panels_of(f, b.manager),
     "Reconciler.metrics": _reconciler_metrics,
     "Runnable.run": _runnable,
 }
