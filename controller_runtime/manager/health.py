@@ -103,7 +103,8 @@ def health_of(
     `webhooks`, of `/readyz`.
     With a ring, `rings` is a check of `/readyz`, too: of the rights without which this replica does no work for it.
     `mappers` and `objects` are notes of `/readyz`: they tell of single objects that fail. Neither a restart nor another
-    replica would cure those, and a rollout must not wait for an object that a user got wrong. With a ring, `rights` is
+    replica would cure those, and a rollout must not wait for an object that a user got wrong. With webhooks,
+    `registrations` is a note of configurations that are missing. With a ring, `rights` is
     a note of the rights without which it works, but learns late of changes or does not clean up.
 
     Args:
@@ -137,12 +138,13 @@ def health_of(
         return "the manager stops" if manager.stopping.is_set() else ""
 
     webhooks = {"webhooks": manager.webhooks_problem} if manager.has_webhooks else {}
+    registrations = {"registrations": manager.webhooks_unregistered} if manager.has_webhooks else {}
     rings, rights = _checks_of_rings(manager)
     works = {"informers": informers, "reconciles": reconciles, **webhooks, **rings, "shutdown": shutdown}
     return Health(
         live={"workers": workers, "election": election, **(live or {})},
         ready={**works, **(ready or {})},
-        notes={"mappers": mappers, "objects": objects, **rights},
+        notes={"mappers": mappers, "objects": objects, **registrations, **rights},
     )
 
 

@@ -59,6 +59,10 @@ class ManagedWebhooks:
         """Return why the webhooks are not served, or not trusted yet, in one line; empty if they are."""
         return "" if self._webhooks is None else self._webhooks.problem()
 
+    def webhooks_unregistered(self) -> str:
+        """Return why no API server calls some of the webhooks, in one line; empty if nothing is known to be missing."""
+        return "" if self._webhooks is None else self._webhooks.unregistered()
+
     def start_webhooks(self) -> None:
         """Serve the webhooks, if any are declared; they do not wait for caches, which may wait for them.
 

@@ -188,7 +188,8 @@ program_options = adding(
     click.option(
         "--install-crds",
         is_flag=True,
-        help="Apply the definitions of the program's classes before it starts; always done with --embedded.",
+        help="Apply the definitions of the program's classes before it starts; always done with --embedded. "
+        "Configurations of admission webhooks are in the manifests.",
     ),
     click.option(
         "--allow-breaking",

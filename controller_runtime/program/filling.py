@@ -30,7 +30,7 @@ def fill(manager: Manager, setup: Setup, options: ProgramOptions, plan: ProgramP
     call_setup(setup, manager)
     choose_definitions(manager, embedded=embedded, asked=options.install_crds, allow_breaking=options.allow_breaking)
     share_work(manager, plan.ring)
-    choose_webhooks(manager, serving, metrics=options.secure_metrics)
+    choose_webhooks(manager, serving, metrics=options.secure_metrics, installs=options.install_crds)
     choose_audit(manager, embedded=embedded, asked=options.audit_caches)
 
 

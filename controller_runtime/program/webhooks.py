@@ -73,18 +73,26 @@ def _for_embedded(options: ProgramOptions) -> WebhookServing:
     return attrs.evolve(EMBEDDED, address=EMBEDDED.address if bound == NOWHERE else bound, name=name or EMBEDDED.name)
 
 
-def choose_webhooks(manager: Manager, serving: WebhookServing | None, *, metrics: bool = False) -> None:
+def choose_webhooks(
+    manager: Manager, serving: WebhookServing | None, *, metrics: bool = False, installs: bool = False
+) -> None:
     """Have a manager that was set up serve its webhooks; say so if it has some that no option serves.
 
     Args:
         manager: The manager.
         serving: How they are served; None if they are not.
         metrics: Whether its metrics are served beside them.
+        installs: The option `--install-crds`.
     """
     if serving is not None and (manager.has_webhooks or metrics or not serving.installed):
         if metrics:
             show_metrics(manager)
         manager.webhooks.serve(serving)
+        if installs and not serving.installed and manager.webhooks.hooks:
+            log.info(
+                "--install-crds installs no configurations of admission webhooks: apply those of the manifests "
+                "(python -m controller_runtime manifests)"
+            )
     elif manager.has_webhooks:
         log.warning("the program's webhooks are not served: --webhook-bind-address and --webhook-service serve them")
 

@@ -96,6 +96,7 @@ class CertificateKeeper:
     _held: Certificates | None = attrs.field(default=None, init=False)
     _trusted_since: float | None = attrs.field(default=None, init=False)
     _absent: dict[str, float] = attrs.field(factory=dict, init=False)
+    _missing: tuple[str, ...] = attrs.field(default=(), init=False)  # replaced as a whole, since any thread reads it
     _told: set[str] = attrs.field(factory=set, init=False)
 
     @property
@@ -153,11 +154,17 @@ class CertificateKeeper:
         usual = ABSENT_LOOK if found.absent else LOOK
         return min(usual, max((todo.until - self.host.now()).total_seconds(), RETRY))
 
+    @property
+    def unregistered(self) -> str:
+        """The reason for which no API server calls some of the webhooks, in one line; empty if none is known."""
+        return "; ".join([*self._missing])
+
     def _long_absent(self, found: Found) -> list[str]:
         """Return what has been missing for a while: definitions and configurations may be applied with the program."""
         now = self.host.monotonic()
         self._absent = {problem: self._absent.get(problem, now) for problem in found.absent}
-        return [problem for problem, since in self._absent.items() if now - since >= ABSENT_TOLD]
+        self._missing = tuple(problem for problem, since in self._absent.items() if now - since >= ABSENT_TOLD)
+        return [*self._missing]
 
     def _secret(self) -> Mapping[str, Any] | None:
         try:

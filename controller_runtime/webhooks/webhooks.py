@@ -94,6 +94,7 @@ class Webhooks:
         self._place = Place(name=NAME, namespace=NAMESPACE)
         self._is_serving = False
         self._problem: Callable[[], str] = lambda: ""
+        self._unregistered: Callable[[], str] = lambda: ""
         self._port = 0
         self._stack = ExitStack()
 
@@ -196,6 +197,10 @@ class Webhooks:
             return ""
         return self._problem() if self._is_serving else "the webhooks are not served yet"
 
+    def unregistered(self) -> str:
+        """Return why no API server calls some of the webhooks, in one line; empty if nothing is known to be missing."""
+        return self._unregistered()
+
     def start(self, stop: Stop) -> None:
         """Begin to serve, and return once there is a certificate to present, or `stop` is set.
 
@@ -260,6 +265,7 @@ class Webhooks:
 
         keeper = CertificateKeeper(self._host, self._client, self._place, self.targets(), present)
         self._problem = lambda: keeper.problem
+        self._unregistered = lambda: keeper.unregistered
         return keeper.look
 
     def kept(self) -> list[tuple[Resource[Any], tuple[str, ...], str]]:

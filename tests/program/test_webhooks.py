@@ -165,3 +165,12 @@ def test_a_manager_that_was_set_up_serves_them_or_says_that_it_does_not(caplog: 
 
     assert manager.webhooks.service == ("hooks", "cabins-system")
     assert manager.webhooks_problem() == "the webhooks are not served yet"
+
+
+def test_install_crds_says_that_it_installs_no_configurations(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    manager = unconnected_manager(SystemHost())
+    manager.webhooks.add(Checks(Cabin, lambda cabin, request: None))
+    choose_webhooks(manager, webhook_serving(ProgramOptions(**SERVED)), installs=True)
+
+    assert caplog.text.count("--install-crds installs no configurations of admission webhooks: apply those of") == 1

@@ -162,11 +162,14 @@ def test_a_definition_that_comes_later_is_trusted_then(caplog: pytest.LogCapture
         assert replica.keeper.problem == ""  # nothing calls, so nothing distrusts
         assert "is missing" not in caplog.text
         run.simulation.advance(20)
-        assert f"CustomResourceDefinition {NAME} is missing" in caplog.text
+        missing = f"CustomResourceDefinition {NAME} is missing, so no API server calls its webhooks"
+        assert caplog.text.count(missing) == 1
+        assert replica.keeper.unregistered.startswith(missing)
         run.install()
         run.simulation.advance(5)
 
         assert len(run.bundle()) == 1
+        assert replica.keeper.unregistered == ""
 
 
 def _role(*rules: dict[str, list[str]]) -> list[tuple[object, dict[str, object]]]:
