@@ -47,7 +47,7 @@ def model_decoder(model: Any) -> Callable[[bytes], Any]:
 
 
 def model_of(model: Any, value: Any) -> Any:
-    """Return a value of JSON as a model, without the fields that the model does not have.
+    """Return a value of JSON, which may have times as such, as a model, without the fields that the model lacks.
 
     Raises:
         ValueError: The value does not fit the model.
@@ -165,6 +165,8 @@ def _read_scalar(text: str, value: Any) -> Any:
 
 
 def _read_time(value: Any) -> datetime:
+    if isinstance(value, datetime):  # as a program writes it into a dict
+        return value
     if not isinstance(value, str):
         raise ValueError(f"expected a time, got {_described(value)}")
     return datetime.fromisoformat(value)

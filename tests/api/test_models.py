@@ -161,6 +161,7 @@ def test_times_stay_times_for_the_client_and_become_texts_for_json() -> None:
     lease = V1Lease(spec=V1LeaseSpec(renew_time=RENEWED))
 
     assert fields_of(lease) == {"spec": {"renewTime": RENEWED}}
+    assert model_of(V1Lease, fields_of(lease)).spec.renew_time == RENEWED
     assert json_of(lease)["spec"]["renewTime"] == "2026-01-02T03:04:05.600000Z"
 
 
