@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from kit.official import since
 from kit.source_package import import_from_source
 
 import apimachinery
@@ -281,6 +282,11 @@ def run_without_extras(*arguments: str, cwd: Path) -> subprocess.CompletedProces
     )
 
 
+# Releases of the official client before 35 import google-auth, which imports cryptography.
+IMPORTS_NO_EXTRA = since(35, "no need of google-auth")
+
+
+@IMPORTS_NO_EXTRA
 def test_an_operator_on_a_cluster_needs_no_extra(tmp_path: Path) -> None:
     with APIServerProcess(SystemHost()) as server:
         done = run_without_extras(
@@ -291,6 +297,7 @@ def test_an_operator_on_a_cluster_needs_no_extra(tmp_path: Path) -> None:
     assert float(done.stdout.rpartition(" ")[2]) >= 2
 
 
+@IMPORTS_NO_EXTRA
 def test_a_test_on_the_embedded_cluster_says_what_to_install(tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples" / "zone_labels.py", tmp_path)
     shutil.copy(ROOT / "tests" / "examples" / "test_zone_labels.py", tmp_path)
