@@ -116,6 +116,8 @@ _PLAIN = re.compile(
 )
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", ".inf", ".nan"})  # of YAML 1.1
 _NEWLINE = "\n"
+# Characters that YAML forbids or reads as ends of lines, and the one that stands for braces.
+_UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ue000\ufffe\uffff]")
 _BRACES = "\ue000"  # stands for braces that open no template, until the text is complete
 
 
@@ -190,7 +192,11 @@ def _scalar(value: Value) -> str:
 def _text(value: str) -> str:
     """Return a text as YAML reads it: plain where that is safe for any reader, else in quotes."""
     is_plain = _PLAIN.fullmatch(value) and value.lower() not in _WORDS and ": " not in value and value[-1] not in " :"
-    return value if is_plain else json.dumps(value, ensure_ascii=False)
+    return value if is_plain else _UNSAFE.sub(_as_escape, json.dumps(value, ensure_ascii=False))
+
+
+def _as_escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found.group()):04x}"
 
 
 def _fits_block(value: str) -> bool:

@@ -106,3 +106,13 @@ def test_an_element_that_begins_with_a_condition_is_refused() -> None:
 def test_the_renderer_of_these_tests_refuses_what_it_does_not_know(template: str) -> None:
     with pytest.raises((ValueError, KeyError)):
         render(template, {"Values": {"x": 1}})
+
+
+@pytest.mark.parametrize(
+    "character", ["\x7f", "\x85", "\x9f", "\u2028", "\u2029", "\ufeff", "\ue000", "\ufffe", "\uffff"]
+)
+def test_a_character_that_yaml_does_not_keep_is_read_back_as_it_was(character: str) -> None:
+    text = f"a{character}b"
+    value = {text: text, "list": [text, {text: text}], "lines": f"{text}\n{text}"}
+
+    assert yaml.safe_load(document(value)) == value
