@@ -101,7 +101,8 @@ def health_of(
 
     `workers` and `election` are checks of `/livez`; `informers`, `reconciles`, `shutdown`, and with webhooks
     `webhooks`, of `/readyz`.
-    With a ring, `rings` is a check of `/readyz`, too: of the rights without which this replica does no work for it.
+    With a ring, `rings` is a check of `/readyz`, too: of the rights without which this replica does no work for it, and
+    of its turns, one of which must have succeeded, the last one within a `lease_duration`.
     `mappers` and `objects` are notes of `/readyz`: they tell of single objects that fail. Neither a restart nor another
     replica would cure those, and a rollout must not wait for an object that a user got wrong. With webhooks,
     `registrations` is a note of configurations that are missing. With a ring, `rights` is
@@ -153,7 +154,7 @@ def _checks_of_rings(manager: Manager) -> tuple[Mapping[str, Check], Mapping[str
     if not manager.rings:
         return {}, {}
     return (
-        {"rings": lambda: "; ".join(missing_rights(manager, vital=True))},
+        {"rings": lambda: "; ".join([*missing_rights(manager, vital=True), *failing_rings(manager)])},
         {"rights": lambda: "; ".join(missing_rights(manager, vital=False))},
     )
 
@@ -181,6 +182,16 @@ def missing_rights(manager: Manager, *, vital: bool) -> Iterator[str]:
         for right in ring.rights.missing:
             if right.is_vital is vital:
                 yield f"this replica may not {right}: {right.advice}"
+
+
+def failing_rings(manager: Manager) -> Iterator[str]:
+    """Yield a line for each ring in which no turn of this replica has succeeded yet, or none for a `lease_duration`."""
+    for ring in manager.rings:
+        status, age = ring.member.status, ring.member.status.counts().turn_age
+        if not status.has_had_a_turn:
+            yield f"{ring.name}: no turn has succeeded yet: {ring.member.last_error}".removesuffix(": ")
+        elif age > ring.config.lease_duration:
+            yield f"{ring.name}: no turn has succeeded for {age:.0f} s: {ring.member.last_error}".removesuffix(": ")
 
 
 def failing_sources(controllers: Sequence[Controller]) -> Iterator[str]:

@@ -189,6 +189,7 @@ def _ring(ring: Ring) -> dict[str, Any]:
         "changes": dict(counts.changes),
         "problem": ring.problem(),
         "waiting": ring.member.status.waiting,
+        "turn_age": round(counts.turn_age, 3),
         "last_error": ring.member.last_error,
         "missing_rights": [str(right) for right in ring.rights.missing],
     }

@@ -16,6 +16,8 @@ from controller_runtime.manifests.settings import (
 )
 from controller_runtime.manifests.text import ABSENT, when
 
+_JOINS = 15
+"""Seconds of `lease_duration`, the default of a ring: a new replica owns no slot before, so the next old one stays."""
 _USER = 65532  # the user `nonroot` of usual base images; any number but zero would do
 
 
@@ -36,6 +38,7 @@ def deployment(settings: Settings) -> Object:
         "spec": {
             "replicas": settings.replicas,
             "strategy": when(alone, {"type": "Recreate"}),
+            "minReadySeconds": ABSENT if settings.ring_by is None else _JOINS,
             "selector": {"matchLabels": selector},
             "template": {"metadata": {"labels": dict(settings.labels)}, "spec": _pod(settings)},
         },

@@ -109,7 +109,7 @@ class RingMember:
         self._ready = ready
         # Of the thread of `run` alone: whether slots wait for `ready`, and since when no other division is in the way.
         self._is_behind, self._free_at = False, -math.inf
-        self.status = RingStatus(host, self.identity, config.renew_deadline)
+        self.status = RingStatus(host, self.identity, config.renew_deadline, lambda: self.state.claimed)
         # Replaced as a whole by the thread of `run`; other threads only read it.
         self.state: State = New(Claim(weight=config.weight))
         # Guards the field below; `run` waits on it.
@@ -166,7 +166,7 @@ class RingMember:
         if isinstance(self.state, Leaving) and self.state.claim.has_left:
             self._enter(Left(self.state.claim))
             return
-        self.status.looked(self.state.claim, self._others.all, now)
+        self.status.looked(self._others.all, now)
         self._publish(ring, now)
 
     def _act(self, ring: PublishedRing, now: float, *, stops: bool) -> None:

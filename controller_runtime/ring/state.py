@@ -22,6 +22,7 @@ class New:
 
     claim: Claim
     text: ClassVar[str] = "new"
+    claimed: ClassVar[int] = 0
 
 
 @attrs.frozen
@@ -45,6 +46,11 @@ class Joined:
     renew_at: float
     draining: int = 0
     ring_uid: str = ""
+
+    @property
+    def claimed(self) -> int:
+        """The slots that it claims now: none once the deadline has passed."""
+        return 0 if self.term.is_over() else self.claim.slots
 
 
 @attrs.frozen
@@ -71,6 +77,7 @@ class Left:
 
     claim: Claim
     text: ClassVar[str] = "left"
+    claimed: ClassVar[int] = 0
 
 
 State = New | Member | Leaving | Left

@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import attrs
 
 from apimachinery.host import Host
 from controller_runtime.core.counters import Histogram
 from controller_runtime.ring.decision import Sighting
-from controller_runtime.ring.records import Claim
-from controller_runtime.ring.slots import ALL, SLOTS, count, slots_in
+from controller_runtime.ring.slots import ALL, count, slots_in
 
 GAPS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 """Bounds of the buckets for gaps: a hand-over takes up to two, a dead member's slots are free after five to ten."""
@@ -24,17 +23,19 @@ with a cache that may not show the writes of their last owner, in a ring that wa
 
 @attrs.frozen
 class RingCounts:
-    """The observations of a member at its last turn, and its counts until now.
+    """The observations of a member, as far as they still count, and its counts until now.
 
     Attributes:
-        members: The number of slots that each member claims which counts as alive, this one included.
+        members: The number of slots that each member claims which counts as alive now, this one included.
         unclaimed: Slots that none of them claims.
+        turn_age: Seconds since the last turn that succeeded, or since the member was made.
         changes: How many slots it has taken, given back and lost.
         gaps: For each slot that it took, the seconds since another member may have owned it; no entry if none was seen.
     """
 
     members: Mapping[str, int]
     unclaimed: int
+    turn_age: float
     changes: Mapping[str, int]
     gaps: Histogram
 
@@ -46,37 +47,37 @@ class RingStatus:
         host: Its clock measures gaps.
         identity: The member.
         renew_deadline: Seconds for which another member may own slots after its lease changed.
+        claimed: Returns the slots that the member claims now; none once its membership is over.
 
     Attributes:
         waits_for: A member of another division, for which this one waits; empty while it waits for none.
+        has_had_a_turn: Whether a turn has succeeded.
 
     Threads: any; the member's alone changes it.
     """
 
-    def __init__(self, host: Host, identity: str, renew_deadline: float) -> None:
-        self._host, self._identity, self._renew_deadline = host, identity, renew_deadline
+    def __init__(self, host: Host, identity: str, renew_deadline: float, claimed: Callable[[], int]) -> None:
+        self._host, self._identity, self._renew_deadline, self._claimed = host, identity, renew_deadline, claimed
         self.waits_for = ""  # replaced as a whole
         # Guards the fields below.
         self._lock = host.lock("ring status")
-        self._members: dict[str, int] = {}
-        self._unclaimed = SLOTS
+        self._others: tuple[Sighting, ...] = ()
+        self._turn_at, self.has_had_a_turn = host.monotonic(), False
         self._changes = Counter({TAKEN: 0, GIVEN: 0, LOST: 0, BEHIND: 0})
         self._gaps = Histogram(GAPS)
         # When each slot may have been another member's, as far as a look showed it.
         self._others_at: dict[int, float] = {}
 
-    def looked(self, own: Claim, others: Iterable[Sighting], now: float) -> None:
-        """Note what a turn has read."""
-        members, claimed = {self._identity: count(own.slots)}, own.slots
+    def looked(self, others: Iterable[Sighting], now: float) -> None:
+        """Note what a turn that succeeded has read."""
+        others = tuple(others)
         seen: dict[int, float] = {}
         for other in others:
             if now < other.expires_at:
-                members[other.member] = count(other.claim.slots)
-                claimed |= other.claim.slots
                 may_own_at = min(now, other.seen_at + self._renew_deadline)
                 seen |= dict.fromkeys(slots_in(other.claim.slots), may_own_at)
         with self._lock:
-            self._members, self._unclaimed = members, count(ALL & ~claimed)
+            self._others, self._turn_at, self.has_had_a_turn = others, now, True
             self._others_at |= seen
 
     def changed(self, how: str, slots: int) -> None:
@@ -97,6 +98,13 @@ class RingStatus:
         return f"waits for {self.waits_for}, which is of another program or version, or divides the objects otherwise"
 
     def counts(self) -> RingCounts:
-        """Return a snapshot."""
+        """Return a snapshot; claims count in it as long as they do for the member, though its turns fail."""
+        now, claimed = self._host.monotonic(), self._claimed()
         with self._lock:
-            return RingCounts(dict(self._members), self._unclaimed, dict(self._changes), self._gaps.copy())
+            others, age, changes, gaps = self._others, now - self._turn_at, dict(self._changes), self._gaps.copy()
+        members = {self._identity: count(claimed)}
+        for other in others:
+            if now < other.expires_at:
+                members[other.member] = count(other.claim.slots)
+                claimed |= other.claim.slots
+        return RingCounts(members, count(ALL & ~claimed), age, changes, gaps)

@@ -47,10 +47,11 @@ class Cabins(Reconciler):
 
 @pytest.fixture(scope="module")
 def scraped() -> dict[str, Labels]:
-    """The labels of each series of a program that has a leader, queues, a channel, a subscriber and events."""
+    """The labels of each series of a program that has a leader, a ring, queues, a channel, a subscriber and events."""
     with Simulation(0) as simulation, EmbeddedCluster(simulation.host("r"), leader_election=ELECTION) as cluster:
         manager, channel = cluster.manager, Channel(simulation.host("pusher"))
         manager.recorder("cabins")
+        manager.ring("cabins")
         manager.add(Controller("cabins", Cabins()).watch(NODES).receive(channel))
         informer = manager.informer(NODES)
         informer.subscribe(lambda delta: None, name="tail")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import attrs
 
-from controller_runtime.manifests.monitoring.expressions import maximum, per_second, quantile, total
+from controller_runtime.manifests.monitoring.expressions import maximum, minimum, per_second, quantile, total
 
 
 @attrs.frozen
@@ -35,7 +35,7 @@ class Alert:
 def alerts(namespace: str) -> Sequence[Alert]:
     """Return the alerts for the programs in a namespace."""
     on = f'namespace="{namespace}"'
-    return (*_of_work(on), *_of_caches(on), *_of_replicas(on))
+    return (*_of_work(on), *_of_caches(on), *_of_replicas(on), *_of_rings(on))
 
 
 def _of_work(on: str) -> Sequence[Alert]:
@@ -139,6 +139,30 @@ def _of_replicas(on: str) -> Sequence[Alert]:
         Alert(
             "ProgramIsAway", f"absent(up{{{on}}} == 1)", "5m", "critical",
             "No replica is scraped.", "Look at the pods, then at the network policy.",
+        ),
+    )  # fmt: skip
+
+
+def _of_rings(on: str) -> Sequence[Alert]:
+    # A replica that is cut off knows of no living member, so the replica that knows of the most decides.
+    unclaimed = minimum("controller_runtime_ring_unclaimed_slots", on, ("ring",))
+    return (
+        Alert(
+            "SlotsHaveNoOwner", f"{unclaimed} > 0", "2m", "critical",
+            "{{ $value }} of 256 slots of the ring {{ $labels.ring }} have no owner: nothing reconciles their objects.",
+            "The table Rings of /debug has the last error of each replica.",
+        ),
+        Alert(
+            "RingTurnsFail",
+            f"{maximum('controller_runtime_ring_turn_age_seconds', on, ('ring', 'pod'))} > 60", "2m", "warning",
+            "{{ $labels.pod }} does not take part in the ring {{ $labels.ring }}: its turns fail.",
+            "Its last_error in /debug names the right, the object or the server that stands in the way.",
+        ),
+        Alert(
+            "RingMemberWaits",
+            f"{minimum('controller_runtime_ring_waiting', on, ('ring', 'pod'))} > 0", "30m", "warning",
+            "{{ $labels.pod }} waits for members of the ring {{ $labels.ring }} that divide otherwise.",
+            "A rollout has stopped half-way, or two programs have rings of one name: give one of them another.",
         ),
     )  # fmt: skip
 

@@ -89,6 +89,18 @@ ROWS: Mapping[str, Sequence[Panel]] = {
         Panel("Renewals that read the lease", "rate", "leader_election_slowpath_total", _NAMED, "ops"),
         Panel("Events per second", "rate", "controller_runtime_events_total", ("component", "fate"), "ops"),
     ),
+    "Ring": (
+        Panel("Slots", "max", "controller_runtime_ring_slots", ("ring", "pod")),
+        Panel("Slots without an owner, as a replica knows", "max", "controller_runtime_ring_unclaimed_slots",
+              ("ring", "pod")),
+        Panel("Members", "max", "controller_runtime_ring_members", ("ring", "pod")),
+        Panel("Age of the last good turn", "max", "controller_runtime_ring_turn_age_seconds", ("ring", "pod"), "s"),
+        Panel("Waits for another division", "max", "controller_runtime_ring_waiting", ("ring", "pod")),
+        Panel("Epoch", "max", "controller_runtime_ring_epoch", ("ring", "pod"), "none"),
+        Panel("Slots that change per second", "rate", "controller_runtime_ring_slot_changes_total",
+              ("ring", "change"), "ops"),
+        Panel("Time without an owner, 99 %", "p99", "controller_runtime_ring_gap_seconds", ("ring",), "s"),
+    ),
     "Process": (
         Panel("Memory", "max", "process_resident_memory_bytes", ("pod",), "bytes"),
         Panel("CPU", "rate", "process_cpu_seconds_total", ("pod",), "percentunit"),

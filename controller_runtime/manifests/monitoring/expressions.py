@@ -21,6 +21,11 @@ def maximum(metric: str, selector: str, by: Sequence[str]) -> str:
     return f"max by ({', '.join(by)}) ({metric}{{{selector}}})"
 
 
+def minimum(metric: str, selector: str, by: Sequence[str]) -> str:
+    """Return the smallest value of a gauge, by labels."""
+    return f"min by ({', '.join(by)}) ({metric}{{{selector}}})"
+
+
 def quantile(share: float, metric: str, selector: str, window: str, by: Sequence[str]) -> str:
     """Return a quantile of a histogram's observations, by labels."""
     inner = f"sum by ({', '.join(('le', *by))}) (rate({metric}_bucket{{{selector}}}[{window}]))"
