@@ -2,13 +2,15 @@
 """Perturbation of the clients of a server: one of them ends at a write, or sees a resource late or never.
 
 `triggers.py` says when it happens, by what can be told in every run; `plan_file.py` reads that from a file; `server.py`
-is the server as the client sees it; `handler.py` carries out a plan with it. `testing/perturbation` has the same parts.
+is the server as the client sees it; `handler.py` carries out a plan with it; `properties.py` has what must hold
+meanwhile. `testing/perturbation` has the same parts.
 """
 
 from embedded_apiserver.perturbation.gates import Gate
 from embedded_apiserver.perturbation.names import Name, name_of
 from embedded_apiserver.perturbation.past import Past
 from embedded_apiserver.perturbation.plan_file import to_fields
+from embedded_apiserver.perturbation.properties import Property
 from embedded_apiserver.perturbation.server import Answer, PerturbedServer, Write
 from embedded_apiserver.perturbation.triggers import UNREAD, AtChange, AtRest, AtWrite, Trigger, matches, write_of
 
@@ -22,6 +24,7 @@ __all__ = [
     "Name",
     "Past",
     "PerturbedServer",
+    "Property",
     "Trigger",
     "Write",
     "matches",

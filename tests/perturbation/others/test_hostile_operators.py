@@ -28,9 +28,11 @@ class Case(NamedTuple):
     text: str
     seconds: float = 1.0
     patience: float = 30.0
+    story: str = "story.yaml"
 
 
 FOREGROUND = "and its other processes run on: give the command that runs it in the foreground"
+PROPERTIES = "properties_story.yaml"
 QUICK = [
     Case(
         "ends-at-once", 2, "the operator has ended by itself with exit status 3; it printed:\n  no such flag: --metrics"
@@ -52,6 +54,15 @@ LONG = [
     Case("namespace", 0, "1 passed", patience=20),
     Case("polls", 0, "1 passed", patience=20),
     Case("ignores-sigterm", 0, "1 passed", patience=20),
+    Case("sleeps", 0, "1 passed", seconds=9, patience=30, story="until_story.yaml"),
+    Case(
+        "random",
+        1,
+        "startsWith('s-')).size() <= 1` does not hold step 1, after Secret default/s-a-",
+        20,
+        20,
+        PROPERTIES,
+    ),
     Case("notes-first", 1, "secrets default/s-a: there in a calm run, absent here", patience=20),
 ]
 
@@ -71,7 +82,7 @@ def processes_of(folder: Path) -> list[str]:
 def check(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.setenv("TMPDIR", str(folder))
-    options = ["--story", str(HERE / "story.yaml"), "--only", "crash after write 1", "--patience", str(case.patience)]
+    options = ["--story", str(HERE / case.story), "--only", "crash after write 1", "--patience", str(case.patience)]
     command = [*OPERATOR, case.mode, str(case.seconds)]
 
     told = run_command(lambda: perturb.main([*options, "--", *command]), capsys)
@@ -89,7 +100,7 @@ def test_an_operator_that_cannot_be_run_is_an_error_that_says_why(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case", LONG, ids=lambda case: f"{case.mode}-{case.status}")
+@pytest.mark.parametrize("case", LONG, ids=lambda case: f"{case.mode} {case.story}")
 def test_a_hostile_operator_ends_as_it_should_and_leaves_nothing(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

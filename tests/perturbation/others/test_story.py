@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -33,12 +34,30 @@ def test_acts_are_read_in_their_order_and_files_lie_beside_the_story(tmp_path: P
     assert [str(each) for each in read.steps] == ["wait 2 s", "delete Pod a"]
 
 
+def test_manifests_are_a_story_also_those_of_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "manifests"
+    folder.mkdir()
+    (folder / "2.yaml").write_text(f"{POD}\n---\n{POD}", encoding="utf-8")
+    (folder / "1.json").write_text(json.dumps({"kind": "Namespace", "metadata": {"name": "b"}}), encoding="utf-8")
+    (folder / "notes.txt").write_text("no manifest", encoding="utf-8")
+
+    read = Story.read(folder)
+
+    assert [str(each) for each in read.before] == ["apply Namespace b"]
+    assert [str(each) for each in read.steps] == ["apply Pod a"] * 2
+    assert [str(each) for each in story(tmp_path, "steps: [{file: manifests}]").steps] == [
+        "apply Namespace b",
+        "apply Pod a",
+        "apply Pod a",
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("[1]", "a story has the fields `steps` and `before`"),
         ("{}", "a story needs `steps`, such as `- apply: "),
-        ("stops: []", "'stops' is no field of a story: there are `before`, `ready` and `steps`"),
+        ("stops: []", "'stops' is no field of a story: there are before, ready, steps, always, never,"),
         ("steps: [{create: {}}]", "steps 1: an act has one of apply, file, patch, delete, wait, such as"),
         ("steps: [{wait: soon}]", "steps 1: `wait` takes seconds, not 'soon'"),
         ("steps: [{apply: {kind: Pod}}]", "steps 1: `apply` needs `apiVersion`, `kind` and a name"),
@@ -51,6 +70,13 @@ def test_acts_are_read_in_their_order_and_files_lie_beside_the_story(tmp_path: P
         ("steps: [{wait: 1, until: soon}]", "steps 1: `until` takes a kind, a name and a condition, such as {kind:"),
         ("steps: [{wait: 1, until: {kind: Pod, name: a, for: soon}}]", "steps 1: `for: soon` is none of condition="),
         ("steps: [{wait: 1, until: {kind: Pod, name: a, for: create, in: b}}]", "steps 1: `until` has no field 'in'"),
+        (
+            "{always: soon, steps: [{wait: 1}]}",
+            "`always` takes a list of expressions in CEL, such as `- size(Pod) <= 1`",
+        ),
+        ("{never: ['size(Pod'], steps: [{wait: 1}]}", "never 1: `size(Pod`: compilation failed: "),
+        ("{always: [size(Pod)], steps: [{wait: 1}]}", "always 1: `size(Pod)`: must evaluate to bool but got int"),
+        ("{kind: Namespace, metadata: {name: a}}", "all of its objects are there before the operator starts"),
         ("steps: [", "story.yaml: no YAML: "),
     ],
 )

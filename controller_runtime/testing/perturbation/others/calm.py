@@ -12,7 +12,8 @@ from apimachinery.errors import UsageError
 from apimachinery.host import Host
 from controller_runtime.testing.perturbation.judging import Baseline
 from controller_runtime.testing.perturbation.judging import learn as learn_from
-from controller_runtime.testing.perturbation.others.trial import Settings, Trial
+from controller_runtime.testing.perturbation.others.settings import Settings
+from controller_runtime.testing.perturbation.others.trial import Trial
 from controller_runtime.testing.perturbation.record import MANAGER, Run
 
 _RUNS = 4
@@ -76,8 +77,8 @@ def _checked(trial: Trial, where: str) -> Run:
         UsageError: The operator did not do its work undisturbed.
     """
     run = trial.make()
-    if run.failures:
-        raise UsageError(f"{where}{run.failures[0]}{printed(trial.log)}")
+    if wrong := [*run.failures, *run.broken]:
+        raise UsageError(f"{where}{wrong[0]}{printed(trial.log)}")
     if not any(each.writer == MANAGER for each in run.landed):
         raise UsageError(
             "the operator changed nothing in a calm run: does it use the kubeconfig in KUBECONFIG, or in place of "

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 
 from apimachinery.host import Host
+from controller_runtime.testing.perturbation.others.properties import Properties
 from controller_runtime.testing.perturbation.others.quiet import Quiet
 from controller_runtime.testing.perturbation.others.server import WRITER
 from controller_runtime.testing.perturbation.record import Run
@@ -38,6 +39,7 @@ class Changes:
         run: Gets the record.
         trigger: When the perturbation happens; None for never.
         quiet: Is told of each change.
+        properties: Are checked after each change.
 
     Attributes:
         states: The states of the server.
@@ -49,12 +51,20 @@ class Changes:
     """
 
     def __init__(
-        self, host: Host, server: APIServer, seen: PerturbedServer, run: Run, trigger: Trigger | None, quiet: Quiet
+        self,
+        host: Host,
+        server: APIServer,
+        seen: PerturbedServer,
+        run: Run,
+        trigger: Trigger | None,
+        quiet: Quiet,
+        properties: Properties,
     ) -> None:
         self.states = States(server)
         self.steps = 0
         self.is_over = self.fired = False
         self._server, self._seen, self._run, self._trigger, self._quiet = server, seen, run, trigger, quiet
+        self._properties = properties
         # Guards the record and the counts: threads of the server write them.
         self._lock = host.lock("changes of a perturbed run")
         self._counts: Counter[str] = Counter()
@@ -107,6 +117,7 @@ class Changes:
             rests = len(self._run.rests)
             found = landed_of(resource, change, self.states.first, WRITER.get(), self.steps, rests)
             self._run.landed.append(found)
+            self._properties.note(resource, change, found.writer, self.steps)
             self._counts[resource] += 1
             self._counts[str(found.name)] += 1
             self._close_gate(found.name, found.version)

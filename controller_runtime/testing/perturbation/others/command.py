@@ -20,8 +20,8 @@ from controller_runtime.testing.perturbation.others.calm import Calm, learn
 from controller_runtime.testing.perturbation.others.playing import Player
 from controller_runtime.testing.perturbation.others.results import junit, planned, to_mapping, total, write
 from controller_runtime.testing.perturbation.others.selecting import read_baseline, selected, shard_of
+from controller_runtime.testing.perturbation.others.settings import Settings
 from controller_runtime.testing.perturbation.others.story import Story
-from controller_runtime.testing.perturbation.others.trial import Settings
 from controller_runtime.testing.perturbation.others.triggers import in_turn
 from controller_runtime.testing.perturbation.plans import PATTERNS, Plan, plan
 

@@ -15,12 +15,20 @@ from apimachinery.errors import ControllerRuntimeError, NotFound, UsageError
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.client import Client
+from controller_runtime.testing.perturbation.others.properties import WORDS, Claim
+from controller_runtime.testing.perturbation.others.properties import read as read_claims
 from controller_runtime.testing.perturbation.others.until import Until
 
 MANAGER = "story"
 """The field manager of the user."""
 _EXAMPLE = "such as `- apply: {…}`, `- file: cabin.yaml`, `- patch: {…}`, `- delete: {…}` or `- wait: 5`"
 _TRIES, _PAUSE = 10, 0.5  # discovery is read again every two seconds
+_FIRST = (
+    "CustomResourceDefinition", "Namespace", "ServiceAccount",
+    "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding",
+)  # fmt: skip
+"""The kinds that are there before the operator starts, if a story is made of manifests."""
+_FIELDS = ("before", "ready", "steps", *WORDS)
 _ACTS = ("apply", "file", "patch", "delete", "wait")
 
 
@@ -87,34 +95,54 @@ class Story:
         before: The acts before the operator starts, such as the definitions of its kinds.
         steps: The acts after it, each of which is followed by a rest.
         ready: When the operator has started; None for its first watch.
+        claims: The properties that have to hold.
     """
 
     before: Sequence[Act]
     steps: Sequence[Act]
     ready: Ready | None = None
+    claims: Sequence[Claim] = ()
 
     @classmethod
     def read(cls, path: Path) -> Story:
-        """Read a file of YAML with `before` and `steps`; `file` names manifests beside it.
+        """Read a file of YAML with `before` and `steps`; `file` names manifests beside it, or a folder of them.
+
+        Manifests, in a file such as `helm template` prints or in a folder, are a story, too: definitions, namespaces
+        and what rights are made of come before the operator starts, and each other object is a step.
 
         Raises:
             UsageError: A file cannot be read or is no story; the message says where.
         """
         found = _yaml(path)
+        if found and all(isinstance(each, dict) and "kind" in each for each in found):
+            return _of_manifests(path, found)
         if len(found) != 1 or not isinstance(found[0], dict):
             raise UsageError(f"{path}: a story has the fields `steps` and `before`")
         story = found[0]
-        if unknown := set(story) - {"before", "steps", "ready"}:
-            there = "there are `before`, `ready` and `steps`"
+        if unknown := set(story) - {*_FIELDS}:
+            there = f"there are {', '.join(_FIELDS)}"
             raise UsageError(f"{path}: {sorted(unknown)[0]!r} is no field of a story: {there}")
         ready = Ready.read(f"{path}: ready", story["ready"]) if "ready" in story else None
-        made = cls(_acts(path, story, "before"), _acts(path, story, "steps"), ready)
+        made = cls(_acts(path, story, "before"), _acts(path, story, "steps"), ready, read_claims(str(path), story))
         if not made.steps:
             raise UsageError(f"{path}: a story needs `steps`, {_EXAMPLE}")
         return made
 
 
+def _of_manifests(path: Path, found: Sequence[Any]) -> Story:
+    acts = [_act(f"{path}: object {number}", "apply", each) for number, each in enumerate(found, 1)]
+    steps = [each for each in acts if each.body["kind"] not in _FIRST]
+    if not steps:
+        raise UsageError(f"{path}: all of its objects are there before the operator starts: a story needs another one")
+    return Story([each for each in acts if each.body["kind"] in _FIRST], steps)
+
+
 def _yaml(path: Path) -> list[Any]:
+    if path.is_dir():
+        files = sorted(each for each in path.iterdir() if each.suffix in (".yaml", ".yml", ".json"))
+        if not files:
+            raise UsageError(f"{path}: no file ends with .yaml, .yml or .json in this folder")
+        return [each for file in files for each in _yaml(file)]
     try:
         return [each for each in yaml.safe_load_all(path.read_text(encoding="utf-8")) if each is not None]
     except OSError as error:

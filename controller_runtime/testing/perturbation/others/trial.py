@@ -3,10 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import attrs
-
 from apimachinery.host import Host
 from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
@@ -16,15 +12,17 @@ from controller_runtime.testing.perturbation.judging import Baseline
 from controller_runtime.testing.perturbation.others.changes import Changes
 from controller_runtime.testing.perturbation.others.credentials import GRACE, Credentials
 from controller_runtime.testing.perturbation.others.operator_process import OperatorProcess
+from controller_runtime.testing.perturbation.others.properties import Properties
 from controller_runtime.testing.perturbation.others.quiet import Quiet
 from controller_runtime.testing.perturbation.others.server import OperatorsServer, writing
+from controller_runtime.testing.perturbation.others.settings import Settings
 from controller_runtime.testing.perturbation.others.starting import Starting, tail
-from controller_runtime.testing.perturbation.others.story import Act, ActFailed, Story, act
+from controller_runtime.testing.perturbation.others.story import Act, ActFailed, act
 from controller_runtime.testing.perturbation.others.triggers import trigger_of
 from controller_runtime.testing.perturbation.others.until import Until
 from controller_runtime.testing.perturbation.plans import Plan
 from controller_runtime.testing.perturbation.record import STORY, Rest, Run, Told
-from embedded_apiserver import APIServer, Certificates, History, LoopbackServer, kubeconfig
+from embedded_apiserver import APIServer, History, LoopbackServer, kubeconfig
 from embedded_apiserver.perturbation import AtRest, AtWrite, Trigger
 
 _HISTORY = History(changes=1_000_000, age=1e9)
@@ -36,27 +34,6 @@ _FOLLOWING = 4
 """So much shorter are the waits for the calm run's state once it was not reached at a rest: the run has failed."""
 _ENDS = 3
 """So often an operator may end by itself before its run is given up."""
-
-
-@attrs.frozen(kw_only=True)
-class Settings:
-    """How runs are made.
-
-    Attributes:
-        command: The operator's command.
-        story: The acts of the user.
-        certificates: The certificates of the server.
-        quiet: Seconds without a change after which the world is at rest; three times as many in a calm run.
-        patience: Seconds for which a rest is waited for.
-        workloads: Whether Deployments, StatefulSets and Jobs have pods that run.
-    """
-
-    command: Sequence[str]
-    story: Story
-    certificates: Certificates
-    quiet: float = 1.0
-    patience: float = 20.0
-    workloads: bool = False
 
 
 class Over(Exception):
@@ -148,9 +125,22 @@ class Trial:
         self._credentials.revoke(self._operator.kill)
 
     def _tell(self) -> None:
+        server, trigger = self._server, self.trigger
+        properties = Properties(
+            self._settings.story.claims, lambda: {each.resource: each.kind for each in server.kinds}
+        )
+        server.storage.on_commit = lambda resource, change: properties.note(resource, change, STORY, 0)
         for each in self._settings.story.before:
             act(self._user, each, self._pause)
-        self._changes = Changes(self._host, self._server, self._between.seen, self.run, self.trigger, self._quiet)
+        seen = self._between.seen
+        self._changes = Changes(self._host, server, seen, self.run, trigger, self._quiet, properties)
+        try:
+            self._play()
+            properties.end()
+        finally:
+            self.run.broken += properties.broken
+
+    def _play(self) -> None:
         self._start()
         self.run.prelude = 0
         self._rest()

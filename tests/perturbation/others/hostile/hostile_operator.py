@@ -124,6 +124,7 @@ def again(*arguments: str, session: bool = False) -> subprocess.Popen[bytes]:
 
 
 def work() -> None:
+    sys.stderr.write("it works\n")
     while True:
         with contextlib.suppress(OSError, KeyError, http.client.HTTPException):
             if MODE == "polls" or MODE == "never-settles":

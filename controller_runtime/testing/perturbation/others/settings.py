@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of all runs of one story."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from controller_runtime.testing.perturbation.others.story import Story
+from embedded_apiserver import Certificates
+
+
+@attrs.frozen(kw_only=True)
+class Settings:
+    """How runs are made.
+
+    Attributes:
+        command: The operator's command.
+        story: The acts of the user.
+        certificates: The certificates of the server.
+        quiet: Seconds without a change after which the world is at rest; three times as many in a calm run.
+        patience: Seconds for which a rest is waited for.
+        workloads: Whether Deployments, StatefulSets and Jobs have pods that run.
+    """
+
+    command: Sequence[str]
+    story: Story
+    certificates: Certificates
+    quiet: float = 1.0
+    patience: float = 20.0
+    workloads: bool = False
