@@ -24,6 +24,12 @@ class _Played(NamedTuple):
     verdict: Verdict
     seconds: float
 
+    @property
+    def is_perturbed(self) -> bool:
+        """Whether the perturbation has happened, or was happening when the run ended; else its faults are not its."""
+        trial = self.trial
+        return trial.fired or bool(trial.run.failures and trial.is_perturbed)
+
 
 class Player:
     """Plays plans and tells their results.
@@ -81,8 +87,9 @@ class Player:
                     return
                 plan = self._waiting.pop(0)
             first = self._play(plan)
-            if not first.trial.fired and not first.trial.run.failures:
-                self._note(Result(plan, "void", first.seconds), began)
+            if not first.is_perturbed:
+                why = next(iter(first.trial.run.failures), "")
+                self._note(Result(plan, "void", first.seconds, why), began)
             elif not first.verdict.is_judged:
                 self._note(Result(plan, "unjudged", first.seconds, str(first.verdict.coverage)), began)
             elif not first.verdict.complaints:
@@ -102,7 +109,7 @@ class Player:
     def _confirmed(self, plan: Plan, first: _Played) -> Result:
         """Play a plan that has failed again, and return the result of both runs."""
         second = self._play(plan)
-        failures = 1 + bool(second.verdict.complaints and (second.trial.fired or second.trial.run.failures))
+        failures = 1 + bool(second.verdict.complaints and second.is_perturbed)
         shown = second if failures == 2 else first
         seconds = first.seconds + second.seconds
         found = failed(plan, shown.trial, self._calm.baseline.run, shown.verdict.complaints, 2, failures, seconds)

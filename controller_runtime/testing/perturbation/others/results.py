@@ -35,7 +35,8 @@ class Result:
         status: `passed`, `failed`, `known` for a failure that the baseline has, `void` if it could not happen, or
             `unjudged` if too little can be compared.
         seconds: How long its runs took.
-        what: The text of the perturbation; for one that is not judged, how much is compared.
+        what: The text of the perturbation; for one that is not judged, how much is compared; for one
+            that could not happen, why its run ended before.
         complaints: The faults, the most telling first.
         runs: How many runs were made.
         failures: How many of them failed.
@@ -56,7 +57,7 @@ class Result:
     def __str__(self) -> str:
         took = f"({self.seconds:.1f} s)"
         if self.status == "void":
-            return f"{self.plan}: could not happen {took}"
+            return f"{self.plan}: could not happen{f': {self.what}' if self.what else ''} {took}"
         if self.status == "unjudged":
             return f"{self.plan}: not judged: {self.what} {took}"
         if self.status == "passed":

@@ -54,6 +54,7 @@ class Trial:
         run: The record.
         trigger: When the perturbation happens; None for never.
         fired: Whether the perturbation has happened.
+        is_perturbed: Whether it has happened, or has begun: a failure before that is not of the plan.
         fired_after: How many writes the operator had sent when it happened.
         lull: The longest pause in seconds that the operator made before a change.
         log: The output of the operator.
@@ -77,7 +78,7 @@ class Trial:
         self._is_survey = is_survey
         self._act = ""
         self._ends = 0
-        self._is_astray = False
+        self._is_astray = self.is_perturbed = False
         self.fired = False
         self.fired_after = 0
         self.lull = 0.0
@@ -116,7 +117,8 @@ class Trial:
         server.close()
         left = [f"{each} could not be ended" for each in self._operator.left]
         self.run.failures[:0] = [*self._credentials.survivors, *left]
-        self.fired = self.fired or self._between.fired
+        self.fired = self.fired or self._between.fired or self._changes.fired
+        self.is_perturbed = self.is_perturbed or self.fired
         self.fired_after = self.fired_after or self._between.fired_after
         self.lull = self._quiet.lull
         return self.run
@@ -132,6 +134,8 @@ class Trial:
         server.storage.on_commit = lambda resource, change: properties.note(resource, change, STORY, 0)
         for each in self._settings.story.before:
             act(self._user, each, self._pause)
+        if self._settings.workloads:
+            self._wait_for_cluster()
         seen = self._between.seen
         self._changes = Changes(self._host, server, seen, self.run, trigger, self._quiet, properties)
         try:
@@ -139,6 +143,14 @@ class Trial:
             properties.end()
         finally:
             self.run.broken += properties.broken
+
+    def _wait_for_cluster(self) -> None:
+        """Wait until the cluster has its nodes and nothing changes: later they would be changes of the run."""
+        storage, deadline = self._server.storage, self._host.monotonic() + self._settings.patience
+        before = -1
+        while self._host.monotonic() < deadline and (before != storage.version or not storage.read("nodes").items):
+            before = storage.version
+            self._pause(_CALM * self._settings.quiet)
 
     def _play(self) -> None:
         self._start()
@@ -154,6 +166,7 @@ class Trial:
     def _over(self, why: str) -> Over:
         """Note why the run cannot go on."""
         self.run.is_whole = False
+        self.is_perturbed = self.is_perturbed or self._changes.holds
         self._fail(why)
         return Over(why)
 
@@ -164,7 +177,7 @@ class Trial:
         """Start the operator, and wait until it watches something and asks for nothing more: that takes seconds."""
         settings, operator = self._settings, self._operator
         starting = Starting(self._host, self._between, settings.story.ready, self._user, operator.log)
-        patience = settings.patience * (1 if starting.number == 1 else 2)  # it may have to wait for a lease
+        patience = settings.patience * (1 if self._calm is None else 2)  # it may have to wait for a lease
         path = operator.folder / f"kubeconfig-{starting.number}"
         text = kubeconfig(self._url, settings.certificates.authority, self._credentials.issue())
         path.write_text(text, encoding="utf-8")
