@@ -10,6 +10,7 @@ import pytest
 from kubernetes.client import Configuration
 from kubernetes.config import load_kube_config
 
+from controller_runtime.client.http.credentials import authorization_of
 from embedded_apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
 
 TEXT = kubeconfig("https://127.0.0.1:6443", b"-----BEGIN CERTIFICATE-----\n", 'tok"en: {x}')
@@ -23,7 +24,7 @@ def test_the_official_client_reads_it(tmp_path: Path) -> None:
     load_kube_config(str(path), client_configuration=configuration)
 
     assert configuration.host == "https://127.0.0.1:6443"
-    assert configuration.api_key["BearerToken"] == 'Bearer tok"en: {x}'
+    assert authorization_of(configuration) == 'Bearer tok"en: {x}'
     assert Path(str(configuration.ssl_ca_cert)).read_bytes() == b"-----BEGIN CERTIFICATE-----\n"
 
 
