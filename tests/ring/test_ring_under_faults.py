@@ -31,6 +31,7 @@ def test_a_ring_holds_under_faults_of_every_profile(seed: int) -> None:
         pytest.param(1311, "restarts", id="a deadline that the member has not heard of"),
         pytest.param(3806, "freezes", id="a member that is lost a moment after it came back"),
         pytest.param(48, "bursts", id="a cache that is behind shows an earlier state after the last one was seen"),
+        pytest.param(61, "brown-outs", id="an answer that comes after its request was given up"),
     ],
 )
 def test_a_ring_holds_in_seeds_that_were_judged_wrongly_once(seed: int, profile: str) -> None:

@@ -37,10 +37,12 @@ class Connection:
 
     Attributes:
         mailbox: Receives what comes back.
+        is_given_up: Whether the client waits no more, so that an answer is not heard.
     """
 
     def __init__(self, network: Network, host: SimulatedHost, request: HTTPRequest, fault: SystemFault | None) -> None:
         self.mailbox: Mailbox[Arrival] = Mailbox(host, f"{request.method} {request.path}")
+        self.is_given_up = False
         self._network = network
         self._host = host
         self._request = request
@@ -133,7 +135,7 @@ class Connection:
         if self._is_silent or self._network.is_cut(self._host, Way.IN):
             self._is_silent = True
             return
-        if isinstance(item, HTTPResponse):
+        if isinstance(item, HTTPResponse) and not self.is_given_up:
             self._network.answered(self._host, self._request, item)
         self.mailbox.put(item)
 
@@ -196,7 +198,7 @@ class Network:
         open: Connections that the server has not ended.
         links: The links of the hosts.
         on_begin: Called with each request at the instant at which it is sent.
-        on_answer: Called with each answer at the instant at which it arrives.
+        on_answer: Called with each answer at the instant at which it arrives, if its client still waits for it.
     """
 
     def __init__(

@@ -52,6 +52,7 @@ class NetworkTransport:
         with self._lock:
             self._in_hand[connection] = None
         arrived = connection.mailbox.take(deadline)
+        connection.is_given_up = arrived is None
         with self._lock:
             del self._in_hand[connection]
         if isinstance(arrived, HTTPResponse):
