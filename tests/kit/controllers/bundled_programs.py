@@ -169,7 +169,7 @@ def run_candidate_gc(sim: Simulation, cluster: EmbeddedCluster) -> None:
     cluster.manager.add(lease_candidate_gc(cluster.manager))
     cluster.start()
     sim.advance(1.0)
-    assert cluster.user.list(LEASE_CANDIDATES, "default") == []
+    assert cluster.user.list(LEASE_CANDIDATES, "default", view=dict) == []
 
 
 def run_candidate(sim: Simulation, cluster: EmbeddedCluster) -> None:
