@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from apimachinery.errors import UsageError
 from apimachinery.selectors import FieldSelector, LabelSelector
 from controller_runtime.api.resources import Kind, Resource, resource_of
 
@@ -50,7 +51,10 @@ class Collection:
         """Return this collection with its selectors in their normal form, so that equal questions are equal values.
 
         Raises:
-            ValueError: A selector is malformed.
+            UsageError: A selector is malformed; the message names the collection.
         """
-        labels, fields = LabelSelector.parse(self.label_selector), FieldSelector.parse(self.field_selector)
+        try:
+            labels, fields = LabelSelector.parse(self.label_selector), FieldSelector.parse(self.field_selector)
+        except ValueError as error:
+            raise UsageError(f"{self}: a selector cannot be read: {error}") from None
         return attrs.evolve(self, label_selector=str(labels), field_selector=str(fields))

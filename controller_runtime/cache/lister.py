@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Generic, Self, TypeVar
 
-from apimachinery.errors import DecodeError, StaleCache
+from apimachinery.errors import DecodeError, StaleCache, UsageError
 from apimachinery.log import get_logger
 from apimachinery.objects import AnyObject, Cached, ObjectKey, labels_of, meta
 from apimachinery.selectors import LabelSelector
@@ -93,9 +93,9 @@ class Lister(Generic[T]):
         """Return the keys of the objects that have `value` in the index `name`; nothing is decoded.
 
         Raises:
-            KeyError: There is no such index.
+            UsageError: There is no such index.
         """
-        found = [cached.key for cached in self._store.by_index(name, value)]
+        found = [cached.key for cached in self._indexed(name, value)]
         self._note("keys_by_index", f"{name}={value}", len(found))
         return found
 
@@ -103,11 +103,20 @@ class Lister(Generic[T]):
         """Return the objects that have `value` in the index `name`; unreadable ones are left out, as in `list`.
 
         Raises:
-            KeyError: There is no such index.
+            UsageError: There is no such index.
         """
-        found = self._decoded(self._store.by_index(name, value))
+        found = self._decoded(self._indexed(name, value))
         self._note("by_index", f"{name}={value}", len(found))
         return found
+
+    def _indexed(self, name: str, value: str) -> Sequence[Cached]:
+        try:
+            return self._store.by_index(name, value)
+        except KeyError:
+            raise UsageError(
+                f"{self._resource} have no index {name!r}: add it before the manager starts, by "
+                f"`manager.informer(…).add_index({name!r}, …)`"
+            ) from None
 
     def staleness(self) -> float:
         """Return the seconds since the server last told of a change, or by a bookmark that there was none.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 from kit.nodes import added, cached, listed, packed
 from kubernetes.client import V1Node
 
-from apimachinery.errors import DecodeError
+from apimachinery.errors import DecodeError, UsageError
 from apimachinery.objects import Cached, ObjectKey, ObjectMeta, cached_from_bytes
 from apimachinery.system import SystemHost
 from controller_runtime.api.resources import LEASES, NODES
@@ -99,8 +100,12 @@ def test_by_index_reads_what_has_the_value() -> None:
 
     assert [view.metadata.name for view in Lister(store, NODES, Named).by_index("initial", "b")] == ["b"]
     assert Lister(store, NODES, Named).by_index("initial", "z") == []
-    with pytest.raises(KeyError):
-        Lister(store, NODES, Named).by_index("unknown", "z")
+
+
+@pytest.mark.parametrize("read", [Lister.by_index, Lister.keys_by_index])
+def test_an_index_that_is_not_there_is_named(read: Callable[[Lister[Any], str, str], object]) -> None:
+    with pytest.raises(UsageError, match=r"^nodes have no index 'unknown': add it before the manager starts, by"):
+        read(Lister(store_of(cached("a", 1)), NODES, Named), "unknown", "z")
 
 
 def test_object_that_a_class_cannot_hold_is_left_out_of_lists_and_raised_by_name() -> None:

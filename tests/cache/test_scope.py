@@ -106,3 +106,8 @@ def test_a_collection_covers_another_that_asks_for_as_much_and_more(
     assert covers(wide, narrow) is is_covered
     kept = [narrow.normalized()] if not is_covered else []
     assert [each for each in without_covered([narrow, wide, narrow]) if each != wide.normalized()] == kept
+
+
+def test_a_selector_that_cannot_be_read_is_refused_with_its_collection() -> None:
+    with pytest.raises(UsageError, match=r"^pods in a with app===: a selector cannot be read: unable to parse"):
+        Collection(PODS, "a", label_selector="app===").normalized()
