@@ -23,7 +23,7 @@ class AsyncFinalizers(Generic[T]):
 
     A coroutine is awaited in the reconcile that found its object deleted. So it is cancelled at the controller's
     `reconcile_timeout`, its error is that of the reconcile, which is counted and retried, and its finalizer is taken
-    off only after it has returned. An `AsyncReconciler` begins with
+    off only after it has returned. An `AsyncReconciler` begins with::
 
         topic = await self.finalizers.get(self.topics, request)
         if topic is None:
@@ -95,7 +95,8 @@ class AsyncFinalizers(Generic[T]):
     async def handle(self, obj: T) -> bool:
         """Add the finalizers, or if the object is being deleted await their functions, one after the other.
 
-        When this returns False, the object has the finalizers: work that has to be undone later may begin.
+        When this returns False, the object has the finalizers: work that has to be undone later may begin. A coroutine
+        that is cancelled meanwhile removes no finalizer.
 
         Returns:
             True if the object is being deleted, so that there is nothing else to do for it.
@@ -105,7 +106,6 @@ class AsyncFinalizers(Generic[T]):
                 functions were awaited all the same, and the finalizers of those that succeeded are removed.
             UsageError: A function returned something that cannot be awaited; its finalizer stays.
             Conflict: The object has changed since it was read.
-            asyncio.CancelledError: The coroutine was cancelled; no finalizer is removed.
         """
         metadata = meta(obj)
         if metadata.deletion_timestamp is not None:
