@@ -8,6 +8,8 @@ import socket
 
 from apimachinery.errors import UsageError
 
+_EVERY_INTERFACE = ("", "0.0.0.0", "[::]", "::")  # the addresses that are bound, but cannot be called
+
 
 def bind(address: str) -> socket.socket:
     """Return a socket that listens on `HOST:PORT`, or for `:PORT` on every interface; port 0 is any free port.
@@ -28,3 +30,14 @@ def bind(address: str) -> socket.socket:
         reason = (error.strerror or str(error)).lower().partition(" (")[0]
         why = "it is in use" if error.errno == errno.EADDRINUSE else reason
         raise UsageError(f"cannot serve on {address}: {why}; give another address, or 0 to serve nothing") from error
+
+
+def url_of(address: str, port: int) -> str:
+    """Return the URL by which a server on this machine calls an address that is bound, such as `https://127.0.0.1:9443`.
+
+    Args:
+        address: As given to `bind`.
+        port: The port that it got.
+    """
+    host = address.rpartition(":")[0]
+    return f"https://{'127.0.0.1' if host in _EVERY_INTERFACE else host}:{port}"

@@ -99,14 +99,11 @@ def health_of(
 ) -> Health:
     """Return the checks of a manager.
 
-    `workers` and `election` are checks of `/livez`; `informers`, `reconciles`, `shutdown`, and with webhooks
-    `webhooks`, of `/readyz`.
-    With a ring, `rings` is a check of `/readyz`, too: of the rights without which this replica does no work for it, and
-    of its turns, one of which must have succeeded, the last one within a `lease_duration`.
-    `mappers` and `objects` are notes of `/readyz`: they tell of single objects that fail. Neither a restart nor another
-    replica would cure those, and a rollout must not wait for an object that a user got wrong. With webhooks,
-    `registrations` is a note of configurations that are missing. With a ring, `rights` is
-    a note of the rights without which it works, but learns late of changes or does not clean up.
+    `workers` and `election` are checks of `/livez`; `informers`, `reconciles`, `shutdown`, with webhooks `webhooks`,
+    and with a ring `rings`, of `/readyz`: the rights without which this replica does no work for it, and its turns, one
+    of which must have succeeded, the last one within a `lease_duration`. `mappers` and `objects` are notes of it,
+    since a rollout must not wait for single objects; with webhooks `registrations`, configurations that are missing;
+    with a ring `rights`, those without which it works, but learns late of changes or does not clean up.
 
     Args:
         manager: The manager.

@@ -21,7 +21,7 @@ from apimachinery.objects import ObjectKey
 from apimachinery.stop import Stop, spawn
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.client import Client
-from controller_runtime.core.listening import bind
+from controller_runtime.core.listening import bind, url_of
 from controller_runtime.core.memory import memory_limit
 from controller_runtime.crd.definitions import DEFINITIONS
 from controller_runtime.webhooks.configurations import Place, configurations, conversion_of
@@ -36,8 +36,6 @@ log = get_logger(__name__)
 
 NAME, NAMESPACE = "webhooks", "operator-system"
 """The service that configurations name unless `serve` gives another one: that of tests, where no service is needed."""
-
-_EVERY_INTERFACE = ("", "0.0.0.0", "[::]", "::")  # the addresses that are bound, but cannot be called
 
 FIRST_CERTIFICATE = 60.0
 """Seconds that the first certificate may take before the manager gives up, as it does without a server."""
@@ -232,7 +230,7 @@ class Webhooks:
         listener = self._stack.enter_context(bind(serving.address))
         self._port = listener.getsockname()[1]
         if serving.installed:
-            self._place = attrs.evolve(self._place, url=_url_of(serving.address, self._port))
+            self._place = attrs.evolve(self._place, url=url_of(serving.address, self._port))
         look = self._keeping(serving, presented)
         deadline = self._host.monotonic() + FIRST_CERTIFICATE
         wait = look()
@@ -288,12 +286,6 @@ class Webhooks:
 def _pass_on(own: Stop, stop: Stop) -> None:
     if own.failure is not None:
         stop.fail(own.failure)
-
-
-def _url_of(address: str, port: int) -> str:
-    """Return the URL by which a server on this machine calls an address that is bound."""
-    host = address.rpartition(":")[0]
-    return f"https://{'127.0.0.1' if host in _EVERY_INTERFACE else host}:{port}"
 
 
 def _keep(look: Callable[[], float], stop: Stop) -> None:

@@ -154,6 +154,7 @@ def test_the_command_makes_them(tmp_path: Path, capsys: pytest.CaptureFixture[st
         ManifestOptions(
             **options, check=False, files=(), image="huts:1", replicas=2, ring=True, ring_by="name",
             watch_namespace="", rights=(), no_rights=True, service_monitor=False,
+            allow_breaking=False, kubeconfig=None, context=None,
         ),
     )  # fmt: skip
     made = [*yaml.safe_load_all(capsys.readouterr().out)]

@@ -55,7 +55,7 @@ class Script:
 
     def waits(self) -> bool:
         """Tell whether a request may be made to wait."""
-        if not self._lines:
+        if not self._lines:  # without the lock: as of most servers
             return False
         with self._lock:
             return any(isinstance(line.fault, Delayed) and line.left != 0 for line in self._lines)

@@ -353,7 +353,7 @@ def test_a_test_case_of_unittest_has_the_server_under_pytest_and_without_it(tmp_
             pass
 
         def test_c(self):
-            with self.assertRaisesRegex(Exception, "call super..setUp.. first"):
+            with self.assertRaisesRegex(Exception, "call super...setUp.. first"):
                 self.kubernetes_server
 
     class Later(KubernetesServerMixin, unittest.IsolatedAsyncioTestCase):

@@ -106,7 +106,7 @@ class OperatorProcess:
             asked = {"do": "start", "command": command, "environment": environment, "log": str(self.log)}
             answer = self._ask(asked)
             self._runs = "error" not in answer
-        if not self._runs:
+        if "error" in answer:
             raise UsageError(f"cannot run {command[0]}: {answer['error']}")
 
     def kill(self) -> None:

@@ -63,7 +63,7 @@ class Player:
         With several jobs, plans that fail are played again once no other one runs.
         """
         began = self._host.monotonic()
-        self._waiting, self._count = list(plans), len(plans)
+        self._waiting, self._count = list(plans), len(plans)  # before any thread of the plans begins
         if jobs == 1:
             self._work(began, began + budget, is_alone=True)
         else:
@@ -76,9 +76,9 @@ class Player:
                 each.join_until(None)
             if stop.failure is not None:
                 raise stop.failure
-            for plan, first in self._doubtful:
+            for plan, first in self._doubtful:  # the threads have ended, here and below
                 self._note(self._confirmed(plan, first), began)
-        return len(self._waiting)
+        return len(self._waiting)  # the threads have ended
 
     def _work(self, began: float, deadline: float, *, is_alone: bool) -> None:
         while True:
