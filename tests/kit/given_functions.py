@@ -6,6 +6,8 @@ from __future__ import annotations
 import ast
 import asyncio
 import collections.abc
+import contextlib
+import copy
 import functools
 import importlib
 import inspect
@@ -411,9 +413,14 @@ def _has_function(kind: Any) -> bool:
 
 @functools.cache
 def _imported_for_types(module: str) -> dict[str, Any]:
-    """Return what a module imports under `if TYPE_CHECKING`."""
+    """Return what a module imports under `if TYPE_CHECKING`, but for models that the official client lacks."""
     names: dict[str, Any] = {}
     for node in ast.walk(ast.parse(inspect.getsource(sys.modules[module]))):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            exec(compile(ast.Module(node.body, []), module, "exec"), names)
+            for each in node.body:
+                for alias in each.names if isinstance(each, ast.Import | ast.ImportFrom) else ():
+                    one = copy.copy(each)
+                    one.names = [alias]
+                    with contextlib.suppress(ImportError):
+                        exec(compile(ast.Module([one], []), module, "exec"), names)
     return names
