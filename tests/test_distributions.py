@@ -270,6 +270,7 @@ def run_without_extras(*arguments: str, cwd: Path) -> subprocess.CompletedProces
     """Run a program in a process in which the packages of the extras cannot be imported."""
     environment = {
         **os.environ,
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # the plugin of a distribution that is not installed has no entry point
         "PYTHONPATH": os.pathsep.join(str(Path(each.__file__ or "").parents[1]) for each in PACKAGES.values()),
     }
     return subprocess.run(
