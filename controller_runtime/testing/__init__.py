@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from controller_runtime.testing.objects import a_lease, a_node, a_pod
     from controller_runtime.testing.panics import ReconcilesPanicked
     from controller_runtime.testing.recording import RecordingTransport
+    from controller_runtime.testing.round_trips import check_round_trips
     from controller_runtime.testing.server_process import APIServerProcess
     from controller_runtime.testing.simulation import Simulation
     from controller_runtime.testing.simulation.real_clock import RealClockWarning
-    from controller_runtime.testing.strategies import check_round_trips, strategy_of
+    from controller_runtime.testing.strategies import strategy_of
     from controller_runtime.testing.tcp_proxy import TCPProxy
     from controller_runtime.testing.waiting import eventually
 
@@ -77,8 +78,9 @@ _MODULES = {
     "Simulation": "testing.simulation",
     "TCPProxy": "testing.tcp_proxy",
     **dict.fromkeys(("a_lease", "a_node", "a_pod"), "testing.objects"),
-    **dict.fromkeys(("check_round_trips", "strategy_of"), "testing.strategies"),
+    "check_round_trips": "testing.round_trips",
     "eventually": "testing.waiting",
+    "strategy_of": "testing.strategies",
 }
 
 
