@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
 from apimachinery.errors import ShutDown
 from apimachinery.host import Host
-from controller_runtime.queue.causes import Causes, PlainCause, PlainKey, with_cause
+from controller_runtime.queue.causes import Causes, PlainCause, PlainKey, PlainVersion
 from controller_runtime.queue.counters import QueueCounters, QueueTally
 from controller_runtime.queue.fairness import FairBand, grouping
 from controller_runtime.queue.rate_limiters import ItemExponential, RateLimiter
@@ -178,6 +178,10 @@ class WorkQueue(Generic[T]):
         # Without the lock: a look-up in a dict is whole, and a turn that was handed out gets no further causes.
         return Causes(turn.causes) if (turn := self._processing.get(item)) is not None else Causes()
 
+    def covered(self, item: T) -> Sequence[PlainVersion]:
+        """Return the versions for which `item` is being processed and of which `causes` does not tell."""
+        return (turn.covered or ()) if (turn := self._processing.get(item)) is not None else ()
+
     def shut_down(self, drain: bool = False) -> None:
         """Ignore further additions, and drop the items that are delayed.
 
@@ -251,7 +255,7 @@ class WorkQueue(Generic[T]):
         if turn is None:
             turn = self._dirty[item] = Turn(item, low, None if self._group_of is None else self._group_of(item))
         if cause[0]:
-            turn.causes = with_cause(turn.causes, cause) if turn.causes else (cause,)
+            turn.add_cause(cause)
         if turn.low and not low:
             turn.low = False
             if turn.state is not TurnState.DELAYED:

@@ -294,5 +294,6 @@ class EmbeddedCluster(CheckedCluster):
             namespace=self._namespace,
             on_panic=self._panics.note,
         )
+        self._panics.watch(self._manager.self_wakes)
         if self._perturbed is not None:
             self._perturbed.manages(self._manager)

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Iterator
 
 from controller_runtime.controller.panics import Panic
+from controller_runtime.controller.self_wakes import SelfWakes
 
 _SHOWN = 8
 """How many panics the message lists; of the first one it shows the traceback, too."""
@@ -15,6 +16,10 @@ _SHOWN = 8
 
 class ReconcilesPanicked(AssertionError):
     """Reconciles raised errors that the test did not expect."""
+
+
+class ControllersWakeThemselves(AssertionError):
+    """Controllers were found whose reconciles nothing but their own writes caused, on and on."""
 
 
 class Panics:
@@ -29,8 +34,13 @@ class Panics:
     def __init__(self, *, allows: bool = False) -> None:
         self._allows = allows
         self._unexpected: list[Panic] = []
+        self._self_wakes: list[SelfWakes] = []
         # The innermost block comes last.
         self._expected: list[_Expected] = []
+
+    def watch(self, self_wakes: SelfWakes) -> None:
+        """Count the controllers of one more manager that wake themselves as errors of the test."""
+        self._self_wakes.append(self_wakes)
 
     def note(self, panic: Panic) -> None:
         """Record a panic, as expected if one of the blocks that are open expects its type."""
@@ -60,10 +70,19 @@ class Panics:
             raise AssertionError(f"no reconcile raised {' or '.join(kind.__name__ for kind in kinds)}")
 
     def raise_unexpected(self) -> None:
-        """Raise `ReconcilesPanicked` if there are unexpected panics, and forget them."""
+        """Raise `ReconcilesPanicked` if there are unexpected panics, and forget them.
+
+        Raises:
+            AssertionError: There are none, but a controller wakes itself, or another.
+        """
         panics, self._unexpected = self._unexpected, []
         if panics:
             raise ReconcilesPanicked(_told(panics)) from None
+        managers, self._self_wakes = self._self_wakes, []
+        found = [] if self._allows else [str(each) for manager in managers for each in reversed(manager.found())]
+        if found:
+            hint = "if it ends by itself, say so where the controller is made: may_wake_itself=True"
+            raise ControllersWakeThemselves("\n  ".join([*found, hint])) from None
 
 
 class _Expected:
