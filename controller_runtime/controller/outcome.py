@@ -31,9 +31,8 @@ log = get_logger(__name__)
 MEMBERS_SHOWN = 4
 """How many members of an exception group a log line shows; the text must stay a line that people can read."""
 
-_REQUEUE, _RETRY, _CANCELLED = "requeue_after", "retry", "cancelled"
-TIMED = frozenset((_REQUEUE, _RETRY, _CANCELLED))
-"""The causes of requests whose time has come."""
+TIMED = frozenset(("requeue_after", "retry", "cancelled"))
+"""The causes that `settle` gives, of requests whose time has come."""
 
 CAUSES_SHOWN = 8
 """How many errors, each raised from the next, a log line shows."""
@@ -73,7 +72,7 @@ def settle(
             log.debug("reconciled", causes=causes, took=took)
             return Outcome.SUCCESS
         delay = end.delay(chance)
-        queue.add_after(request, delay, cause=_REQUEUE)
+        queue.add_after(request, delay, cause="requeue_after")
         log.debug("reconciled", causes=causes, took=took, requeue_after=delay)
         return Outcome.REQUEUE_AFTER
     if unreadable is not None and _waits_for_a_change(unreadable, request, end, causes, took):
@@ -173,13 +172,13 @@ def _settle_failure(
         return outcome
     if outcome is Outcome.CANCELLED:
         # The queue ignores this if the process stops. If it does not (user code raised the error), a retry is due.
-        queue.add_rate_limited(request, cause=_CANCELLED)
+        queue.add_rate_limited(request, cause="cancelled")
         log.debug("reconcile cancelled", causes=causes, took=took)
         return outcome
     if (delay := own_delay(error)) is not None:
-        queue.add_after(request, delay, cause=_RETRY)
+        queue.add_after(request, delay, cause="retry")
     else:
-        queue.add_rate_limited(request, at_least=retry_after(error), cause=_RETRY)
+        queue.add_rate_limited(request, at_least=retry_after(error), cause="retry")
     failures = queue.num_requeues(request)
     if outcome is Outcome.ERROR:
         log.warning("reconcile failed", causes=causes, took=took, failures=failures, error=_text(error))

@@ -74,8 +74,8 @@ class SelfWake:
         what = f"{', '.join(self.fields)} of {self.object}" if self.fields else self.object
         times = ", which are times," if self.are_times else ""
         return (
-            f"{who}: {self.length} reconciles in a row, in {self.seconds:.3g} s, were caused by nothing but {whose} own "
-            f"writes; the last one, of {self.request}, changed {what}{times} again: write only what has to differ"
+            f"{who}: {self.length} reconciles in a row, in {self.seconds:.3g} s, were caused by nothing but {whose} "
+            f"own writes; the last one, of {self.request}, changed {what}{times} again: write only what has to differ"
         )
 
 

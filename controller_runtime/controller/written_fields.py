@@ -35,7 +35,7 @@ class WrittenFields:
         self._last: dict[tuple[str, str], dict[str, object]] = {}
 
     def changed(self, request: HTTPRequest) -> tuple[tuple[str, ...], bool]:
-        """Remember a write, and return the fields that differ from the last one to its place, with whether they are times.
+        """Remember a write, and return the fields by which it differs from the last one to its place.
 
         Returns:
             At most `MOST_FIELDS` paths such as `.data.seen`, those of the write itself if none differ or none was
@@ -85,7 +85,7 @@ def _is_time(value: object) -> bool:
 
 
 def name_in(path: str) -> tuple[str, str]:
-    """Return name and namespace of the object that a path names; its last two segments at least are the plural and it."""
+    """Return name and namespace of the object that a path names; the name is its last segment."""
     parts = path.strip("/").split("/")
     namespace = parts[parts.index("namespaces") + 1] if "namespaces" in parts[:-2] else ""
     return parts[-1], namespace
