@@ -42,6 +42,9 @@ QUIET = 3600.0
 _KEPT = 100
 """How many of what was found are kept for people; and how many are known to have been told."""
 
+_CHANGED = "changed"
+_VERBS = {"POST": "created", "DELETE": "deleted"}
+
 _NONE: frozenset[str] = frozenset()
 
 
@@ -52,6 +55,7 @@ class SelfWake:
     Attributes:
         controllers: Their names, in order.
         request: The request whose reconcile made the last write.
+        verb: What it did: created, changed or deleted.
         object: What it wrote, as resource, namespace and name: `configmaps/default/a`.
         fields: The fields that differ from one of its writes to the next, as paths; those of the last write if none do.
         are_times: Whether these fields hold nothing but times.
@@ -61,6 +65,7 @@ class SelfWake:
 
     controllers: tuple[str, ...]
     request: Request
+    verb: str
     object: str
     fields: tuple[str, ...]
     are_times: bool
@@ -71,11 +76,12 @@ class SelfWake:
         *others, last = self.controllers
         who = f"{', '.join(others)} and {last} wake each other" if others else f"{last} wakes itself"
         whose = "their" if others else "its"
-        what = f"{', '.join(self.fields)} of {self.object}" if self.fields else self.object
+        what = f"{', '.join(self.fields)} of {self.object}" if self.fields and self.verb == _CHANGED else self.object
         times = ", which are times," if self.are_times else ""
         return (
-            f"{who}: {self.length} reconciles in a row, in {self.seconds:.3g} s, were caused by nothing but {whose} "
-            f"own writes; the last one, of {self.request}, changed {what}{times} again: write only what has to differ"
+            f"{who}: {self.length} reconciles in a row, in {self.seconds:.3g} s, were caused by nothing but "
+            f"{whose} own writes; the last one, of {self.request}, {self.verb} {what}{times} again: write only what "
+            "must differ"
         )
 
 
@@ -137,9 +143,8 @@ class SelfWakes:
             controllers = tuple(sorted(chain.controllers))
             if self._is_quiet((controllers, fields)):
                 return
-            found = SelfWake(
-                controllers, reconcile.request, place_of(request), fields, are_times, chain.length, seconds
-            )
+            verb, place = _VERBS.get(request.method, _CHANGED), place_of(request)
+            found = SelfWake(controllers, reconcile.request, verb, place, fields, are_times, chain.length, seconds)
             self._found.append(found)
         log.warning(str(found))
 

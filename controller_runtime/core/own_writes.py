@@ -51,9 +51,10 @@ class OwnWrites:
         """Keep that a reconcile of `chain` wrote a version.
 
         The first note of a version stays: a write that changes nothing is answered with the version of an earlier one.
+        Of deletions the last one does.
         """
         token = hash((key, version))
-        if token in self._newer or (token in self._older and version != DELETED):
+        if version != DELETED and (token in self._newer or token in self._older):
             return
         if len(self._newer) >= KEPT:
             self._older, self._newer = self._newer, {}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         scripted,
     )
     from controller_runtime.testing.objects import a_lease, a_node, a_pod
-    from controller_runtime.testing.panics import ReconcilesPanicked
+    from controller_runtime.testing.panics import ControllersWakeThemselves, ReconcilesPanicked
     from controller_runtime.testing.recording import RecordingTransport
     from controller_runtime.testing.round_trips import check_round_trips
     from controller_runtime.testing.server_process import APIServerProcess
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = [
     "APIServerProcess",
     "Answered",
+    "ControllersWakeThemselves",
     "CutReply",
     "CutStream",
     "Delayed",
@@ -70,6 +71,7 @@ __all__ = [
 # The module of each name; names that are not listed are in `testing.faults`.
 _MODULES = {
     "APIServerProcess": "testing.server_process",
+    "ControllersWakeThemselves": "testing.panics",
     "EmbeddedCluster": "testing.cluster",
     "InProcessTransport": "client.inprocess",
     "RealClockWarning": "testing.simulation.real_clock",
