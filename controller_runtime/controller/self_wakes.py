@@ -21,9 +21,8 @@ from apimachinery.objects import cached_from_bytes
 from controller_runtime.controller.outcome import TIMED
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.controller.written_fields import WrittenFields, name_in, place_of
-from controller_runtime.core.own_writes import DELETED, Chain, OwnWrites, running_reconcile
+from controller_runtime.core.own_writes import DELETED, Chain, OwnWrites, Running
 from controller_runtime.queue.causes import PlainCause, PlainKey, PlainVersion, version_of
-from controller_runtime.queue.workqueue import WorkQueue
 
 log = get_logger(__name__)
 
@@ -104,39 +103,32 @@ class SelfWakes:
         self._quiet_until: dict[tuple[tuple[str, ...], tuple[str, ...]], float] = {}
         self._found: deque[SelfWake] = deque(maxlen=_KEPT)
 
-    def begin(self, controller: str, request: Request, queue: WorkQueue[Request]) -> None:
-        """Watch the writes of the reconcile that this thread or coroutine begins."""
-        running_reconcile.set(_Reconcile(self, controller, request, queue))
-
     def count(self, controller: str) -> int:
-        """Return how many reconciles of a controller were part of watched chains and wrote something."""
+        """Return how many writes a controller's reconciles added to watched chains."""
         with self._lock:
             return self._counts[controller]
 
     def found(self) -> list[SelfWake]:
         """Return what was told of last, the newest first."""
-        with self._lock:
-            return [*reversed(self._found)]
+        return [*reversed(self._found.copy())]  # without the lock: a deque is copied as a whole
 
-    def wrote(self, reconcile: _Reconcile, request: HTTPRequest, body: bytes) -> None:
-        """Note a write of a reconcile; see `RunningReconcile.wrote`."""
-        causes, versions = reconcile.causes()
-        # A write that changes nothing is answered with the version that the object had, most often the cause.
-        new = [version for version in _written(request, body) if version not in versions]
-        if not new:
+    def wrote(self, running: Running, request: HTTPRequest, body: bytes) -> None:
+        """Note a write of a reconcile; see `WritesWatcher.wrote`."""
+        written = _written(request, body)
+        if not written:
             return
-        is_first = reconcile.chain is None
-        if reconcile.chain is None:
-            reconcile.chain = next_chain(versions, causes, self._own.chain, reconcile.controller, self._now())
-        for key, version in new:
-            self._own.note(key, version, reconcile.chain)
-        if reconcile.chain.length >= WATCHED:
-            self._watch(reconcile, reconcile.chain, request, is_first)
+        _, controller, of, queue = running
+        caused_by = versions_of(queue.causes(of), queue.covered(of))
+        chain = next_chain(*caused_by, self._own.chain, controller, self._now())
+        for key, version in written:
+            self._own.note(key, version, chain)
+        if chain.length >= WATCHED:
+            self._watch(controller, of, chain, request)
 
-    def _watch(self, reconcile: _Reconcile, chain: Chain, request: HTTPRequest, is_first: bool) -> None:
+    def _watch(self, controller: str, of: Request, chain: Chain, request: HTTPRequest) -> None:
         seconds = self._now() - chain.since
         with self._lock:
-            self._counts[reconcile.controller] += is_first
+            self._counts[controller] += 1
             fields, are_times = self._fields.changed(request)
             if chain.length < MOST_RECONCILES and seconds < MOST_SECONDS:
                 return
@@ -144,7 +136,7 @@ class SelfWakes:
             if self._is_quiet((controllers, fields)):
                 return
             verb, place = _VERBS.get(request.method, _CHANGED), place_of(request)
-            found = SelfWake(controllers, reconcile.request, verb, place, fields, are_times, chain.length, seconds)
+            found = SelfWake(controllers, of, verb, place, fields, are_times, chain.length, seconds)
             self._found.append(found)
         log.warning(str(found))
 
@@ -158,28 +150,8 @@ class SelfWakes:
         return False
 
 
-class _Reconcile:
-    """One reconcile whose writes are watched. Threads: those of the reconcile; two that write at once find the same."""
-
-    __slots__ = ("_queue", "_wakes", "chain", "controller", "request")
-
-    def __init__(self, wakes: SelfWakes, controller: str, request: Request, queue: WorkQueue[Request]) -> None:
-        self.controller = controller
-        self.request = request
-        self.chain: Chain | None = None  # once it has written something
-        self._wakes = wakes
-        self._queue = queue
-
-    def causes(self) -> tuple[bool, list[PlainVersion]]:
-        """Return whether something else than time and versions caused it, and the versions that did."""
-        return versions_of(self._queue.causes(self.request), self._queue.covered(self.request))
-
-    def wrote(self, request: HTTPRequest, body: bytes) -> None:
-        self._wakes.wrote(self, request, body)
-
-
-def versions_of(causes: Iterable[PlainCause], covered: Iterable[PlainVersion]) -> tuple[bool, list[PlainVersion]]:
-    """Return whether a reconcile has a cause that is neither a version nor a time, and the versions that caused it.
+def versions_of(causes: Iterable[PlainCause], covered: Iterable[PlainVersion]) -> tuple[list[PlainVersion], bool]:
+    """Return the versions that caused a reconcile, and whether it has a cause that is neither a version nor a time.
 
     A request whose time has come is due whether its object changed or not. But if a version caused the reconcile as
     well, then most often that came first, and the time was only what the last result asked for.
@@ -191,7 +163,7 @@ def versions_of(causes: Iterable[PlainCause], covered: Iterable[PlainVersion]) -
             versions.append(version)
         else:
             has_other = has_other or cause[0] not in TIMED
-    return has_other, versions
+    return versions, has_other
 
 
 def next_chain(

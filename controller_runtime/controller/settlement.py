@@ -13,6 +13,7 @@ from controller_runtime.controller.outcome import is_bug, is_late, settle
 from controller_runtime.controller.panics import Panic
 from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.controller.unreadable import UnreadableObjects
+from controller_runtime.core.own_writes import running_reconcile
 from controller_runtime.core.story import begin_steps, end_steps
 from controller_runtime.queue.workqueue import WorkQueue
 
@@ -63,7 +64,7 @@ class Settlement:
         if self._stories.is_recording:
             begin_steps()
         if self._self_wakes is not None:
-            self._self_wakes.begin(self._name, request, self._queue)
+            running_reconcile.set((self._self_wakes, self._name, request, self._queue))
         number = self.tally.begin(request)
         if self._tracing is None:
             return bound(controller=self._name, request=request, reconcile=number)

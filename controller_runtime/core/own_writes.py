@@ -8,7 +8,7 @@ here was written by another program, or so long ago that nothing waits for it an
 from __future__ import annotations
 
 import contextvars
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from apimachinery.http import HTTPRequest
 
@@ -66,12 +66,16 @@ class OwnWrites:
         return self._newer.get(token) or self._older.get(token)
 
 
-class RunningReconcile(Protocol):
-    """A reconcile that wants to know what it writes."""
+class WritesWatcher(Protocol):
+    """Wants to know what reconciles write. Threads: any."""
 
-    def wrote(self, request: HTTPRequest, body: bytes) -> None:
-        """Note a write that the server carried out; `body` is the body of its answer."""
+    def wrote(self, running: Running, request: HTTPRequest, body: bytes) -> None:
+        """Note a write of a reconcile that the server carried out; `body` is the body of its answer."""
 
 
-running_reconcile: contextvars.ContextVar[RunningReconcile | None] = contextvars.ContextVar("reconcile", default=None)
+# A watcher, and what it needs to know of a reconcile: the controller's name, the request, and the queue that it came
+# from. A plain tuple, because each reconcile makes one.
+Running: TypeAlias = "tuple[WritesWatcher, str, Any, Any]"
+
+running_reconcile: contextvars.ContextVar[Running | None] = contextvars.ContextVar("reconcile", default=None)
 """The reconcile that this thread or coroutine runs, or ran last; None if nothing wants to know its writes."""

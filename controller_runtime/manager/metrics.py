@@ -102,7 +102,7 @@ _OF_RECONCILES: tuple[Row[_Reconciles], ...] = (
     Row(counter, "controller_runtime_reconcile_panics_total",
         "Reconciles that raised an unexpected error.", lambda r: r.counters.panics),
     Row(counter, "controller_runtime_reconcile_self_wakes_total",
-        "Reconciles that wrote, and that nothing but a long chain of the program's own writes caused.",
+        "Writes by reconciles that nothing but a long chain of the program's own writes caused.",
         lambda r: r.self_wakes),
     Row(counter, "controller_runtime_reconcile_timeouts_total",
         "Reconciles that took longer than their controller allows.", lambda r: r.counters.timeouts),

@@ -88,7 +88,6 @@ class WorkQueue(Generic[T]):
         """Hand out `item` as soon as possible. Ignored once the queue is shut down.
 
         Args:
-            item: The item.
             low: Put it into the low band, for items that have not changed, such as those of an initial list. An
                 addition without `low` moves an item that waits in the low band up to the normal one.
             cause: Why, for people: a few words, the same ones for the same reason.
@@ -106,7 +105,6 @@ class WorkQueue(Generic[T]):
         band keeps that band. Any other is planned in the normal one, and moved up to it if it waits in the low band.
 
         Args:
-            item: The item.
             delay: Seconds from now; zero or less is the same as `add`.
             cause: As for `add`.
         """
@@ -121,9 +119,7 @@ class WorkQueue(Generic[T]):
         count: events must not make the delays grow. The item is then retried at the time of that retry.
 
         Args:
-            item: The item that failed.
             at_least: Seconds that must pass whatever the limiter says, such as a server's `Retry-After`.
-            cause: As for `add`.
         """
         with self._condition:
             if self._stage is not Stage.OPEN:
@@ -180,7 +176,7 @@ class WorkQueue(Generic[T]):
 
     def covered(self, item: T) -> Sequence[PlainVersion]:
         """Return the versions for which `item` is being processed and of which `causes` does not tell."""
-        return (turn.covered or ()) if (turn := self._processing.get(item)) is not None else ()
+        return getattr(self._processing.get(item), "covered", None) or ()  # without the lock, as `causes`
 
     def shut_down(self, drain: bool = False) -> None:
         """Ignore further additions, and drop the items that are delayed.

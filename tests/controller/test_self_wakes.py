@@ -81,15 +81,15 @@ def test_controllers_are_named_once_their_chain_is_watched() -> None:
 def test_a_time_that_has_come_leaves_a_chain_alone(text: str) -> None:
     causes = [("pods changed", ("a", ""), "7", 1), (text, None, "", 1)]
 
-    assert versions_of(causes, []) == (False, [(("a", ""), "7")])
+    assert versions_of(causes, []) == ([(("a", ""), "7")], False)
 
 
 def test_a_push_is_a_cause_of_its_own() -> None:
-    assert versions_of([("pushed", None, "", 1)], []) == (True, [])
+    assert versions_of([("pushed", None, "", 1)], []) == ([], True)
 
 
 def test_a_deletion_is_known_by_the_object_alone() -> None:
-    assert versions_of([("pods deleted", ("a", ""), "7", 1)], []) == (False, [(("a", ""), "")])
+    assert versions_of([("pods deleted", ("a", ""), "7", 1)], []) == ([(("a", ""), "")], False)
 
 
 def queue_of(simulation: Simulation, *additions: tuple[str, str]) -> WorkQueue[str]:
