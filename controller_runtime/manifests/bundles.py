@@ -10,6 +10,7 @@ import attrs
 
 from controller_runtime.manifests.deployment import deployment
 from controller_runtime.manifests.facts import Facts
+from controller_runtime.manifests.network import metrics_policy, webhook_policy
 from controller_runtime.manifests.objects import (
     Object,
     disruption_budget,
@@ -67,7 +68,9 @@ class Bundle:
                 *webhook_roles(self.facts, settings),
             ],
             "metrics_service": [metrics_service(settings)],
+            "network_policy": [metrics_policy(settings)],
             "webhooks": webhook_objects(self.facts, settings),
+            "webhook_network_policy": webhook_policy(settings),
             "deployment": [deployment(settings)],
             "disruption_budget": [disruption_budget(settings)],
             "service_monitor": [service_monitor(settings)] if self.has_monitor else [],

@@ -23,6 +23,8 @@ _CONDITIONS = {
     "metrics_service.yaml": ".Values.metrics.enabled",
     "service_monitor.yaml": "and .Values.metrics.enabled .Values.serviceMonitor.enabled",
     "disruption_budget.yaml": ".Values.podDisruptionBudget.enabled",
+    "network_policy.yaml": ".Values.networkPolicy.enabled",
+    "webhook_network_policy.yaml": "and .Values.networkPolicy.enabled .Values.networkPolicy.webhookFrom",
 }
 """The conditions under which the objects of a file are there, as templates have them."""
 
@@ -44,6 +46,8 @@ serviceMonitor:
 podDisruptionBudget:
   enabled: true
 
+# {network_about}
+{network}
 # An empty name is that of the release.
 serviceAccount:
   create: true
@@ -125,7 +129,16 @@ def _values(bundle: Bundle, repository: str) -> str:
         replicas["leaderElection"] = {"enabled": bool(settings.elects)}
     else:
         about = "# All of them work, each for a share of the objects.\n"
+    network: dict[str, Any] = {"enabled": True}
+    network_about = "Pods alone read the metrics."
+    if settings.has_webhooks:
+        network["webhookFrom"] = [*settings.webhook_from]
+        network_about += (
+            " The peers of webhookFrom call the webhooks, such as ipBlock: {cidr: 10.0.0.0/24}; with none all do."
+        )
     return _VALUES.format(
+        network_about=network_about,
+        network=document({"networkPolicy": network}),
         image=document(image),
         replicas=about + document(replicas),
         monitor="true" if bundle.has_monitor else "false",

@@ -31,7 +31,7 @@ def namespace_of(settings: Settings) -> list[Object]:
 
 def service_account(settings: Settings) -> Object:
     """Return the service account of the program."""
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(settings, settings.account)}
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(settings, settings.account)}
 
 
 def roles(settings: Settings, rights: Rights) -> list[Object]:
@@ -96,17 +96,17 @@ def bound(
         rules: The rules.
         are_own: Whether names in the rules may be template expressions; those of others are literal.
     """
-    metadata = {"name": name, "labels": dict(settings.labels)}
+    named = {"name": name, "labels": dict(settings.labels)}
     if namespace is not None:
-        metadata = {"name": name, "namespace": namespace, "labels": dict(settings.labels)}
+        named = {"name": name, "namespace": namespace, "labels": dict(settings.labels)}
     version = f"{RBAC}/v1"
     given = [_ordered(rule) for rule in rules]
     return [
-        {"apiVersion": version, "kind": kind, "metadata": metadata, "rules": given if are_own else literal(given)},
+        {"apiVersion": version, "kind": kind, "metadata": named, "rules": given if are_own else literal(given)},
         {
             "apiVersion": version,
             "kind": f"{kind}Binding",
-            "metadata": metadata,
+            "metadata": named,
             "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name},
             "subjects": [{"kind": "ServiceAccount", "name": settings.account, "namespace": settings.namespace}],
         },
@@ -124,7 +124,7 @@ def metrics_service(settings: Settings) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": _metadata(settings, f"{settings.name}{METRICS_SUFFIX}"),
+        "metadata": metadata(settings, f"{settings.name}{METRICS_SUFFIX}"),
         "spec": {"clusterIP": "None", "selector": dict(settings.selector), "ports": [port]},
     }
 
@@ -134,7 +134,7 @@ def service_monitor(settings: Settings) -> Object:
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "ServiceMonitor",
-        "metadata": _metadata(settings, settings.name),
+        "metadata": metadata(settings, settings.name),
         "spec": {
             "selector": {"matchLabels": dict(settings.selector)},
             "endpoints": [{"port": "metrics", "interval": "30s"}],
@@ -147,7 +147,7 @@ def disruption_budget(settings: Settings) -> Object:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": _metadata(settings, settings.name),
+        "metadata": metadata(settings, settings.name),
         "spec": {"maxUnavailable": 1, "selector": {"matchLabels": dict(settings.selector)}},
     }
 
@@ -157,5 +157,6 @@ def metrics_port(settings: Settings) -> Any:
     return when(settings.has_metrics, {"name": "metrics", "containerPort": METRICS_PORT})
 
 
-def _metadata(settings: Settings, name: str) -> Mapping[str, Any]:
+def metadata(settings: Settings, name: str) -> Mapping[str, Any]:
+    """Return the metadata of an object in the namespace of the program."""
     return {"name": name, "namespace": settings.namespace, "labels": dict(settings.labels)}

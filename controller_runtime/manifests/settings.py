@@ -50,6 +50,7 @@ class Settings:
         resources: The container's resources.
         placement: Further fields of the pod's specification.
         has_webhooks: Whether the program serves webhooks.
+        webhook_from: The peers of a network policy that may call the webhooks; empty for all.
     """
 
     program: str
@@ -68,11 +69,18 @@ class Settings:
     resources: Any = attrs.field(factory=lambda: RESOURCES)
     placement: Mapping[str, Any] = attrs.field(factory=dict)
     has_webhooks: bool = False
+    webhook_from: Any = ()
 
     @property
     def webhooks_name(self) -> str:
         """The name of the webhooks' service and configurations."""
         return f"{self.name}-webhooks"
+
+    @property
+    def is_called_by_all(self) -> bool | str:
+        """Whether the webhooks may be called from everywhere."""
+        chosen = self.webhook_from
+        return f"not {chosen.path}" if isinstance(chosen, ToYaml) else not chosen
 
 
 def plain_settings(
@@ -122,4 +130,5 @@ def chart_settings(plain: Settings) -> Settings:
             "imagePullSecrets": ToYaml(".Values.imagePullSecrets", optional=True),
         },
         has_webhooks=plain.has_webhooks,
+        webhook_from=ToYaml(".Values.networkPolicy.webhookFrom") if plain.has_webhooks else (),
     )

@@ -44,6 +44,7 @@ class ManifestOptions:
     ring: bool
     ring_by: str
     watch_namespace: str
+    webhook_from: tuple[str, ...]
     rights: tuple[Path, ...]
     no_rights: bool
     service_monitor: bool
@@ -81,6 +82,12 @@ class ManifestOptions:
 )
 @ring_options
 @click.option("--watch-namespace", metavar="NS", default="", help="The only namespace that the program watches.")
+@click.option(
+    "--webhook-from",
+    multiple=True,
+    metavar="CIDR",
+    help="Addresses from which the API server calls webhooks; others cannot. All by default. May be repeated.",
+)
 @click.option(
     "--rights",
     type=_PATH,
@@ -161,6 +168,7 @@ def _bundle(origin: Origin, options: ManifestOptions) -> Bundle:
     from controller_runtime.election.config import LeaderElectionConfig
     from controller_runtime.manifests.bundles import Bundle
     from controller_runtime.manifests.facts import facts_of, require_shared, unconnected_manager
+    from controller_runtime.manifests.network import peers_of
     from controller_runtime.manifests.rights import read_rights, require_watches
     from controller_runtime.manifests.settings import plain_settings
     from controller_runtime.ring.by import RingBy
@@ -182,7 +190,10 @@ def _bundle(origin: Origin, options: ManifestOptions) -> Bundle:
         replicas=options.replicas,
         watch_namespace=_label("--watch-namespace", options.watch_namespace) if options.watch_namespace else "",
     )
-    settings = attrs.evolve(settings, has_webhooks=facts.has_webhooks)
+    callers = peers_of(options.webhook_from)
+    if callers and not facts.has_webhooks:
+        raise UsageError("--webhook-from: the program has no webhooks: leave it out")
+    settings = attrs.evolve(settings, has_webhooks=facts.has_webhooks, webhook_from=callers)
     if options.ring:
         require_shared(facts)
         settings = attrs.evolve(settings, ring_by=RingBy(options.ring_by), elects=bool(facts.unshared))

@@ -58,7 +58,7 @@ def test_a_server_takes_every_object_without_a_warning(
 
     for obj in bundle.objects():
         group, _, version = obj["apiVersion"].rpartition("/")
-        plural = {"PodDisruptionBudget": "poddisruptionbudgets"}.get(obj["kind"], f"{obj['kind'].lower()}s")
+        plural = {"NetworkPolicy": "networkpolicies"}.get(obj["kind"], f"{obj['kind'].lower()}s")
         namespaced = "namespace" in obj["metadata"]
         resource: Resource[dict[str, Any]] = Resource(group, version, obj["kind"], plural, namespaced)
         answer = asking.apply(resource, obj)

@@ -153,7 +153,7 @@ def test_the_command_makes_them(tmp_path: Path, capsys: pytest.CaptureFixture[st
         Origin.parse(f"{__file__}:setup"),
         ManifestOptions(
             **options, check=False, files=(), image="huts:1", replicas=2, ring=True, ring_by="name",
-            watch_namespace="", rights=(), no_rights=True, service_monitor=False,
+            watch_namespace="", webhook_from=(), rights=(), no_rights=True, service_monitor=False,
             allow_breaking=False, kubeconfig=None, context=None,
         ),
     )  # fmt: skip

@@ -132,6 +132,8 @@ def test_a_change_that_breaks_what_a_cluster_has_stored_fails_unless_it_is_allow
         ("--no-rights --image 'a b'", "--image 'a b' names no image"),
         ("--no-rights --replicas 0", "invalid value for '--replicas'"),
         ("--no-rights --watch-namespace A", "--watch-namespace 'A' is no name"),
+        ("--no-rights --webhook-from 10.0.0.0/8", "--webhook-from: the program has no webhooks: leave it out"),
+        ("--no-rights --webhook-from 10.0.0.1/8", "--webhook-from: 10.0.0.1/8 has host bits set: write 10.0.0.0/8"),
     ],
 )
 def test_a_mistake_is_one_line(call: Callable[[str], Done], options: str, error: str) -> None:

@@ -29,6 +29,7 @@ CHART_VALUES: dict[str, dict[str, Any]] = {
         "metrics": {"enabled": False},
         "serviceMonitor": {"enabled": True},
         "podDisruptionBudget": {"enabled": False},
+        "networkPolicy": {"enabled": False},
         "serviceAccount": {"create": False, "name": "other"},
         "resources": {},
     },

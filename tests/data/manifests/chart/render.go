@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Renders a chart's templates with Go's text/template, and with the four functions of Helm that they use, written anew.
-// It made the files beside it (Go 1.26.6, sigs.k8s.io/yaml 1.6.0), with the values of CHART_VALUES in tests/kit/manifests/bundles.py:
+// It made the files beside it (Go 1.27.3, sigs.k8s.io/yaml 1.3.0), with the values of CHART_VALUES in tests/kit/manifests/bundles.py:
 //
 //	render CHART VALUES_AS_JSON hut huts > cabins-usual.yaml
 package main

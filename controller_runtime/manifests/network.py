@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The network policies of a program: from where its metrics are read and its webhooks called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import ip_network
+from typing import Any
+
+from apimachinery.errors import UsageError
+from controller_runtime.manifests.objects import METRICS_SUFFIX, Object, metadata
+from controller_runtime.manifests.settings import METRICS_PORT, WEBHOOKS_PORT, Settings
+from controller_runtime.manifests.text import when
+
+_PODS: list[Object] = [{"namespaceSelector": {}}]
+"""The pods of every namespace, and no address outside of the cluster."""
+
+
+def metrics_policy(settings: Settings) -> Object:
+    """Return the policy by which pods alone read the metrics, and the kubelet alone, which needs no rule, the probes.
+
+    A policy closes the ports of its pods that no policy opens. So this one opens that of the webhooks, unless
+    `webhook_policy` opens it for the addresses that are known.
+    """
+    return _policy(
+        settings,
+        f"{settings.name}{METRICS_SUFFIX}",
+        [
+            when(settings.has_metrics, {"from": _PODS, "ports": _ports(METRICS_PORT)}),
+            when(settings.has_webhooks, when(settings.is_called_by_all, {"ports": _ports(WEBHOOKS_PORT)})),
+        ],
+    )
+
+
+def webhook_policy(settings: Settings) -> list[Object]:
+    """Return the policy by which the chosen addresses alone call the webhooks; none if no addresses are chosen."""
+    if not settings.webhook_from:
+        return []
+    return [
+        _policy(settings, settings.webhooks_name, [{"ports": _ports(WEBHOOKS_PORT), "from": settings.webhook_from}])
+    ]
+
+
+def peers_of(cidrs: Sequence[str]) -> list[Object]:
+    """Return the peers of a policy that have the addresses of `--webhook-from`.
+
+    Raises:
+        UsageError: One of them is no range of addresses.
+    """
+    return [{"ipBlock": {"cidr": _cidr(text)}} for text in cidrs]
+
+
+def _cidr(text: str) -> str:
+    try:
+        return str(ip_network(text))
+    except ValueError as error:
+        try:
+            meant = f"write {ip_network(text, strict=False)}"
+        except ValueError:
+            meant = "give one such as 10.0.0.0/24, or an address"
+        raise UsageError(f"--webhook-from: {error}: {meant}") from error
+
+
+def _policy(settings: Settings, name: str, rules: Sequence[Any]) -> Object:
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": metadata(settings, name),
+        "spec": {
+            "podSelector": {"matchLabels": dict(settings.selector)},
+            "policyTypes": ["Ingress"],
+            "ingress": rules,
+        },
+    }
+
+
+def _ports(number: int) -> list[Object]:
+    return [{"protocol": "TCP", "port": number}]
