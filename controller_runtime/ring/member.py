@@ -31,7 +31,8 @@ from controller_runtime.ring.send_time import SendTime
 from controller_runtime.ring.sightings import Sightings
 from controller_runtime.ring.slots import count
 from controller_runtime.ring.state import TRANSITIONS, Joined, Leaving, Left, Member, New, State
-from controller_runtime.ring.status import GIVEN, LOST, TAKEN, RingStatus
+from controller_runtime.ring.status import RingStatus
+from controller_runtime.ring.wake import Wake
 
 log = get_logger(__name__)
 
@@ -112,9 +113,7 @@ class RingMember:
         self.status = RingStatus(host, self.identity, config.renew_deadline, lambda: self.state.claimed)
         # Replaced as a whole by the thread of `run`; other threads only read it.
         self.state: State = New(Claim(weight=config.weight))
-        # Guards the field below; `run` waits on it.
-        self._condition = host.condition(self.name)
-        self._is_woken = False
+        self._wake = Wake(host, self.name)
 
     @property
     def epoch(self) -> int:
@@ -123,9 +122,7 @@ class RingMember:
 
     def wake(self) -> None:
         """Have the next turn begin at once: something that it reads has changed."""
-        with self._condition:
-            self._is_woken = True
-            self._condition.notify_all()
+        self._wake.set()
 
     def run(self, stop: Stop) -> None:
         """Take part until `stop` is set, then give back all slots as their work ends; until `stop` is cancelled."""
@@ -137,11 +134,11 @@ class RingMember:
                 self.last_error = ""
                 if isinstance(self.state, Left):
                     break
-                self._wait(self._next_turn())
+                self._wake.wait(self._next_turn())
             except (APIError, ConnectionLost, DecodeError, ForeignObject) as error:
                 self.last_error = kept_text(error)
                 log.warning("the turn of a ring's member failed", ring=self._config.name, error=error)
-                self._wait(self._host.monotonic() + self._pause())
+                self._wake.wait(self._host.monotonic() + self._pause())
         self._ownership.end_all("the member has left the ring")
 
     def _enter(self, state: State) -> None:
@@ -228,8 +225,7 @@ class RingMember:
             ready_at = self._host.monotonic() + self._config.lease_duration
             entered = Leaving if claim.is_leaving else Member
             self._enter(entered(term, claim, ready_at, sent, renew_at, attempt.draining))
-        self.status.changed(GIVEN, before.claim.slots & ~claim.slots)
-        self.status.changed(TAKEN, claim.slots & ~before.claim.slots)
+        self.status.stored(claim.slots, claim.slots & ~attempt.draining)
         # All that is owned is replaced: a write that was thought lost may have dropped slots that work goes on for.
         if new := self._ownership.own(claim.slots & ~attempt.draining, attempt.ring):
             log.info("owns slots", ring=self._config.name, member=self.identity, slots=count(new), epoch=self.epoch)
@@ -260,7 +256,7 @@ class RingMember:
         """Own nothing from now on, and become a new member, which claims the slots of writes that may land yet."""
         log.warning("the membership in a ring is over", ring=self._config.name, member=self.identity, reason=why)
         kept = self._ownership.end_all(why) & self.state.claim.slots
-        self.status.changed(LOST, self.state.claim.slots)
+        self.status.lost()
         self._enter(New(Claim(slots=kept, weight=self._config.weight, division=self.state.claim.division)))
 
     def _publish(self, ring: PublishedRing, now: float) -> None:
@@ -291,10 +287,3 @@ class RingMember:
             due += [at for at in (state.ready_at, self._patient_until(state)) if at > now]
         drains = isinstance(state, Joined) and state.draining
         return min([now + (SOON if drains or self._is_behind else self._pause()), *due])
-
-    def _wait(self, until: float) -> None:
-        """Wait until a time, in monotonic seconds, or until `wake`."""
-        with self._condition:
-            while not self._is_woken and self._host.monotonic() < until:
-                self._condition.wait_until(until)
-            self._is_woken = False

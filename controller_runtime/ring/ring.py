@@ -41,7 +41,6 @@ from controller_runtime.ring.review import RightsReview
 from controller_runtime.ring.rights import advice, advice_on_objects
 from controller_runtime.ring.shared import SharedReconciler
 from controller_runtime.ring.slots import ALL, SLOTS
-from controller_runtime.ring.status import BEHIND
 from controller_runtime.ring.token import RingToken
 
 
@@ -88,7 +87,7 @@ class Ring:
         self.requested = SlotRequests(host, config.name, informers, OwnSlots(by), self.ownership.owns)
         catching_up = CatchingUp(
             *(host, client.transport, self.requested.informers, config.retry_period),
-            on_behind=lambda slots: self.member.status.changed(BEHIND, slots),
+            on_behind=lambda slots: self.member.status.behind(slots),
         )
         self.member = RingMember(
             *(host, client, config, self.ownership),

@@ -64,6 +64,7 @@ class RingStatus:
         self._others: tuple[Sighting, ...] = ()
         self._turn_at, self.has_had_a_turn = host.monotonic(), False
         self._changes = Counter({TAKEN: 0, GIVEN: 0, LOST: 0, BEHIND: 0})
+        self._ours = 0  # slots that were taken, and neither given nor lost since
         self._gaps = Histogram(GAPS)
         # When each slot may have been another member's, as far as a look showed it.
         self._others_at: dict[int, float] = {}
@@ -80,15 +81,39 @@ class RingStatus:
             self._others, self._turn_at, self.has_had_a_turn = others, now, True
             self._others_at |= seen
 
-    def changed(self, how: str, slots: int) -> None:
-        """Count slots that were `TAKEN`, `GIVEN`, `LOST` or taken `BEHIND` now."""
+    def stored(self, claimed: int, owned: int) -> None:
+        """Count the slots that were taken and given by a claim that the server has stored.
+
+        Slots that a new member claims for writes of its last membership, and does not own, are not counted again: that
+        membership has lost them.
+
+        Args:
+            claimed: The slots of the claim.
+            owned: Those of them for which work may begin.
+        """
         now = self._host.monotonic()
         with self._lock:
-            self._changes[how] += count(slots)
-            for slot in slots_in(slots if how != BEHIND else 0):
+            taken, given = owned & ~self._ours, self._ours & ~claimed
+            self._ours = (self._ours & claimed) | owned
+            self._changes[TAKEN] += count(taken)
+            self._changes[GIVEN] += count(given)
+            for slot in slots_in(taken | given):
                 since = self._others_at.pop(slot, None)
-                if how == TAKEN and since is not None:
+                if taken >> slot & 1 and since is not None:
                     self._gaps.observe(now - since)
+
+    def lost(self) -> None:
+        """Count all slots that are ours as lost: the membership is over."""
+        with self._lock:
+            self._changes[LOST] += count(self._ours)
+            for slot in slots_in(self._ours):
+                self._others_at.pop(slot, None)
+            self._ours = 0
+
+    def behind(self, slots: int) -> None:
+        """Count slots that were taken with a cache that may not show the writes of their last owner."""
+        with self._lock:
+            self._changes[BEHIND] += count(slots)
 
     @property
     def waiting(self) -> str:

@@ -44,6 +44,7 @@ def test_a_member_that_begins_again_claims_the_slots_of_its_work_in_hand_until_i
             replicas.user.patch(LEASES, lease, {"metadata": {"annotations": {CLAIM: None}}})
         case _:
             replicas.user.delete(CONFIG_MAPS, ObjectKey("seers-ring", "default"))
+    changes = [replicas.rings["b"].member.status.counts().changes]
     seen = False
     while replicas.hosts["b"].monotonic() < until - 0.5:
         replicas.sim.advance(0.1)
@@ -53,6 +54,9 @@ def test_a_member_that_begins_again_claims_the_slots_of_its_work_in_hand_until_i
     assert seen, "the new membership claims that slot alone"
     replicas.sim.advance(3.0)
     assert not Claim.from_text(annotations_of(replicas.user.get(LEASES, lease, dict))[CLAIM]).slots >> slot & 1
+    changes.append(replicas.rings["b"].member.status.counts().changes)
+    assert changes[1]["lost"] == changes[0]["taken"] - changes[0]["given"]
+    assert changes[1]["given"] == changes[0]["given"], "a slot that was lost is not given, too"
 
 
 def test_a_claim_that_a_hand_takes_out_of_a_lease_counts_as_long_as_its_member_may_work(replicas: Replicas) -> None:
