@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,6 +47,7 @@ class Bug(NamedTuple):
         old: The text that it replaces, found there exactly once.
         new: The text in place of the old one.
         tests: Arguments for pytest: those that must fail, at least one.
+        also: Further replacements, each with `file`, `old` and `new`: the other guards against the same error.
     """
 
     name: str
@@ -55,6 +56,12 @@ class Bug(NamedTuple):
     old: str
     new: str
     tests: list[str]
+    also: Sequence[Mapping[str, str]] = ()
+
+    @property
+    def replacements(self) -> list[Bug]:
+        """Each replacement as a bug of its own."""
+        return [self._replace(also=()), *(self._replace(also=(), **dict(each)) for each in self.also)]
 
     def planted_in(self, text: str) -> str:
         """Return `text` with the bug.
@@ -89,11 +96,13 @@ def run_tests(tree: Path, tests: Iterable[str]) -> int:
 def judge(tree: Path, chosen: list[Bug]) -> Iterator[tuple[Bug, str]]:
     """Yield each bug with its result: `caught`, `survived`, or why that is not known."""
     for bug in chosen:
-        path = tree / bug.file
-        before = path.read_text(encoding="utf-8")
-        path.write_text(bug.planted_in(before), encoding="utf-8")
+        before = {each.file: (tree / each.file).read_text(encoding="utf-8") for each in bug.replacements}
+        for each in bug.replacements:
+            path = tree / each.file
+            path.write_text(each.planted_in(path.read_text(encoding="utf-8")), encoding="utf-8")
         status = run_tests(tree, bug.tests)
-        path.write_text(before, encoding="utf-8")
+        for file, text in before.items():
+            (tree / file).write_text(text, encoding="utf-8")
         yield bug, {PASSED: "survived", FAILED: "caught"}.get(status, f"not known: pytest ended with {status}")
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Corrections of the ring that are undone are found within 2,000 seeds; minutes each, only collected where it is named.
 
-The faults are drawn, and no schedule names what was corrected. Of the nine profiles in turn those three are run in
-which faults meet; the others would find some of it, too.
+The faults are drawn, and no schedule names what was corrected. Of all profiles in turn those are run in which faults
+meet; the others would find some of it, too.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import pytest
 from kit.ring.planted_ring import UNDONE
 
 from controller_runtime.testing.fault_runs.ring import run
-from controller_runtime.testing.fault_runs.ring_faults import BROWN_OUTS, BURSTS, PROFILES, SUSPENSIONS
+from controller_runtime.testing.fault_runs.ring_faults import BROWN_OUTS, BURSTS, HANDS, PROFILES, SUSPENSIONS, VERSIONS
 
 PROFILE_NAMES = tuple(PROFILES)
+MEETING = (BURSTS, BROWN_OUTS, SUSPENSIONS, HANDS, VERSIONS)
 
 
 @pytest.mark.timeout(3600)
@@ -25,7 +26,7 @@ def test_an_undone_correction_is_found(
     UNDONE[name](monkeypatch)
 
     in_turn = ((seed, PROFILE_NAMES[seed % len(PROFILE_NAMES)]) for seed in range(2000))
-    outcomes = (run(seed, profile=profile) for seed, profile in in_turn if profile in (BURSTS, BROWN_OUTS, SUSPENSIONS))
+    outcomes = (run(seed, profile=profile) for seed, profile in in_turn if profile in MEETING)
     found = next((outcome for outcome in outcomes if outcome.invariant), None)
 
     assert found is not None

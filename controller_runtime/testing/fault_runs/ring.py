@@ -7,6 +7,7 @@ undone, each slot has an owner in time, and no key is lost.
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ from collections.abc import Iterable
 from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
 from controller_runtime.ring.by import RingBy
+from controller_runtime.ring.config import RingOptions
 from controller_runtime.ring.ring import Ring
 from controller_runtime.testing.fault_runs.environment import TURN, Course, ServerProcess
 from controller_runtime.testing.fault_runs.outcome import Outcome, observe
@@ -139,7 +141,10 @@ class RingSystem:
 
         self._server = ServerProcess(sim, self._network, server, serve)
         self._programs: dict[str, tuple[Program, Ring, Caches]] = {}
-        self._hand = Hand(self._network, sim.host("hand"))
+        self._hand = Hand(sim, self._network)
+        self._is_named_by_host = sim.chance("identities").random() < 0.5
+        self._versions = dict.fromkeys(MEMBERS, 0)
+        self._identities: dict[str, list[str]] = {name: [] for name in MEMBERS}  # of all runs
         hosts = [sim.host(name, drift=_drift(chance, drift)) for name in MEMBERS]
         self._replicas = [Replica(sim, host, self._program) for host in hosts]
         within = bounds(divided=self._divided, drift=drift, latency=latency)
@@ -167,9 +172,20 @@ class RingSystem:
 
     def _program(self, host: SimulatedHost) -> Program:
         effects = self.invariants.effects
-        manager, ring, caches = program(
-            *(self._network, host, self._by, effects), divided=self._divided, key_cost=self._key_cost
+        name = host.name.partition("#")[0]
+        # Without `check_rights`: its requests would be a third of those of a short membership.
+        options = RingOptions(
+            lease_duration=CONFIG.lease_duration,
+            renew_deadline=CONFIG.renew_deadline,
+            retry_period=CONFIG.retry_period,
+            identity=name if self._is_named_by_host else host.name.replace("#", "-"),
+            check_rights=False,
+            division="the second" if self._versions[name] else None,
         )
+        manager, ring, caches = program(
+            *(self._network, host, self._by, effects, options), divided=self._divided, key_cost=self._key_cost
+        )
+        self._identities[name].append(ring.member.identity)
         self._programs[host.name] = manager, ring, caches
         self.invariants.standings = self._stand()
         return manager
@@ -231,8 +247,15 @@ class RingSystem:
             case FaultKind.BROWN_OUT:
                 for name in [fault.host] if replica is not None else MEMBERS:
                     self._network.links.brown_out(name, fault.seconds)
-            case FaultKind.UNWELL | FaultKind.DELETE_LEASE:
+            case FaultKind.FOREIGN_MAP:
+                self._hand.put_foreign_map(fault.seconds)
+            case FaultKind.RETURN_LEASE if replica is not None:
+                self._return_lease(self._identities[fault.host])
+            case FaultKind.UNWELL | FaultKind.DELETE_LEASE | FaultKind.UNLABEL_LEASE | FaultKind.FOREIGN_LEASE:
                 self._trouble(fault, host)
+            case FaultKind.CHANGE_VERSION if replica is not None:
+                self._versions[fault.host] ^= 1
+                replica.stop(fault.seconds)
             case FaultKind.STOP if replica is not None:
                 replica.stop(fault.seconds)
             case FaultKind.CRASH if replica is not None:
@@ -250,11 +273,26 @@ class RingSystem:
         if host.crashed or host.name not in self._programs:
             return
         manager, ring, _ = self._programs[host.name]
-        if fault.kind is FaultKind.UNWELL:
-            host.spawn("unwell", lambda: manager.be_unwell(ring, fault.seconds))
-        else:
-            self.invariants.touched(host.name)
-            self._hand.delete_lease(ring.member.identity)
+        identity = ring.member.identity
+        match fault.kind:
+            case FaultKind.UNWELL:
+                host.spawn("unwell", lambda: manager.be_unwell(ring, fault.seconds))
+            case FaultKind.UNLABEL_LEASE:
+                self._hand.unlabel_lease(identity)
+            case FaultKind.FOREIGN_LEASE:
+                self.invariants.touched(host.name)
+                self._hand.put_foreign_lease(identity, fault.seconds)
+            case _:
+                self.invariants.touched(host.name)
+                self._hand.delete_lease(identity)
+
+    def _return_lease(self, identities: list[str]) -> None:
+        """Let a person create the last lease again that a member before the present one had."""
+        places = {f"{CONFIG.namespace}/{name}" for name in identities[:-1] if name != identities[-1]}
+        for write in reversed(self._disk.writes):
+            if write.collection.startswith("leases") and write.raw is not None and write.key in places:
+                self._hand.return_lease(json.loads(write.raw))
+                return
 
 
 def _drift(chance: random.Random, most: int) -> int:

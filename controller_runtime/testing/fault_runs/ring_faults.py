@@ -18,7 +18,8 @@ FAULTS_UNTIL = 60.0
 """Virtual seconds during which faults begin: ten durations of a lease."""
 CUTS = (FaultKind.CUT, FaultKind.CUT_IN, FaultKind.CUT_OUT)
 THROTTLED, BURSTS, BROWN_OUTS, SUSPENSIONS = "throttled", "bursts", "brown-outs", "suspensions"
-"""The profiles whose timed faults `throttled` and `bursts` draw."""
+HANDS, VERSIONS = "hands", "versions"
+"""The profiles whose timed faults the functions below draw."""
 
 _CUTS = {FaultKind.CUT: 2, FaultKind.CUT_IN: 2, FaultKind.CUT_OUT: 1}
 PROFILES = {
@@ -33,6 +34,8 @@ PROFILES = {
     BURSTS: Profile({FaultKind.CUT: 1}, most=0, rates=(0.0, 0.02, 0.1), calls=CALLS),
     BROWN_OUTS: Profile({FaultKind.CUT: 1}, most=0, rates=(0.0, 0.02), calls=CALLS),
     SUSPENSIONS: Profile({FaultKind.CUT: 1}, most=0, rates=(0.0, 0.02), calls=CALLS),
+    HANDS: Profile({FaultKind.CUT: 1}, most=0, rates=(0.0, 0.02), calls=CALLS),
+    VERSIONS: Profile({FaultKind.CUT: 1}, most=0, rates=(0.0, 0.02), calls=CALLS),
 }
 """The kinds of faults for a ring, by name."""
 
@@ -54,9 +57,21 @@ _IN_BURSTS: Mapping[FaultKind, _Kind] = {
     FaultKind.STOP: _Kind(1, 0.1, 2.0),
     FaultKind.CRASH: _Kind(1, 0.1, 6.0),
     FaultKind.JUMP: _Kind(1, -7200.0, 7200.0),
-    FaultKind.SUSPEND: _Kind(0, 0.5, 12.0),  # of the profile of this name alone
+    # Those below are of the profiles that name them alone.
+    FaultKind.SUSPEND: _Kind(0, 0.5, 12.0),
+    FaultKind.UNLABEL_LEASE: _Kind(0, 0.1, 0.1),
+    FaultKind.RETURN_LEASE: _Kind(0, 0.1, 0.1),
+    FaultKind.FOREIGN_LEASE: _Kind(0, 0.5, 8.0),
+    FaultKind.FOREIGN_MAP: _Kind(0, 0.5, 8.0),
 }
 """The kinds of faults in bursts: how often each is drawn, and how long it lasts."""
+_BY_HAND = (
+    FaultKind.DELETE_LEASE,
+    FaultKind.UNLABEL_LEASE,
+    FaultKind.RETURN_LEASE,
+    FaultKind.FOREIGN_LEASE,
+    FaultKind.FOREIGN_MAP,
+)
 
 
 def timed_faults(profile: str, chance: random.Random, drawn: Script) -> Script:
@@ -66,10 +81,16 @@ def timed_faults(profile: str, chance: random.Random, drawn: Script) -> Script:
             return throttled(chance)
         case "bursts":
             return bursts(chance, ())
-        case "brown-outs":
+        case "brown-outs" if chance.random() < 0.3:
             return bursts(chance, (FaultKind.BROWN_OUT, FaultKind.UNWELL))
+        case "brown-outs":
+            return flapping(chance)
         case "suspensions":
             return bursts(chance, (FaultKind.SUSPEND,))
+        case "hands":
+            return bursts(chance, chance.sample(_BY_HAND, 2))
+        case "versions":
+            return versions(chance)
         case _:
             return with_disasters(chance, drawn)
 
@@ -105,6 +126,39 @@ def bursts(chance: random.Random, kinds: Iterable[FaultKind]) -> Script:
                 found.append(SystemFault(kind, host, round(begins, 1), round(seconds, 1)))
                 begins += seconds + chance.uniform(0.2, 1.0)
         when += length + chance.uniform(5.0, 10.0)
+    return _in_order(found)
+
+
+def flapping(chance: random.Random) -> Script:
+    """Return faults in which the assignment follows one member to and fro, while another one is in a brown-out."""
+    found: list[SystemFault] = []
+    when = chance.uniform(8.0, 12.0)
+    while when < FAULTS_UNTIL - 5.0:
+        flaps, slow = chance.sample(MEMBERS, 2)
+        ends = when + chance.uniform(5.0, 9.0)
+        found.append(SystemFault(FaultKind.BROWN_OUT, slow, round(when, 1), round(ends - when, 1)))
+        begins = when - 1.0
+        while begins < ends:
+            seconds = chance.uniform(0.3, 2.0)
+            found.append(SystemFault(FaultKind.UNWELL, flaps, round(begins, 1), round(seconds, 1)))
+            begins += seconds + chance.uniform(0.3, 2.0)
+        when = ends + chance.uniform(2.0, 6.0)
+    return _in_order(found)
+
+
+def versions(chance: random.Random) -> Script:
+    """Return faults in which members are replaced by another version and back, amid the faults of a burst or two."""
+    kinds = chance.choice(((), (FaultKind.BROWN_OUT,), (FaultKind.DELETE_LEASE,), (FaultKind.UNLABEL_LEASE,)))
+    found = [*bursts(chance, kinds)] if chance.random() < 0.7 else []
+    found = chance.sample(found, len(found) // 2)
+    when = chance.uniform(6.0, 16.0)
+    while when < FAULTS_UNTIL - 5.0:
+        for name in chance.sample(MEMBERS, chance.choice((1, 2, 3))):
+            found.append(
+                SystemFault(FaultKind.CHANGE_VERSION, name, round(when, 1), round(chance.uniform(0.1, 2.0), 1))
+            )
+            when += chance.uniform(0.1, 8.0)
+        when += chance.uniform(5.0, 15.0)
     return _in_order(found)
 
 

@@ -20,6 +20,7 @@ from controller_runtime.testing.fault_runs.disk import Write
 from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.fault_runs.restorable import RestorableDisk
 from controller_runtime.testing.fault_runs.ring_effects import RingEffects
+from controller_runtime.testing.fault_runs.ring_foreign import FOREIGN, ForeignObjects
 from controller_runtime.testing.fault_runs.ring_liveness import Bounds, Liveness
 from controller_runtime.testing.fault_runs.ring_program import CONFIG, Caches
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
@@ -55,6 +56,11 @@ class Standing:
         return "" if self.ring is None else self.ring.member.identity
 
     @property
+    def division(self) -> str | None:
+        """The name of its version's division; None for the first version, and while no program runs."""
+        return None if self.ring is None else self.ring.config.division
+
+    @property
     def has_joined(self) -> bool:
         """Whether it has been a member since its program began."""
         return self.ring is not None and self.ring.ownership.term is not None
@@ -74,7 +80,9 @@ class RingInvariants:
     claim, as the server has stored it, has them, and until its deadline by its own clock. I3: what lands names the
     version that it was decided on, so nothing that another owner did is undone; a slot with a request that was not
     answered is given back only after the deadline. I4: a reconcile has one fencing token, and that of a later owner is
-    greater. Liveness: see `ring_liveness`; in the end the last change of each object was reconciled by an owner.
+    greater. I5: members of one division hold slots at a time. I6: see `ring_foreign`.
+
+    Liveness: see `ring_liveness`; in the end the last change of each object was reconciled by an owner.
 
     A lease is that of the replica that sent it, whatever its name says.
 
@@ -89,6 +97,7 @@ class RingInvariants:
         standings: All replicas; to be set at each event.
         liveness: Judges the bounds.
         effects: Judges what is done to the objects.
+        foreign: Judges what is done to objects of other programs.
     """
 
     def __init__(
@@ -107,12 +116,14 @@ class RingInvariants:
             interval=lambda replica: self._claims.get(replica, (0, 0.0)),
             known_until=lambda replica: self._known_until.get(replica, 0.0),
         )
+        self.foreign = ForeignObjects()
         self.standings: list[Standing] = []
         self._sim, self._disk = sim, disk
         self._looked_at = -1.0
         self._checked = 0  # number of the disk's writes that have been checked
         # When a lease was sent and by which replica, by its name and stamp.
         self._sent: dict[tuple[str, str], tuple[float, SimulatedHost]] = {}
+        self._noted: set[tuple[str, str]] = set()  # those of them that were stored
         self._ready: set[str] = set()  # the identities of members that may own slots
         self._is_ring_lost = False
         # The fields below are by replica, the name of its host with its restarts counted.
@@ -164,6 +175,11 @@ class RingInvariants:
             if held & ~self._holds.get(standing.host.name, 0):
                 self.effects.takes(standing.host, standing.caches, held)
             self._holds[standing.host.name] = held
+        working = {standing.division: standing.host.name for standing in self.standings if standing.held}
+        if len(working) > 1:
+            raise Violated("one division at a time", f"{' and '.join(working.values())} divide differently")
+        if self.foreign.is_any:
+            self.disturbed(CALL)
         up = frozenset([each.identity for each in self.standings if each.is_reachable and each.has_joined])
         self.liveness.look(self._sim.time, up, self._ready, taken)
 
@@ -193,16 +209,18 @@ class RingInvariants:
         shown = {}
         for collection, stored in self._disk.load()[1]:
             if collection.startswith("leases"):
-                shown[stored.key.rpartition("/")[2]] = json.loads(stored.raw)["spec"]["renewTime"]
+                shown[stored.key.rpartition("/")[2]] = json.loads(stored.raw)["spec"].get("renewTime", "")
         for replica, (*before, last) in ((name, [*stamps]) for name, stamps in self._known.items() if stamps):
             stamp = shown.get(self._leases[replica], "")
             if stamp in ("", *before) and stamp != last:
                 self._betrayed[replica] = self._sim.time
         self.effects.restored()
+        self.foreign.restored(self._disk.load()[1])
 
     def unsettled(self) -> Violated | None:
-        """Return what is not done yet; None if all is done, and all slots are held in fair shares."""
-        loads = [count(standing.held) for standing in self.standings]
+        """Return what is not done yet; None if all is done, and all slots are held in fair shares by one division."""
+        working = {standing.division for standing in self.standings if standing.held}
+        loads = [count(standing.held) for standing in self.standings if not working or standing.division in working]
         if max(loads) - min(loads) > 1:
             return Violated("equal loads", f"the members own {loads} slots")
         if sum(loads) < SLOTS:
@@ -211,11 +229,14 @@ class RingInvariants:
 
     def begins(self, host: SimulatedHost, request: HTTPRequest) -> None:
         """Check a request that begins, and note when a lease is written."""
+        self.foreign.begins(host, request)
+        if not host.name.startswith("r"):
+            return
         if request.method in ("POST", "PUT") and "/leases" in request.path:
             lease = json.loads(request.body)
             name = self._leases[host.name] = lease["metadata"]["name"]
             self._sent.setdefault((name, lease["spec"]["renewTime"]), (self._sim.time, host))
-        elif host.name.startswith("r"):
+        else:
             self.effects.begins(host, request)
 
     def answered(self, host: SimulatedHost, request: HTTPRequest, response: HTTPResponse) -> None:
@@ -231,17 +252,22 @@ class RingInvariants:
 
     def _check_write(self, write: Write) -> None:
         self.effects.stored(write)
+        self.foreign.stored(write)
         is_ring = (write.collection, write.key) == ("configmaps", f"{CONFIG.map_key.namespace}/{CONFIG.map_key.name}")
         if is_ring and write.raw is None:
             self._is_ring_lost = self.effects.are_tokens_lost = True
             self.disturbed(CONFIG.retry_period)
         if write.collection.startswith("leases") and write.raw is not None:
             found = json.loads(write.raw)
-            if CLAIM in annotations_of(found):
+            if CLAIM in (annotations := annotations_of(found)) and FOREIGN not in annotations:
                 self._note_claim(found)
 
     def _note_claim(self, lease: Mapping[str, Any]) -> None:
         name, stamp = lease["metadata"]["name"], lease["spec"]["renewTime"]
+        if (name, stamp) in self._noted:  # written by a person, as the member has written it before
+            self.disturbed(CALL)
+            return
+        self._noted.add((name, stamp))
         sent_at, host = self._sent[name, stamp]
         replica, claim = host.name, Claim.from_text(annotations_of(lease)[CLAIM])
         if sent_at <= self._betrayed.get(replica, 0.0):

@@ -117,7 +117,14 @@ class Program(Manager):
 
 
 def program(
-    network: Network, host: SimulatedHost, by: RingBy, witness: Witness, *, divided: bool, key_cost: float = 0.0
+    network: Network,
+    host: SimulatedHost,
+    by: RingBy,
+    witness: Witness,
+    options: RingOptions,
+    *,
+    divided: bool,
+    key_cost: float = 0.0,
 ) -> tuple[Program, Ring, Caches]:
     """Return the manager of a replica, its ring, and its caches.
 
@@ -126,11 +133,12 @@ def program(
         host: The replica's.
         by: The kind of ring.
         witness: Is told what reconciles see.
+        options: The options of the ring.
         divided: Whether the caches have the objects of the replica's slots alone.
         key_cost: Seconds for each key that is read when slots come.
     """
     manager = Program(host, NetworkTransport(network, host), patience=_PATIENCE, grace=SLOWEST + 2.0)
-    ring = manager.ring(CONFIG.name, by, **_options(host))
+    ring = manager.ring(CONFIG.name, by, **options)
     caches: dict[str, Objects] = {}
     for kind in WISHES[by]:
         if divided:
@@ -141,11 +149,3 @@ def program(
         controller = Controller(name, fulfil, workers=2, limiter=limiter, reconcile_timeout=SLOWEST)
         manager.add(controller.watch(kind).receive(ring.requests(CostlyLister(host, objects, key_cost))))
     return manager, ring, caches
-
-
-def _options(host: SimulatedHost) -> RingOptions:
-    times = RingOptions(
-        lease_duration=CONFIG.lease_duration, renew_deadline=CONFIG.renew_deadline, retry_period=CONFIG.retry_period
-    )
-    # Without `check_rights`: its requests would be a third of those of a short membership.
-    return {**times, "identity": host.name.replace("#", "-"), "check_rights": False}

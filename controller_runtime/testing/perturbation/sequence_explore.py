@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import attrs
 
@@ -93,15 +92,7 @@ def failing_sequences(session: Session, seconds: float) -> Iterator[Sequence[str
         yield found.complaints
 
 
-def try_sequences(
-    setup: Setup,
-    story: Story,
-    *,
-    sequences: int | None = None,
-    seed: int = 0,
-    plan: StateSequence | None = None,
-    **options: Any,
-) -> Explored:
+def try_sequences(setup: Setup, story: Story, *, sequences: int | None = None, seed: int = 0) -> Explored:
     """Run a story calm, in this process and without pytest, and try sequences of states for its objects.
 
     Args:
@@ -109,13 +100,11 @@ def try_sequences(
         story: Acts as a user then.
         sequences: How many to draw for each object; None for the usual number.
         seed: Determines which.
-        plan: The only sequence to run; None to draw them.
-        **options: Those of `EmbeddedCluster`.
     """
-    former, session = ambient.session, Session(plan=plan)
+    former, session = ambient.session, Session()
     ambient.session = session
     try:
-        with Simulation(0) as simulation, EmbeddedCluster(simulation.host("cluster"), **options) as cluster:
+        with Simulation(0) as simulation, EmbeddedCluster(simulation.host("cluster")) as cluster:
             cluster.run(setup)
             story(cluster, simulation)
             session.finish()

@@ -7,6 +7,7 @@ import enum
 import json
 import random
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.testing.simulation.host import SimulatedHost
@@ -15,9 +16,28 @@ from controller_runtime.testing.simulation.timeline import Timeline, nanoseconds
 
 GATEWAY_ERRORS = (500, 502, 503, 504)
 """The statuses by which a server or a proxy may say that it gave up waiting; the request may be carried out yet."""
-_READS = (None, None, None, None, None, None, FaultKind.LOSE_REPLY, FaultKind.SLOW_REPLY)
-_WRITES = (None, None, FaultKind.LOSE_REPLY, FaultKind.SLOW_REQUEST, FaultKind.SLOW_REQUEST, FaultKind.FAIL)
-"""The faults of calls in a brown-out, one of these for each; None for none. Writes wait longer than reads."""
+
+
+class _BrownOut(NamedTuple):
+    """A kind of brown-out: the faults of calls, one of these for each or None, and whether watches are silent."""
+
+    reads: tuple[FaultKind | None, ...]
+    writes: tuple[FaultKind | None, ...]
+    is_silent: bool
+
+
+_LATE_WRITES = (None, FaultKind.FAIL, FaultKind.FAIL, FaultKind.SLOW_REQUEST)
+_BROWN_OUTS = (
+    _BrownOut(
+        (None, None, None, None, None, None, FaultKind.LOSE_REPLY, FaultKind.SLOW_REPLY),
+        (None, None, FaultKind.LOSE_REPLY, FaultKind.SLOW_REQUEST, FaultKind.SLOW_REQUEST, FaultKind.FAIL),
+        is_silent=True,
+    ),
+    # Where reads succeed, a client decides again while its last write is under way.
+    _BrownOut((None,), _LATE_WRITES, is_silent=True),
+    _BrownOut((None,), _LATE_WRITES, is_silent=False),
+)
+"""The kinds of brown-outs, of which each run has one. Writes wait longer than reads."""
 _LATE = 1.0, 4.0
 """Seconds by which a request is late in a brown-out, at least and at most."""
 
@@ -39,6 +59,7 @@ class Links:
 
     def __init__(self, timeline: Timeline, seed: int) -> None:
         self._timeline, self._seed = timeline, seed
+        self._kind = random.Random(f"{seed}/brown-outs").choice(_BROWN_OUTS)
         self._cut_until: dict[tuple[str, Way], int] = {}
         self._brown_until: dict[str, int] = {}
 
@@ -53,20 +74,23 @@ class Links:
         return self._cut_until.get((_name_of(host), way), 0) > self._timeline.now
 
     def brown_out(self, name: str, seconds: float) -> None:
-        """Let watches be silent and most calls go wrong for `seconds`; see `FaultKind.BROWN_OUT`."""
+        """Let calls go wrong for `seconds`; see `FaultKind.BROWN_OUT`."""
         until = self._timeline.now + nanoseconds(seconds)
         self._brown_until[name] = max(self._brown_until.get(name, 0), until)
 
-    def is_brown(self, host: SimulatedHost) -> bool:
-        """Return whether a brown-out is going on."""
+    def is_silent(self, host: SimulatedHost) -> bool:
+        """Return whether a brown-out is going on in which watches are silent."""
+        return self._kind.is_silent and self._is_brown(host)
+
+    def _is_brown(self, host: SimulatedHost) -> bool:
         return self._brown_until.get(_name_of(host), 0) > self._timeline.now
 
     def fault_in_brown_out(self, host: SimulatedHost, call: int, request: HTTPRequest) -> SystemFault | None:
         """Return the fault of a host's call of this number, if there is a brown-out, and it has one."""
-        if not self.is_brown(host):
+        if not self._is_brown(host):
             return None
         chance = random.Random(f"{self._seed}/brown-out/{host.name}/{call}")
-        kind = chance.choice(_READS if request.method == "GET" else _WRITES)
+        kind = chance.choice(self._kind.reads if request.method == "GET" else self._kind.writes)
         return None if kind is None else SystemFault(kind, host.name, call, round(chance.uniform(*_LATE), 1))
 
 

@@ -123,7 +123,7 @@ class Connection:
             self._network.open.pop(self, None)
         if kind is FaultKind.FAIL:  # its caller was answered in the server's place
             return
-        is_hushed = self._watch is not None and self._network.links.is_brown(self._host)
+        is_hushed = self._watch is not None and self._network.links.is_silent(self._host)
         if kind is FaultKind.LOSE_REPLY or is_hushed or self._is_silent or self._network.is_cut(self._host, Way.IN):
             self._is_silent = True
             return

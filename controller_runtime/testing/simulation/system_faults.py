@@ -39,8 +39,8 @@ class FaultKind(enum.StrEnum):
     CUT_IN = "cut-in"
     """Nothing passes from the server to the host: the server acts, and the host hears nothing."""
     BROWN_OUT = "brown-out"
-    """The host's watches are silent. A quarter of its reads and two thirds of its writes are late, lose their answers,
-    or fail as by `FAIL`."""
+    """Of the host's writes two thirds or more are late, lose their answers, or fail as by `FAIL`. It follows from the
+    seed whether its watches are silent, and whether a quarter of its reads goes wrong, too."""
     PAUSE = "pause"
     """No thread of the host runs, while its clocks go on."""
     SUSPEND = "suspend"
@@ -60,6 +60,16 @@ class FaultKind(enum.StrEnum):
     """The replica says that it does not do its work, for a number of seconds."""
     DELETE_LEASE = "delete-lease"
     """A person deletes the lease of the replica."""
+    UNLABEL_LEASE = "unlabel-lease"
+    """A person takes the ring's label off the lease of the replica."""
+    RETURN_LEASE = "return-lease"
+    """The lease of an earlier run of the replica is there again, as from a backup of single objects."""
+    FOREIGN_LEASE = "foreign-lease"
+    """An object of another program has the name of the replica's lease, for a number of seconds."""
+    FOREIGN_MAP = "foreign-map"
+    """An object of another program has the name of the ring's ConfigMap, for a number of seconds."""
+    CHANGE_VERSION = "change-version"
+    """The program is asked to stop, and is started as the other one of its two versions, which divide differently."""
 
 
 USUAL_CALLS = (

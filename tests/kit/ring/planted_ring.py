@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 from apimachinery.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.resources import LEASES
+from controller_runtime.ring import objects
 from controller_runtime.ring import ownership as ownerships
+from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.decision import Sighting
 from controller_runtime.ring.member import RingMember
 from controller_runtime.ring.objects import Attempt, PublishedRing, RingObjects
 from controller_runtime.ring.ownership import Ownership, RingTransport, turn_in_hand
-from controller_runtime.ring.records import Assignment
+from controller_runtime.ring.records import RING_LABEL, Assignment
 from controller_runtime.ring.ring import Ring
 from controller_runtime.ring.send_time import SendTime
 from controller_runtime.ring.sightings import Sightings
@@ -96,11 +99,43 @@ def trust_the_monotonic_clock(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SendTime, "ahead", lambda self, later: 0.0)
 
 
+def write_objects_of_others(patch: pytest.MonkeyPatch) -> None:
+    """Follow and write whatever has a name of the ring."""
+    for check in ("check_map", "check_lease"):
+        patch.setattr(objects, check, lambda found, ring: None)
+
+
+def divide_differently_at_once(patch: pytest.MonkeyPatch) -> None:
+    """Share slots with members that divide differently."""
+    patch.setattr(Ring, "division", lambda self: "")
+
+
+def keep_identities(patch: pytest.MonkeyPatch) -> None:
+    """Take the configured identity as the name of the lease, as for the pods of a StatefulSet."""
+    patch.setattr(RingConfig, "named_by", lambda self, host: self)
+
+
+def look_for_leases_by_label_alone(patch: pytest.MonkeyPatch) -> None:
+    """Believe that our lease is not there when it has lost its label."""
+
+    def read_leases(self: RingObjects, deadline: float) -> dict[str, dict[str, Any]]:
+        with self._asking(deadline) as client:
+            label = f"{RING_LABEL}={self._config.name}"
+            leases = client.list(LEASES, self._config.namespace, label_selector=label, view=dict)
+            return {lease["metadata"]["name"]: lease for lease in leases}
+
+    patch.setattr(RingObjects, "read_leases", read_leases)
+
+
 UNDONE = {
     "resumed slots are owned before the claim is stored": resume_before_the_claim,
     "a lease that vanished is forgotten": forget_a_lease_that_vanished,
     "a reconcile gets the newest token of its slot": give_a_slots_newest_token,
     "a 5xx is believed": believe_a_5xx,
     "a deadline stands still while the machine sleeps": trust_the_monotonic_clock,
+    "objects of others are written": write_objects_of_others,
+    "members that divide differently work at once": divide_differently_at_once,
+    "an identity comes back": keep_identities,
+    "a lease without its label is not found": look_for_leases_by_label_alone,
 }
 """The corrections, by the error that comes back without them."""

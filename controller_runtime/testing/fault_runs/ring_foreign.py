@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The invariant of objects that have a name of the ring and are not the ring's: they are never written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from apimachinery.http import HTTPRequest
+from apimachinery.objects import annotations_of
+from controller_runtime.testing.fault_runs.disk import Write
+from controller_runtime.testing.fault_runs.invariants import Violated
+from controller_runtime.testing.simulation import SimulatedHost
+from embedded_apiserver import Stored
+
+HAND = "hand"
+"""The name of the host that writes these objects, and alone deletes them."""
+FOREIGN = "test/of-another-program"
+"""The annotation of these objects."""
+
+_Place = tuple[str, str]
+
+
+class ForeignObjects:
+    """The objects of another program that are stored, by the server's disk; only its deletion by that program ends one.
+
+    `HAND` writes such an object once, over an object of the ring or as a new one, and never changes it.
+    """
+
+    def __init__(self) -> None:
+        self._there: set[_Place] = set()
+        self._deleted: set[_Place] = set()  # a deletion by its own program has begun
+
+    @property
+    def is_any(self) -> bool:
+        """Whether there is one."""
+        return bool(self._there)
+
+    def begins(self, host: SimulatedHost, request: HTTPRequest) -> None:
+        """Note that its own program deletes an object."""
+        if host.name == HAND and request.method == "DELETE":
+            *_, namespace, plural, name = request.path.split("/")
+            self._deleted.add((plural, f"{namespace}/{name}"))
+
+    def stored(self, write: Write) -> None:
+        """Raise `Violated` if a write changes or deletes one that its own program does not delete."""
+        place = _place(write.collection, write.key)
+        found = None if write.raw is None else json.loads(write.raw)
+        if place in self._there and (found is not None or place not in self._deleted):
+            how = "deleted" if found is None else "overwritten"
+            raise Violated("a foreign object is never written", f"{'/'.join(place)} was {how}")
+        if found is None:
+            self._there.discard(place)
+            self._deleted.discard(place)
+        else:
+            self._note(place, found)
+
+    def restored(self, stored: Iterable[tuple[str, Stored]]) -> None:
+        """Take what an older state of the disk shows."""
+        self._there.clear()
+        for collection, each in stored:
+            self._note(_place(collection, each.key), json.loads(each.raw))
+
+    def _note(self, place: _Place, found: dict[str, Any]) -> None:
+        if FOREIGN in annotations_of(found):
+            self._there.add(place)
+
+
+def _place(collection: str, key: str) -> _Place:
+    return collection.partition(".")[0], key

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Seeds from 50 to 199 of the profiles in which faults meet, by which bugs are found that are rare; see `fifty_seeds`.
+
+Those of `suspensions` and `versions` find theirs among the first fifty.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_runtime.testing.fault_runs.ring import run
+from controller_runtime.testing.fault_runs.ring_faults import BROWN_OUTS, BURSTS, HANDS, PROFILES
+
+PROFILE_NAMES = tuple(PROFILES)
+SEEDS = [seed for seed in range(50, 200) if PROFILE_NAMES[seed % len(PROFILES)] in (BURSTS, BROWN_OUTS, HANDS)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_ring_holds(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("CRITICAL")
+
+    assert run(seed, profile=PROFILE_NAMES[seed % len(PROFILES)]).message == ""
