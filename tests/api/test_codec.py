@@ -75,6 +75,11 @@ class PlainView:
     spec: PlainSpec
 
 
+@attrs.define
+class MisspeltView:
+    spek: str
+
+
 def test_class_is_looked_at_once_however_often_it_is_asked_for() -> None:
     assert decoder_for(NodeView, NODES) is decoder_for(NodeView, NODES)
     assert decoder_for(None, WIDGETS) is decoder_for(dict, WIDGETS) is not decoder_for(dict, NODES)
@@ -169,7 +174,7 @@ def _refused(name: str, wire: str, kind: Any, **options: Any) -> Any:
         pytest.param(
             TypedDict("D", {"spec": TypedDict("S", {"podCidr": str})}), ["S.podCidr", "'podCIDR'"], id="typed dict"
         ),
-        pytest.param(attrs.make_class("A", {"spek": attrs.field(type=str)}), ["A.spek", "'spec'"], id="attrs class"),
+        pytest.param(MisspeltView, ["MisspeltView.spek", "'spec'"], id="attrs class"),
     ],
 )
 def test_field_that_no_object_has_is_refused_with_the_nearest_real_name(view: type, words: list[str]) -> None:
