@@ -28,6 +28,15 @@ _KEPT = "context_fields"  # the attribute of a record in which `LogContext` keep
 _context: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("log_context", default=_NOTHING)
 
 
+REQUEST_LOGGERS = (
+    "httpx",
+    "azure.core.pipeline.policies.http_logging_policy",
+    "elastic_transport.transport",
+    "opensearch",
+)
+"""Loggers of clients for outside services that write a line of the level `INFO` for each request."""
+
+
 class Line:
     """A log message: a constant text and its fields. `str` shows both, so that every handler does."""
 
@@ -215,7 +224,8 @@ class JSONFormatter(logging.Formatter):
 def configure(*, style: str = "text", level: int = logging.INFO, stream: TextIO | None = None) -> logging.Handler:
     """Send this process's log to `stream`, in place of all handlers there were; for programs, not for libraries.
 
-    Lines of every logger are written in the same format, and those logged in a reconcile carry its fields.
+    Lines of every logger are written in the same format, and those logged in a reconcile carry its fields. Loggers of
+    `REQUEST_LOGGERS` begin at warnings unless `level` is below `INFO`, or the program has given them a level.
 
     Args:
         style: `text` or `json`.
@@ -230,4 +240,9 @@ def configure(*, style: str = "text", level: int = logging.INFO, stream: TextIO 
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
+    for logger in map(logging.getLogger, REQUEST_LOGGERS):
+        if level >= logging.INFO and logger.level == logging.NOTSET:
+            logger.setLevel(logging.WARNING)
+        elif level < logging.INFO and logger.level == logging.WARNING:
+            logger.setLevel(logging.NOTSET)
     return handler

@@ -35,15 +35,18 @@ from controller_runtime import (
     run,
     set_controller,
 )
-from controller_runtime.crd import Meta
+from controller_runtime.crd import Meta, Rule, immutable, validated
 
 IMAGE = "database:1"
 COMPLETE = condition("Complete")
+IS_A_SIZE = Rule(
+    "isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))", "is a quantity greater than zero, such as 1Gi"
+)
 
 
 class DatabaseSpec(Struct):
     members: Annotated[int, Meta(ge=1, le=9)] = 1
-    storage: str = "1Gi"
+    storage: Annotated[str, validated(IS_A_SIZE), immutable()] = "1Gi"
 
 
 class DatabaseStatus(Struct):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import logging
 import signal
+import socket
 import threading
 import time
 from collections.abc import Generator, Iterator
@@ -65,6 +66,18 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture
+def outward() -> str:
+    """Return an address of this machine that is not a loopback address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # nothing is sent: this only asks for the way
+        except OSError:
+            pytest.skip("this machine has no address but its loopback one")
+        name: str = probe.getsockname()[0]
+        return name
 
 
 @pytest.fixture(scope="session")

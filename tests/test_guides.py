@@ -34,13 +34,14 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core import signals as core_signals
 from controller_runtime.election.config import LeaderElectionConfig
-from controller_runtime.manager import health, serving
+from controller_runtime.manager import health
 from controller_runtime.manager.endpoints import Endpoints
 from controller_runtime.manager.lifecycle import CANCEL_GRACE
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.metrics import Metrics
 from controller_runtime.program import cli_init, cli_run, command, program, signals
 from controller_runtime.rights import granted_by, read
+from controller_runtime.serving import front, prompt, reader
 from controller_runtime.testing import EmbeddedCluster, FaultyTransport, Simulation, a_node
 from controller_runtime.testing.faults import Refused, scripted
 from controller_runtime.webhooks import Checks
@@ -273,11 +274,11 @@ def test_the_probes_are_those_that_are_answered(cluster: EmbeddedCluster) -> Non
     [
         f"more than {health.STUCK_AFTER:.0f} s",
         f"heard nothing from the server for {Patience().overdue:.0f} s",
-        f"{serving.MOST_SILENT} connections at a time",
-        f"in its first {serving.GRACE:g} s",
-        f"{serving.MOST_ANSWERS} slots",
-        f"must arrive within {serving.HEAD_PATIENCE:.0f} s",
-        f"within {serving.PATIENCE:.0f} s",
+        f"{front.MOST_SILENT} connections at a time",
+        f"in its first {front.GRACE:g} s",
+        f"{front.MOST_BEGUN} may have sent a part",
+        f"{prompt.MOST_ANSWERS} slots",
+        f"must arrive within {reader.PATIENCE:.0f} s",
         f"has {run.GRACE:g} s to finish",
         f"on a cluster {program.CLUSTER_GRACE:g} s",
         f"again within {core_signals.REPEATED_WITHIN:g} s",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m embedded_apiserver`: serves the embedded API server on loopback, without any controllers."""
+"""`python -m embedded_apiserver`: serves the embedded API server, without any controllers."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from embedded_apiserver.cel.meter import MOST_STEPS
 from embedded_apiserver.gates import parse_gates
 from embedded_apiserver.perturbation.perturbing import Perturbing
 from embedded_apiserver.server import APIServer
+from embedded_apiserver.shell.address import LOOPBACK, Address
 from embedded_apiserver.shell.identity import Identity, identity_from_child
 from embedded_apiserver.shell.quick_import import without_authorities
 from embedded_apiserver.upkeep.identity_lease import IdentityLease
@@ -38,8 +39,23 @@ def _names(context: click.Context, option: click.Parameter, text: str) -> tuple[
     return tuple(name for name in map(str.strip, text.split(",")) if name)
 
 
-@click.command(help="Serve an embedded Kubernetes API on loopback until interrupted. Prints one line when it is ready.")
+@click.command(help="Serve an embedded Kubernetes API until interrupted. Prints one line when it is ready.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port; by default the system picks one.")
+@click.option(
+    "--bind-address",
+    default=LOOPBACK,
+    show_default=True,
+    metavar="IP",
+    help="Listen at this address of the machine, 0.0.0.0 for all. Beyond loopback other machines reach the server, "
+    "and each that has the token is its administrator.",
+)
+@click.option(
+    "--tls-san",
+    multiple=True,
+    metavar="NAME",
+    help="A DNS name or an IP address, beside loopback, by which clients reach the server; may be given several times. "
+    "The certificate is valid for all, and the kubeconfig has the first.",
+)
 @click.option(
     "--kubeconfig-out",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -199,6 +215,8 @@ def serve(
     perturb: Path | None = None,
     perturb_restart: str = "",
     beside: Beside | None = None,
+    bind_address: str = LOOPBACK,
+    tls_san: Sequence[str] = (),
     **settings: Any,
 ) -> None:
     """Serve until stopped by a signal, or by the end of standard input if `exit_with_parent` is set.
@@ -211,6 +229,8 @@ def serve(
         perturb: The file of a perturbation of a client; None perturbs none.
         perturb_restart: The command that ends that client's process and starts another one; empty for none.
         beside: Further work in the same process, such as garbage collection.
+        bind_address: The IP address at which to listen.
+        tls_san: Further names of the server, for its certificate; the kubeconfig has the first.
         settings: The fields of `ServerSettings`.
 
     Raises:
@@ -218,6 +238,7 @@ def serve(
     """
     configure(level=logging.WARNING)
     host, chosen = SystemHost(), ServerSettings(**settings)
+    address = Address.of(bind_address, tls_san)
     perturbed = Perturbing.of(perturb, perturb_restart)
     with ExitStack() as stack:
         # Before the identity: of servers that start at once on a new directory, only the one that goes on may make it.
@@ -225,11 +246,13 @@ def serve(
         if witness is not None:
             stack.callback(witness.close)
         with without_authorities():
-            identity_of = identity_from_child(chosen.data_dir, host.now())
+            identity_of = identity_from_child(chosen.data_dir, host.now(), address.certified)
             from embedded_apiserver.shell import process
 
             identity = identity_of()
-        options = process.ProcessOptions(port=port, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent)
+        options = process.ProcessOptions(
+            port=port, address=address, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent
+        )
         server = chosen.server(host, identity, witness)
         stack.callback(server.close)
         audited = None if audit_log_path is None else AuditedHandler(host, server, audit_log_path)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes the merge patch (RFC 7386) that turns one object into another."""
+"""Computes the merge patch (RFC 7386) that turns one object into another, as a whole or field by field."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+import attrs
 
 from apimachinery.equality import same_json
 
@@ -24,3 +26,33 @@ def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
         elif not same_json(old, new, exact=False):
             patch[name] = new
     return patch
+
+
+@attrs.frozen
+class Change:
+    """A field that differs between two objects.
+
+    Attributes:
+        path: Its path, such as `.spec.size`.
+        old: Its value in the first object; None if it is absent.
+        new: Its value in the second.
+        patch: The merge patch that changes this field alone.
+    """
+
+    path: str
+    old: Any
+    new: Any
+    patch: dict[str, Any]
+
+
+def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
+    """Return the fields that differ between two objects; an object that one of them lacks, and a list, is one field."""
+    found = []
+    for name in merge_patch(before, after):
+        old, new = before.get(name), after.get(name)
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            inner = changes_of(old, new)
+            found += [Change(f".{name}{each.path}", each.old, each.new, {name: each.patch}) for each in inner]
+        else:
+            found.append(Change(f".{name}", old, new, {name: new}))
+    return found

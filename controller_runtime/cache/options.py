@@ -23,7 +23,7 @@ class CacheOptions:
             seen before it was restarted; False begins with the most recent. Later lists are never older than the state
             that the cache has.
         transform: Changes each object before it is stored; None stores what the server sent.
-        drop_managed_fields: Ask the server to leave out `metadata.managedFields` (Kubernetes 1.37, alpha). None does if
+        drop_managed_fields: Ask the server to leave out `metadata.managedFields` (Kubernetes 1.38, alpha). None does if
             `transform` removes them, so that the cache has the same objects from every server; False never asks.
         reachable: Tells that the server has answered another client of this process, which shortens the wait after a
             lost connection; None if no other client tells it.

@@ -96,7 +96,8 @@ class ListWatch:
         page_size: Most objects on one page; a server may ignore it at `ANY_VERSION`.
         request_timeout: Seconds for a page, and for a watch to open.
         drop_managed_fields: Ask for objects without `metadata.managedFields`, which may be most of their bytes. Servers
-            before Kubernetes 1.37 send them all the same.
+            before Kubernetes 1.38 send them all the same, and later ones unless their feature
+            gate `ManagedFieldsOptOut` is on.
         linger: Seconds by which a change may come later, so that the changes of a busy collection come together.
         warnings: Logs the server's warnings; None logs each text once for this collection.
 

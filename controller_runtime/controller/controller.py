@@ -57,6 +57,9 @@ class Controller(Description):
         fair_by: Returns the group of a request, such as `by_namespace`. Groups then take turns, so that many requests
             of one group hold up those of others no longer than `WorkQueue` states. It must be pure and quick. None:
             requests are taken in the order in which they became due.
+        may_wake_itself: Let nothing but its own writes cause its reconciles, for as long as it likes; else that is a
+            warning, and fails a test. What it writes counts as written by others. It is for work in many small steps
+            that ends by itself, and for programs that play both sides, such as a workload and the kubelet.
         warm_up: Attach the sources before this replica leads, so that a new leader finds its queue filled and
             reconciles at once. Mappers, predicates, callbacks of `follow` and functions of `every` then run on each
             replica, so none of them may write.
@@ -79,6 +82,7 @@ class Controller(Description):
         limiter: RateLimiter | None = None,
         reconcile_timeout: float | None = None,
         fair_by: Callable[[Request], Hashable] | None = None,
+        may_wake_itself: bool = False,
         warm_up: bool = False,
     ) -> None:
         check_controller(name, reconciler, workers, reconcile_timeout)
@@ -90,6 +94,7 @@ class Controller(Description):
         self._limiter = limiter
         self._shareable: Lister[Any] | None = None
         self._fair_by = plain(f"{name}: fair_by", fair_by)
+        self.may_wake_itself = may_wake_itself
         self.warm_up = warm_up
         self._has_begun = False
         # The sources that do not feed the queue yet. `start` and a late `watch` may run at the same time: the thread
@@ -243,7 +248,13 @@ class Controller(Description):
         queue: WorkQueue[Request] = WorkQueue(host, name=self.name, limiter=self._limiter, fair_by=self._fair_by)
         unreadable = UnreadableObjects(host, lambda: self.collections, partial(observers.on_unreadable, self.name))
         settlement = Settlement(
-            host, self.name, queue, timeout=self.reconcile_timeout, observers=observers, unreadable=unreadable
+            host,
+            self.name,
+            queue,
+            timeout=self.reconcile_timeout,
+            observers=observers,
+            unreadable=unreadable,
+            may_wake_itself=self.may_wake_itself,
         )
         workers = make_workers(host, self.name, self._reconciler, queue, stop, settlement)
         intake = Intake(self.name, host, informers, queue, stop, observers)

@@ -193,7 +193,7 @@ class Feed:
             self._kept.keep(attrs.evolve(kept, is_told=is_told))
         self._retries.add(self, delta.object.plain_key)
         if is_bug(error):
-            self._on_panic(Panic(self._controller, delta.key, error))
+            self._on_panic(Panic(self._controller, delta.key, error, "mapper or predicate"))
 
     def _try(self, kept: KeptChange) -> None:
         """Map what is kept of the changes of one object."""

@@ -10,6 +10,7 @@ import attrs
 
 from controller_runtime.api.unreadable import UnreadableObject
 from controller_runtime.controller.panics import OnPanic, ignore_panic
+from controller_runtime.controller.self_wakes import SelfWakes
 from controller_runtime.controller.stories import Stories
 
 if TYPE_CHECKING:  # it needs a package that a program without tracing need not have
@@ -29,12 +30,14 @@ class Observers:
         on_unreadable: Gets the name of the controller and the error of each object that cannot be read.
         stories: Keeps the stories of the reconciles.
         tracing: Makes spans of changes and reconciles; None makes none.
+        self_wakes: Watches what reconciles write; None watches nothing.
     """
 
     on_panic: OnPanic = ignore_panic
     on_unreadable: Callable[[str, UnreadableObject], None] = ignore_unreadable
     stories: Stories = attrs.field(factory=Stories)
     tracing: Tracing | None = None
+    self_wakes: SelfWakes | None = None
 
 
 NOBODY = Observers()

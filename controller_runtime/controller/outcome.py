@@ -31,6 +31,9 @@ log = get_logger(__name__)
 MEMBERS_SHOWN = 4
 """How many members of an exception group a log line shows; the text must stay a line that people can read."""
 
+TIMED = frozenset(("requeue_after", "retry", "cancelled"))
+"""The causes that `settle` gives, of requests whose time has come."""
+
 CAUSES_SHOWN = 8
 """How many errors, each raised from the next, a log line shows."""
 

@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import attrs
 
 from controller_runtime.controller.reconciler import Request
+
+Function = Literal["reconcile", "mapper or predicate", "periodic function"]
+"""The kinds of functions of a user's whose bugs are reported."""
 
 
 @attrs.frozen
@@ -21,11 +25,13 @@ class Panic:
         request: The key that was being reconciled, or that of the object whose change was being mapped; None for a
             periodic function.
         error: The error, with its traceback.
+        function: The kind of function that raised it.
     """
 
     controller: str
     request: Request | None
     error: BaseException
+    function: Function = "reconcile"
 
 
 OnPanic = Callable[[Panic], None]

@@ -13,6 +13,7 @@ from controller_runtime.controller.outcome import is_bug, is_late, settle
 from controller_runtime.controller.panics import Panic
 from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.controller.unreadable import UnreadableObjects
+from controller_runtime.core.own_writes import running_reconcile
 from controller_runtime.core.story import begin_steps, end_steps
 from controller_runtime.queue.workqueue import WorkQueue
 
@@ -25,7 +26,8 @@ class Settlement:
         name: The controller's name.
         queue: The queue that the requests come from.
         timeout: Seconds that one reconcile may take; None is any time. A longer one counts as failed.
-        observers: Are told of each unexpected error of a reconcile, and keep its story and its span.
+        observers: Are told of each unexpected error of a reconcile, keep its story and its span, and watch its writes.
+        may_wake_itself: Leave its writes unwatched.
         unreadable: Decides which unreadable objects end the retries of a request; None: none of them does.
 
     Attributes:
@@ -44,6 +46,7 @@ class Settlement:
         timeout: float | None = None,
         observers: Observers = NOBODY,
         unreadable: UnreadableObjects | None = None,
+        may_wake_itself: bool = False,
     ) -> None:
         self.timeout = timeout
         self.tally = ReconcileTally(host, name)
@@ -54,11 +57,14 @@ class Settlement:
         self._stories = observers.stories
         self._unreadable = unreadable
         self._tracing = observers.tracing
+        self._self_wakes = None if may_wake_itself else observers.self_wakes
 
     def begin(self, request: Request) -> AbstractContextManager[None]:
         """Count a reconcile that begins, and return the context in which it runs and is settled."""
         if self._stories.is_recording:
             begin_steps()
+        if self._self_wakes is not None:
+            running_reconcile.set((self._self_wakes, self._name, request, self._queue))
         number = self.tally.begin(request)
         if self._tracing is None:
             return bound(controller=self._name, request=request, reconcile=number)

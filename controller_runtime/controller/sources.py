@@ -214,7 +214,7 @@ class Ticks:
         self._failing = Failing("", None, failures, error_text(error))
         self._log.failed(error, 1, failures, every=self._every.seconds)
         if failures == 1 and is_bug(error):
-            self._on_panic(Panic(self._controller, None, error))
+            self._on_panic(Panic(self._controller, None, error, "periodic function"))
 
 
 def already_synced(stop: Stop, deadline: float | None) -> bool:

@@ -20,6 +20,10 @@ import attrs
 NAME = "controller-runtime"
 _GROUND, _SERVER, _CONTROLLERS = "controller-runtime-apimachinery", "embedded-apiserver", f"{NAME}-controllers"
 _FOLDERS = {_GROUND: "apimachinery", _SERVER: "apiserver", _CONTROLLERS: "controllers"}
+_VERSION = r"\s*(?:[<>~]=?|[=!]=|===)\s*[\w.*+!-]+\s*"
+_BY_NAME = re.compile(  # PEP 508, with a marker that is not looked into
+    rf"{NAME}\s*(\[[\w, -]*\])?(?:{_VERSION}(?:,{_VERSION})*)?\s*(?:;[\w\s.<>=!~()\"'-]+)?", re.ASCII | re.IGNORECASE
+)
 _ARCHIVE = re.compile(rf"{NAME.replace('-', '_')}(-[^/]+\.(?:whl|tar\.gz))$")
 FOR_CONTROLLERS = "testing,cli,agent"
 """The extras of the library that the bundled controllers require."""
@@ -38,12 +42,24 @@ class Library:
     @property
     def is_by_name(self) -> bool:
         """Whether it is a requirement by name, which pip looks up in an index or in folders that it is given."""
-        return bool(re.fullmatch(rf"{NAME}(\[[\w, -]*\])?\s*([<>=!~].*)?", self.source, re.IGNORECASE))
+        return bool(_BY_NAME.fullmatch(self.source))
+
+    @property
+    def is_place(self) -> bool:
+        """Whether it is written as a path or a URL; a word alone is a name to pip, also if there is such a folder."""
+        return "/" in self.source
 
     @property
     def is_local(self) -> bool:
         """Whether it is a path on this machine, which means nothing on another."""
         return not self.is_by_name and not _is_url(self.source)
+
+    def elsewhere(self, clone: str) -> Library:
+        """Return what stands for this library on another machine: a local path becomes one below the folder `clone`."""
+        if not self.is_local:
+            return self
+        archive = PurePosixPath(self.source).name
+        return Library(f"{clone}/{archive}" if _ARCHIVE.search(self.source) else f"{clone}/")
 
     def requirements(self, extras: str = "", *, controllers: bool = False) -> list[str]:
         """Return what pip needs to be given to install the library, with the distributions that it requires beside it.

@@ -16,7 +16,8 @@ from apimachinery.errors import UsageError
 from apimachinery.names import qualified_name_errors
 from apimachinery.plain_functions import synchronous
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.differ import merge_patch
+from controller_runtime.api.differ import changes_of, merge_patch
+from controller_runtime.api.unreadable import UnreadableObject
 from controller_runtime.crd.declaration import declaration_of
 from controller_runtime.crd.merging import patched
 from controller_runtime.crd.types import CustomResource
@@ -36,6 +37,7 @@ class Conversion(Generic[A, B]):
     Attributes:
         older: The class that the function takes.
         newer: The class that it returns.
+        keep: The annotation that keeps what the other version cannot express; empty if there is none.
 
     Threads: any, once both ways are given.
     """
@@ -45,7 +47,7 @@ class Conversion(Generic[A, B]):
         self.newer = newer
         self._there = synchronous(f"{self}", there)
         self._back: Callable[[B], A] | None = None
-        self._keep = keep
+        self.keep = keep
 
     def back(self, function: Callable[[B], A]) -> Callable[[B], A]:
         """Give the way back, as a decorator.
@@ -66,7 +68,7 @@ class Conversion(Generic[A, B]):
             ValueError: A function changed the name, uid or another field of the metadata that must stay; or something
                 would be lost, and no annotation keeps it.
         """
-        return self._convert(obj, self.newer, self._there, self._way_back())
+        return self._convert(obj, self._there, self._way_back())
 
     def downgrade(self, obj: B) -> A:
         """Return an object of the newer class as one of the older.
@@ -75,7 +77,7 @@ class Conversion(Generic[A, B]):
             UsageError: There is no way back.
             ValueError: As for `upgrade`.
         """
-        return self._convert(obj, self.older, self._way_back(), self._there)
+        return self._convert(obj, self._way_back(), self._there)
 
     def require_both_ways(self) -> None:
         """Raise `UsageError` if there is no way back."""
@@ -89,25 +91,23 @@ class Conversion(Generic[A, B]):
             raise UsageError(f"{self} has no way back: decorate a function with its `back`")
         return self._back
 
-    def _convert(self, obj: From, cls: type[To], way: Callable[[From], To], back: Callable[[To], From]) -> To:
+    def _convert(self, obj: From, way: Callable[[From], To], back: Callable[[To], From]) -> To:
         bare, kept = self._without_kept(obj)
         made = way(bare)
         self._refuse_other_metadata(bare, made)
-        if kept:
-            made = _with(made, cls, kept)
-        lost = merge_patch(_content(back(made)), _content(bare))
+        made, lost = _restore(made, kept, lambda obj: merge_patch(content_of(back(obj)), content_of(bare)))
         if not lost:
             return made
-        if not self._keep:
+        if not self.keep:
             raise ValueError(f"{self} loses {', '.join(_paths(lost))}: convert them, or name an annotation with `keep`")
-        annotations = {**(made.metadata.annotations or {}), self._keep: _encoder.encode(lost).decode()}
+        annotations = {**(made.metadata.annotations or {}), self.keep: _encoder.encode(lost).decode()}
         metadata = msgspec.structs.replace(made.metadata, annotations=annotations)
         return msgspec.structs.replace(made, metadata=metadata)
 
     def _without_kept(self, obj: From) -> tuple[From, dict[str, Any]]:
         """Return an object without the annotation, and what the annotation keeps of the other version."""
         annotations = {**(obj.metadata.annotations or {})}
-        text = annotations.pop(self._keep, "")
+        text = annotations.pop(self.keep, "")
         if not text:
             return obj, {}
         metadata = msgspec.structs.replace(obj.metadata, annotations=annotations or None)
@@ -129,7 +129,8 @@ def converts(older: type[A], newer: type[B], *, keep: str = "") -> Callable[[Cal
         older: The class of the objects that the function takes.
         newer: The class of those that it returns, another version of the same kind.
         keep: The annotation that keeps what the other version cannot express, such as `example.com/cabin-fields`. By
-            default such a loss is an error. A list is kept as a whole.
+            default such a loss is an error. A list is kept as a whole. A field that is kept comes back unless it would
+            undo a change that was made in the other version.
 
     Raises:
         TypeError: A class is not declared with `custom_resource`.
@@ -144,7 +145,25 @@ def converts(older: type[A], newer: type[B], *, keep: str = "") -> Callable[[Cal
     return lambda function: Conversion(older, newer, function, keep)
 
 
-def _content(obj: CustomResource) -> dict[str, Any]:
+def _restore(made: To, kept: Mapping[str, Any], lost_by: Callable[[To], dict[str, Any]]) -> tuple[To, dict[str, Any]]:
+    """Return an object with what was kept of it, and what the other version then loses.
+
+    What would undo a change that was made in the other version since, or does not fit it, is left out.
+    """
+    if not kept:
+        return made, lost_by(made)
+    if (whole := _with_or_none(made, kept)) is not None and not (lost := lost_by(whole)):
+        return whole, lost
+    lost = lost_by(made)
+    content = content_of(made)
+    for change in changes_of(content, patched(content, kept)):
+        tried = _with_or_none(made, change.patch)
+        if tried is not None and {*_paths(left := lost_by(tried))} <= {*_paths(lost)}:
+            made, lost = tried, left
+    return made, lost
+
+
+def content_of(obj: CustomResource) -> dict[str, Any]:
     """Return all that the class has besides the metadata, in JSON."""
     whole = written(obj, defaults=True)
     content: dict[str, Any] = msgspec.json.decode(msgspec.json.encode({**whole, "metadata": None}))
@@ -152,11 +171,23 @@ def _content(obj: CustomResource) -> dict[str, Any]:
     return content
 
 
-def _with(obj: To, cls: type[To], kept: Mapping[str, Any]) -> To:
-    """Return an object with the fields of a merge patch."""
-    whole = {**patched(_content(obj), kept), "metadata": {"name": obj.metadata.name}}
+def with_patch(obj: To, patch: Mapping[str, Any]) -> To:
+    """Return an object after a merge patch of its content.
+
+    Raises:
+        UnreadableObject: The class has no such object.
+    """
+    cls = type(obj)
+    whole = {**patched(content_of(obj), patch), "metadata": {"name": obj.metadata.name}}
     made = decoder_for(cls, declaration_of(cls).resource)(msgspec.json.encode(whole))
     return msgspec.structs.replace(made, metadata=obj.metadata)
+
+
+def _with_or_none(obj: To, patch: Mapping[str, Any]) -> To | None:
+    try:
+        return with_patch(obj, patch)
+    except UnreadableObject:
+        return None
 
 
 def _paths(patch: Mapping[str, Any], path: str = "") -> list[str]:

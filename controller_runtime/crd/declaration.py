@@ -117,7 +117,7 @@ def _resource(cls: type[C], api_version: str, kind: str | None, plural: str | No
     if not slash or "." not in group:
         raise ValueError(f"{cls.__name__}: api_version {api_version!r} must be like example.com/v1")
     named = kind or cls.__name__
-    return Resource(group, version, named, plural or _plural(named), scope == "Namespaced", cls)
+    return Resource(group, version, named, plural or plural_of(named), scope == "Namespaced", cls)
 
 
 def _declared(cls: type[C], declaration: Declaration) -> type[C]:
@@ -154,7 +154,8 @@ def _root_schema(cls: type[CustomResource], rules: Sequence[Rule]) -> RawSchema:
     return {**made, RULE_KEY: [rule.body() for rule in rules]} if rules else made
 
 
-def _plural(kind: str) -> str:
+def plural_of(kind: str) -> str:
+    """Return the plural of a kind by the rules of English, in lower case."""
     word = kind.lower()
     if re.search(r"(s|x|z|ch|sh)$", word):
         return f"{word}es"

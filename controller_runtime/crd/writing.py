@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -55,7 +56,7 @@ def written(value: Any, *, defaults: bool = False) -> Any:
 def _written_struct(value: msgspec.Struct, defaults: bool) -> dict[str, Any]:
     omits = (value.__struct_config__.omit_defaults and not defaults) or isinstance(value, ObjectMeta)
     made: dict[str, Any] = {}
-    for field in msgspec.structs.fields(value):
+    for field in _fields(type(value)):
         item = getattr(value, field.name)
         if item is msgspec.UNSET or (item is None and not field.required) or (omits and _is_default(item, field)):
             continue
@@ -63,6 +64,12 @@ def _written_struct(value: msgspec.Struct, defaults: bool) -> dict[str, Any]:
     if isinstance(value, ObjectMeta):
         return {name: item for name, item in made.items() if name not in _OF_THE_SERVER}
     return Whole(made) if isinstance(value, Condition | OwnerReference) else made
+
+
+@functools.lru_cache(maxsize=1024)
+def _fields(cls: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """Return the fields of a class; cached, since msgspec evaluates the annotations of all its bases at each call."""
+    return msgspec.structs.fields(cls)
 
 
 def _is_default(item: Any, field: msgspec.structs.FieldInfo | inspect.Field) -> bool:

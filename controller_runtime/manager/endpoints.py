@@ -19,7 +19,9 @@ from controller_runtime.manager.inspection import as_json, report, why
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.page.answers import StatusPage
 from controller_runtime.manager.page.links import PAGE, STREAM
-from controller_runtime.manager.serving import Answer, Server, Stream
+from controller_runtime.serving.front import Stream
+from controller_runtime.serving.prompt import Answer, PromptAnswers
+from controller_runtime.serving.server import Server
 
 if TYPE_CHECKING:  # a program that serves no metrics need not import it
     from prometheus_client import CollectorRegistry
@@ -106,8 +108,8 @@ class Endpoints:
         self._servers.close()
         for listener, address, answers in self._listeners:
             routes = {name: answer for part in answers for name, answer in part(manager).items()}
-            name = address.rpartition(":")[0].strip("[]")
-            self._servers.enter_context(Server(manager.host, manager.stopping, listener, routes, name))
+            answers_of = PromptAnswers(routes, (address.rpartition(":")[0].strip("[]"), str(listener.getsockname()[0])))
+            self._servers.enter_context(Server(manager.host, manager.stopping, listener, answers_of.arrived))
             log.info("serving", port=listener.getsockname()[1], paths=",".join(map(_path_of, routes)))
 
     def __enter__(self) -> Self:

@@ -54,6 +54,7 @@ def describe(manager: Manager) -> dict[str, Any]:
         "election": election,
         "rings": [_ring(ring) for ring in manager.rings],
         "controllers": [_controller(controller, now) for controller in manager.controllers],
+        "self_wakes": [str(each) for each in manager.self_wakes.found()],
         "recorders": [_recorder(recorder) for recorder in manager.recorders],
         "informers": [_informer(informer, now) for informer in manager.informers],
     }
@@ -80,7 +81,8 @@ def why(manager: Manager, request: Request) -> dict[str, Any]:
     shown = [
         {"name": name, **_why(each, now)} for name, each in found if each is not None and (each.turns or each.past)
     ]
-    return {"request": str(request), "remembered": KEPT, "controllers": shown}
+    wakes = [str(each) for each in manager.self_wakes.found() if each.request == request]
+    return {"request": str(request), "remembered": KEPT, "controllers": shown, "self_wakes": wakes}
 
 
 def _why(found: Why, now: float) -> dict[str, Any]:

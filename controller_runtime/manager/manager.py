@@ -21,12 +21,14 @@ from controller_runtime.cache.transforms import Transform
 from controller_runtime.client.client import Client
 from controller_runtime.client.counting import CountingTransport
 from controller_runtime.client.deadlines import DeadlineTransport, reconcile_limit
+from controller_runtime.client.own_writes import OwnWritesTransport
 from controller_runtime.client.request_threads import RequestThreads
 from controller_runtime.client.stories import StoryTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.observers import Observers
 from controller_runtime.controller.panics import OnPanic, ignore_panic
+from controller_runtime.controller.self_wakes import SelfWakes
 from controller_runtime.controller.stories import Stories
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.election.history import LeaderHistory
@@ -86,6 +88,7 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
         elector: Competes for the lease; None without leader election.
         leaders: The leaders that the elector has seen.
         stories: The last reconciles; kept once `Endpoints.serve` serves the status page.
+        self_wakes: The controllers that were found to wake themselves, or each other.
         informers: The caches.
         definitions: The definitions that are installed when the manager starts; see `install`.
         stopping: Set when the manager begins to stop, and cancelled when its grace has run out; for reconcilers that
@@ -134,7 +137,7 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
                 on_new_leader=self.leaders.note,
                 on_yielding=self.stopping.fail,
             )
-        fenced = StoryTransport(self._bound(DeadlineTransport(limited, reconcile_limit(host))))
+        fenced = OwnWritesTransport(StoryTransport(self._bound(DeadlineTransport(limited, reconcile_limit(host)))))
         tracing = None if tracer_provider is None else _tracing(host, tracer_provider)
         self.client = Client(host, fenced if tracing is None else tracing.transport(fenced))
         self._request_threads = RequestThreads(host)
@@ -143,7 +146,8 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
         self._grace = grace
         self._cache_sync_timeout = cache_sync_timeout
         report = UnreadableEvents(lambda: self.recorders, self.recorder).report
-        observers = Observers(synchronous("on_panic", on_panic), report, self.stories, tracing)
+        self.self_wakes = SelfWakes(host)
+        observers = Observers(synchronous("on_panic", on_panic), report, self.stories, tracing, self.self_wakes)
         self._lifecycle = Lifecycle(host, self.informers, self.stopping, self.elector, self.transport.close, observers)
         if self.elector is not None and self.elector.candidate is not None:
             self.add(self.elector.candidate)

@@ -23,6 +23,7 @@ from controller_runtime.client.counting import CountingTransport
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.counters import ReconcileCounters
+from controller_runtime.controller.self_wakes import SelfWakes
 from controller_runtime.controller.unreadable import Trouble
 from controller_runtime.election.elector import LeaderElector
 from controller_runtime.events.recorder import EventRecorder
@@ -72,7 +73,7 @@ class _ManagerCollector(Collector):
         self._manager = manager
 
     def collect(self) -> Iterator[Metric]:
-        yield from _of_controllers(self._manager.controllers)
+        yield from _of_controllers(self._manager.controllers, self._manager.self_wakes)
         for controller in self._manager.controllers:
             yield from called(f"{controller.name}: metrics", controller.reconciler.metrics)
         yield from _of_recorders(self._manager.recorders)
@@ -85,10 +86,11 @@ class _ManagerCollector(Collector):
 
 @attrs.frozen
 class _Reconciles:
-    """The metrics of one controller's reconciles, with the number of its workers."""
+    """The metrics of one controller's reconciles, with the number of its workers and of its self-wakes."""
 
     counters: ReconcileCounters
     workers: int
+    self_wakes: int
 
 
 # fmt: off
@@ -99,6 +101,9 @@ _OF_RECONCILES: tuple[Row[_Reconciles], ...] = (
         "Reconciles that failed and are not retried.", lambda r: r.counters.terminal_errors),
     Row(counter, "controller_runtime_reconcile_panics_total",
         "Reconciles that raised an unexpected error.", lambda r: r.counters.panics),
+    Row(counter, "controller_runtime_reconcile_self_wakes_total",
+        "Writes by reconciles that nothing but a long chain of the program's own writes caused.",
+        lambda r: r.self_wakes),
     Row(counter, "controller_runtime_reconcile_timeouts_total",
         "Reconciles that took longer than their controller allows.", lambda r: r.counters.timeouts),
     Row(counter, "controller_runtime_reconcile_cancellations_ignored_total",
@@ -170,9 +175,9 @@ def _number(version: str) -> int | None:
     return int(version[-15:]) if version.isdecimal() else None
 
 
-def _of_controllers(controllers: Sequence[Controller]) -> Iterator[Metric]:
+def _of_controllers(controllers: Sequence[Controller], wakes: SelfWakes) -> Iterator[Metric]:
     started = [(c, counters) for c in controllers if (counters := c.counters()) is not None]
-    reconciles = [((c.name,), _Reconciles(counters[0], c.workers)) for c, counters in started]
+    reconciles = [((c.name,), _Reconciles(counters[0], c.workers, wakes.count(c.name))) for c, counters in started]
     queues = [((c.name, c.name), counters[1]) for c, counters in started]
     results = [((name, result), n) for (name,), r in reconciles for result, n in _results(r.counters)]
     yield counter(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m controller_runtime init`: writes the four files of a new operator."""
+"""`python -m controller_runtime init`: writes the files of a new operator."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ import click
 
 from apimachinery.errors import UsageError
 from controller_runtime.core.library import Library, installed_library
-from controller_runtime.program.scaffold.files import commands_for, files_for, imported_names, write_files
+from controller_runtime.program.scaffold.deploy import deploy_files
+from controller_runtime.program.scaffold.files import (
+    commands_for,
+    files_for,
+    imported_names,
+    wheels_command,
+    write_files,
+)
 from controller_runtime.program.scaffold.names import names_of
 
 
@@ -25,30 +32,37 @@ from controller_runtime.program.scaffold.names import names_of
     "controller-runtime==0.1.0.  [default: where the installed one came from]",
 )
 def init_command(name: str, kind: str | None, group: str, folder: Path | None, requirement: str | None) -> None:
-    """Write a new operator: its program, its test, pyproject.toml and a Dockerfile.
+    """Write a new operator: its program, test, manifests, Dockerfile, CI file and README.
 
-    NAME is a DNS label such as guest-book; its module is guest_book. If one of the four files
+    NAME is a DNS label such as guest-book; its module is guest_book. If one of the files
     exists, nothing is written.
     """
-    names = names_of(name, kind, group, imported_names())
-    files = files_for(names, _library(requirement))
+    names, library = names_of(name, kind, group, imported_names()), _library(requirement)
+    files = files_for(names, library)
+    files |= deploy_files(names, files)
     target = folder or Path(name)
     write_files(target, files)
     click.echo(f"{target}: {', '.join(files)}\n")
     for command in commands_for(names, target):
         click.echo(f"    {command}")
+    if not library.is_by_name:
+        here = Library(str(Path(library.source).resolve())) if library.is_local else library
+        click.echo("\nFor an environment of its own follow README.md; its first command is, on this machine,\n")
+        click.echo(f"    {wheels_command(here)}")
 
 
 def _library(requirement: str | None) -> Library:
     """Return where pip finds this library: as given, or where the installed one came from.
 
     Raises:
-        UsageError: The given text is empty or more than one line.
+        UsageError: The given text is none of these.
     """
     if requirement is None:
         return installed_library()
-    if not requirement.strip() or not requirement.isprintable():
+    library = Library(requirement.strip())
+    if not requirement.isprintable() or not (library.is_by_name or library.is_place):
         raise UsageError(
-            f"--requirement {requirement!r}: give what pip installs, such as a path or a version, in a line"
+            f"--requirement {requirement!r} names no controller-runtime: give the path of a folder or a wheel, such as "
+            "./controller-runtime, a URL, or a version, such as controller-runtime>=0.1"
         )
-    return Library(requirement.strip())
+    return library

@@ -11,6 +11,15 @@ PlainKey = tuple[str, str]
 MAX_CAUSES = 4
 """How many different causes of one hand-out are remembered: the first ones. They are for people alone."""
 
+MAX_COVERED = 64
+"""How many further versions of one hand-out are remembered, that of which no cause tells any more."""
+
+PlainVersion: TypeAlias = tuple[PlainKey, str]
+"""The key of an object, and a version of it."""
+
+UNKNOWN: PlainVersion = (("", ""), "")
+"""Stands for a cause that was not remembered."""
+
 # The fields of a `Cause`. Plain tuples, because each addition of an item makes one, and a plain one costs a fifth.
 PlainCause: TypeAlias = tuple[str, PlainKey | None, str, int]
 
@@ -51,13 +60,28 @@ class Causes(tuple[PlainCause, ...]):
         return ", ".join(str(Cause._make(each)) for each in self)
 
 
-def with_cause(causes: tuple[PlainCause, ...], cause: PlainCause) -> tuple[PlainCause, ...]:
-    """Return the causes with one more; a cause of the same text takes its place with the newer object.
+def with_cause(causes: tuple[PlainCause, ...], cause: PlainCause) -> tuple[tuple[PlainCause, ...], PlainCause | None]:
+    """Return the causes with one more, and the one that they do not tell any more: a replaced one, or the new one.
 
-    The text tells causes apart, and not the object, so that a hundred changed pods leave room for another reason.
+    A cause of the same text takes its place with the newer object. The text tells causes apart, and not the object, so
+    that a hundred changed pods leave room for another reason.
     """
     text, key, version, times = cause
     for place, each in enumerate(causes):
         if each[0] == text:
-            return (*causes[:place], (text, key, version, each[3] + times), *causes[place + 1 :])
-    return (*causes, cause) if len(causes) < MAX_CAUSES else causes
+            return (*causes[:place], (text, key, version, each[3] + times), *causes[place + 1 :]), each
+    return ((*causes, cause), None) if len(causes) < MAX_CAUSES else (causes, cause)
+
+
+def version_of(cause: PlainCause) -> PlainVersion | None:
+    """Return the version that caused a hand-out, of a deletion without its number; None if no object caused it."""
+    text, key, version, _ = cause
+    return None if key is None else (key, "" if text.endswith(" deleted") else version)
+
+
+def cover(covered: list[PlainVersion], cause: PlainCause) -> None:
+    """Remember the version of a cause that is not told any more; that there were others, once there is no room."""
+    if len(covered) < MAX_COVERED:
+        covered.append(version_of(cause) or UNKNOWN)
+    else:
+        covered[-1] = UNKNOWN

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Generic, Protocol, TypeVar
 
-from controller_runtime.queue.causes import PlainCause
+from controller_runtime.queue.causes import PlainCause, PlainVersion, cover, with_cause
 
 T = TypeVar("T", bound=Hashable)
 
@@ -54,10 +54,11 @@ class Turn(Generic[T]):
         state: How far it has come.
         at: Monotonic seconds: its due time while it is DELAYED, else when it came to be queued or processed.
         causes: Why the item is handed out, for people; each has the fields of a `Cause`.
+        covered: The versions that caused it as well, and of which no cause tells; None if there are none.
         group: The group of the item in a fair queue; None in others.
     """
 
-    __slots__ = ("at", "causes", "group", "item", "low", "state")
+    __slots__ = ("at", "causes", "covered", "group", "item", "low", "state")
 
     def __init__(self, item: T, low: bool, group: Hashable = None) -> None:
         self.item = item
@@ -66,6 +67,17 @@ class Turn(Generic[T]):
         self.state = TurnState.DELAYED
         self.at = float("inf")  # later than any due time that it is given
         self.causes: tuple[PlainCause, ...] = ()
+        self.covered: list[PlainVersion] | None = None
+
+    def add_cause(self, cause: PlainCause) -> None:
+        """Remember one more reason for which the item is handed out."""
+        if not self.causes:
+            self.causes = (cause,)
+            return
+        self.causes, untold = with_cause(self.causes, cause)
+        if untold is not None and (untold is cause or untold[1:3] != cause[1:3]):
+            self.covered = self.covered or []
+            cover(self.covered, untold)
 
 
 class Band(Protocol[T]):

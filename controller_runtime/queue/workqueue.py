@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
 from apimachinery.errors import ShutDown
 from apimachinery.host import Host
-from controller_runtime.queue.causes import Causes, PlainCause, PlainKey, with_cause
+from controller_runtime.queue.causes import Causes, PlainCause, PlainKey, PlainVersion
 from controller_runtime.queue.counters import QueueCounters, QueueTally
 from controller_runtime.queue.fairness import FairBand, grouping
 from controller_runtime.queue.rate_limiters import ItemExponential, RateLimiter
@@ -88,7 +88,6 @@ class WorkQueue(Generic[T]):
         """Hand out `item` as soon as possible. Ignored once the queue is shut down.
 
         Args:
-            item: The item.
             low: Put it into the low band, for items that have not changed, such as those of an initial list. An
                 addition without `low` moves an item that waits in the low band up to the normal one.
             cause: Why, for people: a few words, the same ones for the same reason.
@@ -106,7 +105,6 @@ class WorkQueue(Generic[T]):
         band keeps that band. Any other is planned in the normal one, and moved up to it if it waits in the low band.
 
         Args:
-            item: The item.
             delay: Seconds from now; zero or less is the same as `add`.
             cause: As for `add`.
         """
@@ -121,9 +119,7 @@ class WorkQueue(Generic[T]):
         count: events must not make the delays grow. The item is then retried at the time of that retry.
 
         Args:
-            item: The item that failed.
             at_least: Seconds that must pass whatever the limiter says, such as a server's `Retry-After`.
-            cause: As for `add`.
         """
         with self._condition:
             if self._stage is not Stage.OPEN:
@@ -177,6 +173,10 @@ class WorkQueue(Generic[T]):
         """Return the first few causes for which `item` is being processed; empty if it is not."""
         # Without the lock: a look-up in a dict is whole, and a turn that was handed out gets no further causes.
         return Causes(turn.causes) if (turn := self._processing.get(item)) is not None else Causes()
+
+    def covered(self, item: T) -> Sequence[PlainVersion]:
+        """Return the versions for which `item` is being processed and of which `causes` does not tell."""
+        return getattr(self._processing.get(item), "covered", None) or ()  # without the lock, as `causes`
 
     def shut_down(self, drain: bool = False) -> None:
         """Ignore further additions, and drop the items that are delayed.
@@ -251,7 +251,7 @@ class WorkQueue(Generic[T]):
         if turn is None:
             turn = self._dirty[item] = Turn(item, low, None if self._group_of is None else self._group_of(item))
         if cause[0]:
-            turn.causes = with_cause(turn.causes, cause) if turn.causes else (cause,)
+            turn.add_cause(cause)
         if turn.low and not low:
             turn.low = False
             if turn.state is not TurnState.DELAYED:

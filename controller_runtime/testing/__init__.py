@@ -28,18 +28,20 @@ if TYPE_CHECKING:
         scripted,
     )
     from controller_runtime.testing.objects import a_lease, a_node, a_pod
-    from controller_runtime.testing.panics import ReconcilesPanicked
+    from controller_runtime.testing.panics import ControllersWakeThemselves, ReconcilesPanicked
     from controller_runtime.testing.recording import RecordingTransport
+    from controller_runtime.testing.round_trips import check_round_trips
     from controller_runtime.testing.server_process import APIServerProcess
     from controller_runtime.testing.simulation import Simulation
     from controller_runtime.testing.simulation.real_clock import RealClockWarning
-    from controller_runtime.testing.strategies import check_round_trips, strategy_of
+    from controller_runtime.testing.strategies import strategy_of
     from controller_runtime.testing.tcp_proxy import TCPProxy
     from controller_runtime.testing.waiting import eventually
 
 __all__ = [
     "APIServerProcess",
     "Answered",
+    "ControllersWakeThemselves",
     "CutReply",
     "CutStream",
     "Delayed",
@@ -69,6 +71,7 @@ __all__ = [
 # The module of each name; names that are not listed are in `testing.faults`.
 _MODULES = {
     "APIServerProcess": "testing.server_process",
+    "ControllersWakeThemselves": "testing.panics",
     "EmbeddedCluster": "testing.cluster",
     "InProcessTransport": "client.inprocess",
     "RealClockWarning": "testing.simulation.real_clock",
@@ -77,8 +80,9 @@ _MODULES = {
     "Simulation": "testing.simulation",
     "TCPProxy": "testing.tcp_proxy",
     **dict.fromkeys(("a_lease", "a_node", "a_pod"), "testing.objects"),
-    **dict.fromkeys(("check_round_trips", "strategy_of"), "testing.strategies"),
+    "check_round_trips": "testing.round_trips",
     "eventually": "testing.waiting",
+    "strategy_of": "testing.strategies",
 }
 
 

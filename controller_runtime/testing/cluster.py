@@ -83,7 +83,7 @@ class EmbeddedCluster(CheckedCluster):
         server: The API server.
         user: A client of the same server for the test, without faults and not recorded. It may do everything.
         acts_as: The user name of the manager's service account; None without a role.
-        options: The arguments that another cluster needs to be like this one, apart from faults and upkeep.
+        options: The arguments that another cluster needs to be like this one, apart from faults and garbage collection.
 
     Threads: one.
     """
@@ -129,7 +129,8 @@ class EmbeddedCluster(CheckedCluster):
         if self._perturbed is not None and isinstance(server_host, SimulatedHost):
             self._reached = self._perturbed.attach(self, self.server, server_host)
             self.user = Client(server_host, self._perturbed.story(to_server))
-        self.options = {"leader_election": leader_election, "namespace": namespace, "role": role, **of_server}
+        of_manager = {"leader_election": leader_election, "namespace": namespace, "role": role}
+        self.options = {**of_manager, "workloads": workloads, **of_server}
         self.acts_as = None if role is None else acting(role).create(self._admin)
         self._given_transport, self._faults = transport, numbered(faults) if faults is not None else None
         self._leader_election, self._namespace = leader_election, namespace
@@ -294,5 +295,6 @@ class EmbeddedCluster(CheckedCluster):
             namespace=self._namespace,
             on_panic=self._panics.note,
         )
+        self._panics.watch(self._manager.self_wakes)
         if self._perturbed is not None:
             self._perturbed.manages(self._manager)

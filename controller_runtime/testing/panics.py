@@ -5,16 +5,22 @@ from __future__ import annotations
 
 import contextlib
 import traceback
+from collections import Counter
 from collections.abc import Iterator
 
-from controller_runtime.controller.panics import Panic
+from controller_runtime.controller.panics import Function, Panic
+from controller_runtime.controller.self_wakes import SelfWakes
 
 _SHOWN = 8
 """How many panics the message lists; of the first one it shows the traceback, too."""
 
 
 class ReconcilesPanicked(AssertionError):
-    """Reconciles raised errors that the test did not expect."""
+    """Reconciles, mappers, predicates or periodic functions raised errors that the test did not expect."""
+
+
+class ControllersWakeThemselves(AssertionError):
+    """Controllers were found whose reconciles nothing but their own writes caused, on and on."""
 
 
 class Panics:
@@ -29,8 +35,13 @@ class Panics:
     def __init__(self, *, allows: bool = False) -> None:
         self._allows = allows
         self._unexpected: list[Panic] = []
+        self._self_wakes: list[SelfWakes] = []
         # The innermost block comes last.
         self._expected: list[_Expected] = []
+
+    def watch(self, self_wakes: SelfWakes) -> None:
+        """Count the controllers of one more manager that wake themselves as errors of the test."""
+        self._self_wakes.append(self_wakes)
 
     def note(self, panic: Panic) -> None:
         """Record a panic, as expected if one of the blocks that are open expects its type."""
@@ -46,7 +57,7 @@ class Panics:
         """Expect at least one panic of these types while the block lasts; the value is the list of those seen so far.
 
         Raises:
-            AssertionError: The block ends without an error, and no reconcile has raised one of `kinds` inside.
+            AssertionError: The block ends without an error, and nothing has raised one of `kinds` inside.
         """
         if not kinds or not all(map(_is_class_of_errors, kinds)):
             raise TypeError("expect_panics needs the types of the errors, such as expect_panics(KeyError)")
@@ -57,13 +68,23 @@ class Panics:
         finally:
             self._expected.remove(expected)
         if not expected.seen:
-            raise AssertionError(f"no reconcile raised {' or '.join(kind.__name__ for kind in kinds)}")
+            names = " or ".join(kind.__name__ for kind in kinds)
+            raise AssertionError(f"no reconcile, mapper, predicate or periodic function raised {names}")
 
     def raise_unexpected(self) -> None:
-        """Raise `ReconcilesPanicked` if there are unexpected panics, and forget them."""
+        """Raise `ReconcilesPanicked` if there are unexpected panics, and forget them.
+
+        Raises:
+            AssertionError: There are none, but a controller wakes itself, or another.
+        """
         panics, self._unexpected = self._unexpected, []
         if panics:
             raise ReconcilesPanicked(_told(panics)) from None
+        managers, self._self_wakes = self._self_wakes, []
+        found = [] if self._allows else [str(each) for manager in managers for each in reversed(manager.found())]
+        if found:
+            hint = "if it ends by itself, say so where the controller is made: may_wake_itself=True"
+            raise ControllersWakeThemselves("\n  ".join([*found, hint])) from None
 
 
 class _Expected:
@@ -78,18 +99,32 @@ def _is_class_of_errors(kind: object) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseException)
 
 
+_PLURALS: dict[Function, str] = {
+    "reconcile": "reconciles",
+    "mapper or predicate": "mappers or predicates",
+    "periodic function": "periodic functions",
+}
+
+
+def _counted(panics: list[Panic]) -> str:
+    """Return how many functions of each kind raised, such as `2 reconciles and a periodic function`."""
+    counts = Counter(panic.function for panic in panics)
+    texts = [f"a {name}" if n == 1 else f"{n} {_PLURALS[name]}" for name, n in counts.items()]
+    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+
+
 def _told(panics: list[Panic]) -> str:
     lines = [
-        f"{panic.controller} {panic.request or 'every'}: "
+        f"{panic.controller} {panic.request or panic.function}: "
         + "".join(traceback.format_exception_only(panic.error)).strip()
         for panic in panics[:_SHOWN]
     ]
     if len(panics) > _SHOWN:
         lines.append(f"and {len(panics) - _SHOWN} more")
-    how_many = "a reconcile" if len(panics) == 1 else f"{len(panics)} reconciles"
+    subject = _counted(panics)
     return "\n".join(
         [
-            f"{how_many} raised an unexpected error; if the test means it, say so: `with cluster.expect_panics(...)`",
+            f"{subject} raised an unexpected error; if the test means it, say so: `with cluster.expect_panics(...)`",
             *(f"  {line}" for line in lines),
             "the first one:",
             "".join(traceback.format_exception(panics[0].error)),

@@ -13,11 +13,9 @@ from datetime import UTC
 from typing import Any, TypeVar
 
 import msgspec
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.crd.conversion import Conversion
 from controller_runtime.crd.declaration import declaration_of
 from controller_runtime.crd.types import CustomResource
 
@@ -57,35 +55,6 @@ def strategy_of(cls: type[C], *, name: str = "example", namespace: str = "defaul
     fields = {name: field for name, field in declared.schema["properties"].items() if name not in _IMPLICIT}
     contents = _objects({**declared.schema, "properties": fields})
     return contents.map(lambda content: decode(msgspec.json.encode({**content, "metadata": metadata})))
-
-
-def check_round_trips(conversion: Conversion[Any, Any], *, examples: int = 100) -> None:
-    """Try a conversion both ways with objects of both classes; each must come back as it was.
-
-    An object that was converted from the newer class and then changed in the older one must keep that change, too: what
-    an annotation keeps must not stand in its way.
-
-    Args:
-        conversion: The conversion.
-        examples: How many objects of each class to try.
-
-    Raises:
-        AssertionError: An object came back as another one; hypothesis shows the smallest that it found.
-        ValueError: Something would be lost, and no annotation keeps it.
-    """
-
-    @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
-    @given(old=strategy_of(conversion.older), new=strategy_of(conversion.newer))
-    def check(old: Any, new: Any) -> None:
-        again = conversion.downgrade(conversion.upgrade(old))
-        assert again == old, f"{conversion} and back: {old} became {again}"
-        again = conversion.upgrade(conversion.downgrade(new))
-        assert again == new, f"the way back of {conversion} and there again: {new} became {again}"
-        changed = msgspec.structs.replace(old, metadata=conversion.downgrade(new).metadata)
-        again = conversion.downgrade(conversion.upgrade(changed))
-        assert again == changed, f"{conversion} and back, after a change: {changed} became {again}"
-
-    check()
 
 
 def values_of(schema: _Schema) -> _Values:

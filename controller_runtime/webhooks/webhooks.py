@@ -220,8 +220,9 @@ class Webhooks:
 
     def _start_server(self, serving: WebhookServing, stop: Stop) -> None:
         # Imported here, because programs without webhooks need neither TLS nor the packages of the extra.
-        from controller_runtime.webhooks.bodies import budget_of
-        from controller_runtime.webhooks.serving import TLSServer
+        from controller_runtime.serving.bodies import budget_of
+        from controller_runtime.serving.server import Server
+        from controller_runtime.serving.threads import AnswerThreads
         from controller_runtime.webhooks.tls import PresentedCertificate
 
         presented = PresentedCertificate(serving.client_authority)
@@ -239,7 +240,8 @@ class Webhooks:
                 raise UsageError(f"webhooks cannot be served: {self._problem()}")
             wait = look()
         answers = self.handle, self._handler.limit_of, budget_of(memory_limit())
-        self._stack.enter_context(TLSServer(self._host, own, listener, presented.context, *answers))
+        threads = self._stack.enter_context(AnswerThreads(self._host, own, *answers))
+        self._stack.enter_context(Server(self._host, own, listener, threads.arrived, presented.context))
         thread = spawn(self._host, own, "webhook-certificates", lambda: _keep(look, own))
         self._stack.callback(_end, own, thread)
         if serving.installed:

@@ -120,14 +120,20 @@ def test_the_rest_is_the_same_in_each_release(sim: Simulation, release: str) -> 
     assert [json.loads(line)["object"]["metadata"]["name"] for line in watched.take()[0]] == ["a"]
 
 
-@pytest.mark.parametrize("text", ["", "1", "1.30", "1.37", "v1.33", "1.33.1", "2.33", "1.3３"])
+NEWER = ", which this version was not compared with"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [*((text, "") for text in ("", "1", "1.30", "v1.33", "1.33.1", "2.33", "1.3３")), ("1.37", NEWER), ("1.99", NEWER)],
+)
 def test_an_unknown_release_is_refused_in_one_line(
-    text: str, sim: Simulation, capsys: pytest.CaptureFixture[str]
+    text: str, why: str, sim: Simulation, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(UsageError):
         APIServer(sim.host("apiserver"), release=text)
 
     assert main(["--release", text]) == 2
     assert capsys.readouterr().err == (
-        f"error: cannot answer as Kubernetes {text!r}: give a release from 1.31 to 1.36\n"
+        f"error: cannot answer as Kubernetes {text!r}{why}: give a release from 1.31 to 1.36\n"
     )

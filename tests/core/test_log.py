@@ -12,7 +12,16 @@ import pytest
 from hypothesis import given, strategies
 
 from apimachinery.errors import ServerError
-from apimachinery.log import LogContext, TextFormatter, bound, configure, fields_of, get_logger, text_of
+from apimachinery.log import (
+    REQUEST_LOGGERS,
+    LogContext,
+    TextFormatter,
+    bound,
+    configure,
+    fields_of,
+    get_logger,
+    text_of,
+)
 from apimachinery.objects import ObjectKey
 from apimachinery.stop import Stop
 from apimachinery.texts import KEPT, LONGEST, kept_text
@@ -28,7 +37,10 @@ def stream() -> Iterator[io.StringIO]:
     """Return the stream that the log is written to, and restore the root logger after the test."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
+    levels = {name: logging.getLogger(name).level for name in REQUEST_LOGGERS}
     yield io.StringIO()
+    for name, own in levels.items():
+        logging.getLogger(name).setLevel(own)
     root.handlers[:] = handlers
     root.setLevel(level)
 
@@ -144,6 +156,34 @@ def test_what_is_bound_reaches_threads_spawned_inside(sim: Simulation, caplog: p
     sim.settle()
 
     assert dict(fields_of(caplog.records[0])) == {"controller": "ttl"}
+
+
+@pytest.mark.parametrize(
+    ("level", "own", "shown"),
+    [
+        pytest.param(logging.INFO, logging.NOTSET, False, id="info"),
+        pytest.param(logging.DEBUG, logging.NOTSET, True, id="debug"),
+        pytest.param(logging.INFO, logging.INFO, True, id="a level of the program"),
+        pytest.param(logging.WARNING, logging.NOTSET, False, id="warning"),
+    ],
+)
+@pytest.mark.parametrize("name", REQUEST_LOGGERS)
+def test_a_client_that_logs_each_request_is_heard_when_it_is_asked_for(
+    stream: io.StringIO, name: str, level: int, own: int, shown: bool
+) -> None:
+    logging.getLogger(name).setLevel(own)
+    configure(stream=stream, level=level)
+
+    logging.getLogger(name).info("HTTP Request: GET http://broker/topics")
+    assert bool(stream.getvalue()) is shown
+    logging.getLogger("my_operator").info("a topic")
+    assert ("a topic" in stream.getvalue()) is (level <= logging.INFO)
+    logging.getLogger(name).warning("closed")
+    assert "closed" in stream.getvalue()
+
+    configure(stream=stream, level=logging.DEBUG)
+    logging.getLogger(name).info("once more")
+    assert "once more" in stream.getvalue()
 
 
 def test_a_level_that_is_off_costs_nothing_and_shows_nothing(stream: io.StringIO) -> None:

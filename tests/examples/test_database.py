@@ -11,10 +11,13 @@ import pytest
 from database import COMPLETE, Database, DatabaseSpec, Step, next_step, setup
 from kit.perturbation.noting_database import NotingDatabases
 
-from controller_runtime import JOBS, PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS, ObjectKey, ObjectMeta
+from controller_runtime import JOBS, PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS, Invalid, ObjectKey, ObjectMeta
 from controller_runtime.testing import EmbeddedCluster, Simulation
 from controller_runtime.testing.perturbation.plans import Crash
+from controller_runtime.testing.perturbation.sequence_explore import try_sequences
+from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.trial import perturb
+from embedded_apiserver.perturbation import Name
 
 ORDERS = ObjectKey("orders", "default")
 
@@ -97,3 +100,21 @@ def test_a_crash_shows_that_a_member_may_go_before_its_data_has_been_moved() -> 
     (found,) = outcome.findings
     assert "always are_safe" in found.complaints[0]
     assert "jobs.batch default/orders-move-1: there in a calm run, absent here" in found.complaints
+
+
+def test_a_move_that_is_over_may_stay_in_a_sequence_of_states_whose_pods_run() -> None:
+    smaller = StateSequence(Name("databases.db.example.com", "default/orders"), [{}, {"spec": {"members": 1}}])
+
+    explored = try_sequences(setup, partial(story, sizes=[1]), plan=smaller, workloads=True)
+
+    assert (explored.run, explored.findings) == (1, [])
+
+
+@pytest.mark.parametrize("storage", ["", "0", "-1Gi", "much"])
+def test_a_claim_that_no_server_would_take_is_refused_in_the_database(cluster: EmbeddedCluster, storage: str) -> None:
+    cluster.run(setup)
+
+    with pytest.raises(Invalid, match="is a quantity greater than zero, such as 1Gi"):
+        cluster.user.create(
+            Database(DatabaseSpec(storage=storage), metadata=ObjectMeta(name="orders", namespace="default"))
+        )

@@ -39,7 +39,7 @@ from controller_runtime.manager.page.tables import (
     seconds,
     size,
 )
-from controller_runtime.manager.serving import MOST_STREAMS
+from controller_runtime.serving.prompt import MOST_STREAMS
 
 ROWS = [StatusRow((f"cabin-{number}", number), is_bad=number % 10 == 0) for number in range(300)]
 PICTURE = Picture("t", "s", (StatusTable("Cabins", ("name", "beds"), ROWS, "All of them."),))

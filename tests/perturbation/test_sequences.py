@@ -5,12 +5,37 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kit.perturbation.declaring import Bug
 
+from controller_runtime.testing.perturbation.sequence import may_stay
+from embedded_apiserver.perturbation import Name
+
 _FILES = sorted((Path(__file__).parent / "sequences").glob("*.py"))
 BUGS: list[Bug] = [import_module(f"perturbation.sequences.{file.stem}").BUG for file in _FILES]
+
+
+COMPLETE = {"type": "Complete", "status": "True"}
+
+
+@pytest.mark.parametrize(
+    ("resource", "status", "stays"),
+    [
+        ("persistentvolumeclaims", {}, True),
+        ("jobs.batch", {"conditions": [COMPLETE]}, True),
+        ("jobs.batch", {"conditions": [{**COMPLETE, "status": "False"}]}, False),
+        ("jobs.batch", {}, False),
+        ("pods", {"phase": "Succeeded"}, True),
+        ("pods", {"phase": "Running"}, False),
+        ("configmaps", {"conditions": [COMPLETE]}, False),
+    ],
+)
+def test_data_and_finished_work_of_an_earlier_state_may_stay(
+    resource: str, status: dict[str, Any], stays: bool
+) -> None:
+    assert may_stay(Name(resource, "default/a"), [{"status": status}]) == stays
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.source)

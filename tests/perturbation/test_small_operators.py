@@ -340,3 +340,68 @@ def test_after_a_check_that_fails_early_the_values_of_later_steps_are_not_told()
         "the story's own check fails: no secret",
         "at rest after step 1, secrets default/db: there in a calm run, absent here",
     ]
+
+
+class KeepsWhatItMade(Operator):
+    """Makes a config map once all servers of a database are ready, and keeps it."""
+
+    kinds = (CONFIG_MAPS,)
+
+    def run(self, database: Body) -> None:
+        if database["spec"]["size"] == (database.get("status") or database["spec"]).get("ready"):
+            self.bring(CONFIG_MAPS, "deed", database)
+
+
+def note_ready(world: World, ready: int) -> None:
+    world.user.patch(DATABASES, key("db"), {"status": {"ready": ready}}, subresource="status")
+    world.wait()
+
+
+def ready_for_a_while(world: World) -> None:
+    world.declare(size=1)
+    note_ready(world, 1)
+    note_ready(world, 0)
+    world.delete()
+
+
+def ready_until_it_grows(world: World) -> None:
+    world.declare(size=1)
+    note_ready(world, 1)
+    world.change(size=2)
+    world.delete()
+
+
+def declared_ready_for_a_while(world: World) -> None:
+    world.declare(size=1)
+    world.change(ready=1)
+    world.change(ready=0)
+    world.delete()
+
+
+class CopiesNextChange(Observers):
+    """Copies the size of a generation only if it has carried out the one before."""
+
+    def copy(self, database: Body) -> None:
+        if database["metadata"]["generation"] - (database.get("status") or {}).get("observedGeneration", 0) == 1:
+            super().copy(database)
+
+
+def change_twice_and_delete(world: World) -> None:
+    world.declare(size=1)
+    world.change(size=2)
+    world.change(color="red")
+    world.delete()
+
+
+def test_a_status_that_was_never_seen_may_leave_no_trace_but_no_end_depends_on_a_declaration_that_was_not() -> None:
+    missed = {"patterns": ["missed"]}
+    keeper = careful(KeepsWhatItMade)
+    assert is_quiet(tried(keeper, ready_for_a_while, **missed))
+    assert is_quiet(tried(keeper, ready_until_it_grows, **missed))
+    assert is_quiet(tried(careful(Observers), change_twice_and_delete, **missed))
+
+    absent = "at rest after step 3, configmaps default/deed: there in a calm run, absent here"
+    assert absent in told(tried(keeper, declared_ready_for_a_while, **missed))
+    found = told(tried(CopiesNextChange, change_twice_and_delete, **missed))
+
+    assert "at rest after step 3, configmaps default/db data.size: '2' in a calm run, '1' here" in found

@@ -13,16 +13,32 @@ from pathlib import Path
 
 import click
 import pytest
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from kit.processes.inline_pytest import run_inline
 from kit.processes.programs import clean_environment
 
 from apimachinery.errors import ControllerRuntimeError, UsageError
+from controller_runtime.core.library import Library
 from controller_runtime.program.cli_init import init_command
 from controller_runtime.program.scaffold import files as scaffold
 from controller_runtime.program.scaffold.files import imported_names
 from controller_runtime.program.scaffold.names import names_of
 
-FILES = ["Dockerfile", "guest_book.py", "pyproject.toml", "test_guest_book.py"]
+FILES = [
+    *(".github/workflows/test.yaml", ".gitignore", "AGENTS.md", "Dockerfile", "README.md"),
+    *("deploy/definitions.yaml", "deploy/deployment.yaml", "deploy/disruption_budget.yaml"),
+    *("deploy/kustomization.yaml", "deploy/metrics_service.yaml", "deploy/namespace.yaml", "deploy/roles.yaml"),
+    *("deploy/service_account.yaml", "guest_book.py", "pyproject.toml", "rights.yaml", "test_guest_book.py"),
+]
+ARCHIVE = "/w/controller_runtime-0.1.0-py3-none-any.whl"
+SOURCES = [
+    "/src/controller-runtime",
+    ARCHIVE,
+    "git+https://example.com/lib.git@abc",
+    'controller-runtime>=0.1; python_version > "3.10"',
+]
 
 
 def init(*arguments: str) -> None:
@@ -37,13 +53,60 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "guest-book"
 
 
-def test_the_tests_of_a_new_operator_pass(folder: Path) -> None:
-    assert sorted(path.name for path in folder.iterdir()) == FILES
+def files_in(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
-    outcome = run_inline(folder)
+
+def test_the_tests_of_a_new_operator_pass_and_use_the_rights_that_it_has(folder: Path) -> None:
+    assert files_in(folder) == FILES
+
+    outcome = run_inline(folder, "--rbac-check", "rights.yaml")
 
     assert not outcome.failures, "\n".join(outcome.failures)
     assert outcome.passed == 2
+
+
+def test_the_manifests_of_a_new_operator_are_those_of_its_code_and_its_import_leaves_nothing(tmp_path: Path) -> None:
+    before = {*sys.modules}, [*sys.path]
+    init("guest-book", "--dir", str(tmp_path), "--kind", "Story", "--group", "a.example.org")
+    assert ("guest_book" in sys.modules, sys.path) == ("guest_book" in before[0], before[1])
+
+    arguments = ["guest_book.py", "--rights", "rights.yaml", "--check", "deploy"]
+    command = [sys.executable, "-B", "-m", "controller_runtime", "manifests", *arguments]
+    done = subprocess.run(command, cwd=tmp_path, env=clean_environment(), capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_no_file_names_a_place_of_this_machine_and_all_can_be_read(
+    tmp_path: Path, source: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    init("guest-book", "--dir", str(tmp_path), "--requirement", source)
+    texts = {name: (tmp_path / name).read_text(encoding="utf-8") for name in FILES}
+
+    assert not [
+        name for name, text in texts.items() if "/src/controller" in text or "/w/" in text or str(tmp_path) in text
+    ]
+    project = tomllib.loads(texts["pyproject.toml"])["project"]
+    is_by_name = source.startswith("controller-runtime")
+    assert project["dependencies"][0] == (source if is_by_name else "controller-runtime")
+    extras = "controller-runtime[testing,cli]"
+    assert project["optional-dependencies"]["test"][0] == (
+        source.replace("controller-runtime", extras) if is_by_name else extras
+    )
+    jobs = yaml.safe_load(texts[".github/workflows/test.yaml"])["jobs"]["test"]["steps"]
+    commands = [step["run"] for step in jobs if "run" in step]
+    checks = commands_in(texts["README.md"], "## Checks")
+    assert commands == [f"pip install{'' if is_by_name else ' --find-links wheels'} -e '.[test]'", *checks]
+    makes = [line for line in commands_in(texts["README.md"], "## Begin") if line.startswith("pip wheel")]
+    assert len(makes) == (not is_by_name)
+    assert ("pip wheel" in capsys.readouterr().out) == (not is_by_name)
+
+
+def commands_in(text: str, heading: str) -> list[str]:
+    """Return the lines of the first block of code below a heading."""
+    return text[text.index(heading) :].split("```")[1].strip().splitlines()
 
 
 def test_a_new_operator_runs_on_an_embedded_server(folder: Path) -> None:
@@ -93,19 +156,20 @@ def test_the_image_has_two_stages_and_a_user_by_number(tmp_path: Path, requireme
     ]
     sources = [word for step in steps if step[0] == "COPY" and "--from=build" not in step for word in step[1:-1]]
     assert sources == copied
-    assert ("--find-links /wheels" in text) == ("wheels" in copied) == (f"--wheel-dir wheels {requirement}" in text)
+    assert ("--find-links /wheels" in text) == ("wheels" in copied) == ("on no index yet" in text)
     assert ["USER", "65532:65532"] in steps
     assert steps[-1] == ["ENTRYPOINT", '["/venv/bin/python",', '"-m",', '"guest_book"]']
 
 
-@pytest.mark.parametrize("existing", FILES)
+@pytest.mark.parametrize("existing", ["Dockerfile", "deploy/roles.yaml", ".github/workflows/test.yaml"])
 def test_nothing_is_written_where_one_of_the_files_exists(tmp_path: Path, existing: str) -> None:
+    (tmp_path / existing).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / existing).write_text("mine")
 
     with pytest.raises(UsageError, match=rf"{re.escape(existing)} exists, and nothing was written"):
         init("guest-book", "--dir", str(tmp_path))
 
-    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(existing, "mine")]
+    assert [(name, (tmp_path / name).read_text()) for name in files_in(tmp_path)] == [(existing, "mine")]
 
 
 @pytest.mark.parametrize("error", [OSError("no links here"), KeyboardInterrupt()], ids=["refused", "interrupted"])
@@ -115,7 +179,7 @@ def test_an_end_in_the_middle_leaves_no_file(
     link, made = os.link, list[Path]()
 
     def link_two(source: Path, target: Path) -> None:
-        if len(made) == 2:
+        if len(made) == len(FILES) - 1:
             raise error
         link(source, target)
         made.append(target)
@@ -124,7 +188,7 @@ def test_an_end_in_the_middle_leaves_no_file(
     with pytest.raises((ControllerRuntimeError, click.Abort)):
         init("guest-book", "--dir", str(tmp_path))
 
-    assert len(made) == 2
+    assert len(made) == len(FILES) - 1
     assert [*tmp_path.iterdir()] == []
 
 
@@ -188,9 +252,31 @@ def test_the_kind_is_the_name_in_camel_case_and_the_module_has_underscores() -> 
     assert (names.kind, names.module) == ("AGuestBook2", "a_guest_book2")
 
 
-@pytest.mark.parametrize("text", ["", " ", "a\nRUN evil"])
-def test_a_requirement_of_several_lines_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(UsageError, match="--requirement"):
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", " ", "a\nRUN evil", "./a\nRUN evil", "./\x7f", "other>=1", "controller-runtime>>1", "clone"),
+        *("controller-runtime>=1 \\", 'controller-runtime"', "controller-runtime==1;", "controller-runtime[a>=1"),
+    ],
+)
+def test_a_requirement_that_names_no_library_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match=r"--requirement .* names no controller-runtime: give the path") as refusal:
         init("guest-book", "--dir", str(tmp_path / "new"), "--requirement", text)
 
+    assert "\n" not in str(refusal.value)
     assert not (tmp_path / "new").exists()
+
+
+CHARACTERS = st.text(st.sampled_from("ab.<>=!~()\"'-#$ \\é😀"), max_size=8)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(place=CHARACTERS, marker=CHARACTERS)
+@example(place='a"b\\', marker=' python_version > "3.10"')
+def test_each_requirement_is_refused_or_makes_a_project_that_can_be_read(place: str, marker: str) -> None:
+    names = names_of("guest-book", None, "example.com")
+    for library in (Library(f"./{place}"), Library(f"https://{place}"), Library(f"controller-runtime>=1;{marker}")):
+        if not (library.is_by_name or library.is_place):
+            continue
+        project = tomllib.loads(scaffold.files_for(names, library)["pyproject.toml"])["project"]
+        assert project["dependencies"][0] == (library.source if library.is_by_name else "controller-runtime")

@@ -16,7 +16,7 @@ from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
-from controller_runtime.controller.panics import Panic
+from controller_runtime.controller.panics import Function, Panic
 from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing import EmbeddedCluster, ReconcilesPanicked, Simulation, a_node
@@ -54,6 +54,31 @@ def test_the_first_of_many_panics_are_listed(simulation: Simulation, cluster: Em
 
     with pytest.raises(ReconcilesPanicked, match=r"(?s)10 reconciles raised .* and 2 more\nthe first one:"):
         cluster.raise_panics()
+
+
+@pytest.mark.parametrize(
+    ("functions", "subject"),
+    [
+        (["reconcile"], "a reconcile"),
+        (["mapper or predicate"], "a mapper or predicate"),
+        (["periodic function"] * 2, "2 periodic functions"),
+        (["reconcile", "mapper or predicate", "reconcile"], "2 reconciles and a mapper or predicate"),
+        (
+            ["periodic function", "mapper or predicate", "reconcile"],
+            "a periodic function, a mapper or predicate and a reconcile",
+        ),
+    ],
+)
+def test_the_message_says_which_functions_raised(functions: list[Function], subject: str) -> None:
+    panics = Panics()
+    for function in functions:
+        panics.note(Panic("failing", None, KeyError(), function))
+
+    with pytest.raises(
+        ReconcilesPanicked, match=rf"^{subject} raised an unexpected error; if the test means it"
+    ) as told:
+        panics.raise_unexpected()
+    assert f"  failing {functions[0]}: KeyError\n" in str(told.value)
 
 
 def panic_and_leave(simulation: Simulation, cluster: EmbeddedCluster, error: Exception | None = None) -> None:
@@ -127,7 +152,12 @@ def test_panics_of_other_types_or_after_the_block_are_not_expected(
 def test_a_panic_that_was_expected_and_did_not_come_fails(cluster: EmbeddedCluster) -> None:
     expecting = cluster.expect_panics(KeyError, ValueError)
 
-    with pytest.raises(AssertionError, match="no reconcile raised KeyError or ValueError"), expecting:
+    with (
+        pytest.raises(
+            AssertionError, match="no reconcile, mapper, predicate or periodic function raised KeyError or ValueError"
+        ),
+        expecting,
+    ):
         pass
 
 

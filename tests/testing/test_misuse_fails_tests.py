@@ -72,28 +72,32 @@ def awaiting(cluster: EmbeddedCluster, function: Callable[[Request], Awaitable[A
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("make", "function"),
     [
-        pytest.param(lambda cluster: reconciling(misuse), id="reconcile"),
-        pytest.param(lambda cluster: reconciling(wrapped), id="wrapped"),
-        pytest.param(lambda cluster: reconciling(in_its_stead), id="context of a terminal error"),
-        pytest.param(lambda cluster: awaiting(cluster, connects), id="coroutine"),
-        pytest.param(lambda cluster: awaiting(cluster, connects_in_a_group), id="group"),
-        pytest.param(lambda cluster: awaiting(cluster, connects_and_says_it_is_temporary), id="group of a cause"),
-        pytest.param(lambda cluster: reconciling(Result).watch(NODES, map=misuse), id="mapper"),
-        pytest.param(lambda cluster: reconciling(Result).watch(NODES, when=misuse), id="predicate"),
-        pytest.param(lambda cluster: reconciling(Result).every(60.0, misuse), id="every"),
+        pytest.param(lambda cluster: reconciling(misuse), "reconcile", id="reconcile"),
+        pytest.param(lambda cluster: reconciling(wrapped), "reconcile", id="wrapped"),
+        pytest.param(lambda cluster: reconciling(in_its_stead), "reconcile", id="context of a terminal error"),
+        pytest.param(lambda cluster: awaiting(cluster, connects), "reconcile", id="coroutine"),
+        pytest.param(lambda cluster: awaiting(cluster, connects_in_a_group), "reconcile", id="group"),
+        pytest.param(
+            lambda cluster: awaiting(cluster, connects_and_says_it_is_temporary), "reconcile", id="group of a cause"
+        ),
+        pytest.param(lambda cluster: reconciling(Result).watch(NODES, map=misuse), "mapper or predicate", id="mapper"),
+        pytest.param(
+            lambda cluster: reconciling(Result).watch(NODES, when=misuse), "mapper or predicate", id="predicate"
+        ),
+        pytest.param(lambda cluster: reconciling(Result).every(60.0, misuse), "periodic function", id="every"),
     ],
 )
 def test_it_fails_the_test(
-    simulation: Simulation, cluster: EmbeddedCluster, make: Callable[[EmbeddedCluster], Controller]
+    simulation: Simulation, cluster: EmbeddedCluster, make: Callable[[EmbeddedCluster], Controller], function: str
 ) -> None:
     cluster.manager.add(make(cluster))
     cluster.start()
     cluster.user.create(NODES, a_node("a"))
     simulation.settle()
 
-    with pytest.raises(ReconcilesPanicked, match=r"^a reconcile raised an unexpected error"):
+    with pytest.raises(ReconcilesPanicked, match=rf"^a {function} raised an unexpected error"):
         cluster.raise_panics()
 
 

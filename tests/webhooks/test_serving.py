@@ -32,10 +32,12 @@ from apimachinery.http import HTTPResponse
 from apimachinery.stop import Stop
 from controller_runtime import Client, Manager, ObjectKey, UsageError
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.core import rare_line
 from controller_runtime.core.listening import bind
-from controller_runtime.webhooks import Checks, WebhookServing, serving
-from controller_runtime.webhooks.arrivals import MOST_SILENT
+from controller_runtime.serving import front, rare_line, threads
+from controller_runtime.serving.front import MOST_SILENT
+from controller_runtime.serving.server import Server
+from controller_runtime.serving.threads import AnswerThreads
+from controller_runtime.webhooks import Checks, WebhookServing
 from controller_runtime.webhooks.authority import created, new_leaf
 from controller_runtime.webhooks.certificates import SECRETS
 from controller_runtime.webhooks.tls import CertificateFiles, PresentedCertificate
@@ -90,7 +92,7 @@ def test_what_is_no_request_gets_a_status_and_the_end_of_its_connection(
 
 
 def test_peers_that_hold_connections_do_not_keep_others_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(threads, "MOST_CONNECTIONS", 3)
     certificates = created(NOW, ["127.0.0.1"])
     with served(tmp_path, certificates) as (port, _), ExitStack() as stack:
         context = trusting(certificates.bundle)
@@ -180,19 +182,19 @@ def ended(connection: socket.socket) -> bool:
 def test_silent_connections_take_no_thread_and_no_place_of_one_that_has_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "PATIENCE", 3600.0)  # none ends by time
+    monkeypatch.setattr(front, "PATIENCE", 3600.0)  # none ends by time
     certificates = created(NOW, ["127.0.0.1"])
     with served(tmp_path, certificates) as (port, _), ExitStack() as stack:
         kept = connected(port, trusting(certificates.bundle))
         stack.callback(kept.close)
         assert asked(kept)[0] == 200
-        local, threads = kept.sock.getsockname(), len(threading.enumerate())
+        local, count = kept.sock.getsockname(), len(threading.enumerate())
         silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(300)]
         for each in silent:
             stack.callback(each.close)
 
         assert all(ended(each) for each in silent[: 300 - MOST_SILENT]), "the oldest make way"
-        assert len(threading.enumerate()) == threads
+        assert len(threading.enumerate()) == count
         assert asked(kept)[0] == 200
         assert kept.sock.getsockname() == local, "the kept connection is still the same"
         assert asked_once(port, trusting(certificates.bundle))[0] == 200
@@ -207,7 +209,7 @@ def test_a_thread_that_cannot_start_refuses_one_connection_with_one_line_a_secon
     certificates = created(NOW, ["127.0.0.1"])
     with served(tmp_path, certificates) as (port, made):
         with monkeypatch.context() as short:
-            short.setattr(serving, "spawn", none_left)
+            short.setattr(threads, "spawn", none_left)
             short.setattr(rare_line, "PERIOD", 3600.0)
             for _ in range(5):
                 with pytest.raises(OSError):  # noqa: PT011  a reset or an end, by who is first
@@ -238,7 +240,8 @@ def test_a_connection_before_there_is_a_certificate_is_refused_and_the_server_go
     stop, presented = Stop(HOST), PresentedCertificate()
     with (
         bind("127.0.0.1:0") as listener,
-        serving.TLSServer(HOST, stop, listener, presented.context, lambda _: HTTPResponse(404), lambda _: 0, 1),
+        AnswerThreads(HOST, stop, lambda _: HTTPResponse(404), lambda _: 0, 1) as answers,
+        Server(HOST, stop, listener, answers.arrived, presented.context),
     ):
         for _ in range(2):
             assert ended(socket.create_connection(listener.getsockname()))

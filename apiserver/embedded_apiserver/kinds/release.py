@@ -61,9 +61,11 @@ class Release(NamedTuple):
             UsageError: The server cannot answer as this release.
         """
         match = _TEXT.fullmatch(text)
-        if match is None or not _OLDEST <= int(match[1]) <= _NEWEST:
-            raise UsageError(f"cannot answer as Kubernetes {text!r}: give a release from 1.{_OLDEST} to 1.{_NEWEST}")
-        return cls(int(match[1]))
+        minor = int(match[1]) if match else 0
+        if _OLDEST <= minor <= _NEWEST:
+            return cls(minor)
+        newer = ", which this version was not compared with" if minor > _NEWEST else ""
+        raise UsageError(f"cannot answer as Kubernetes {text!r}{newer}: give a release from 1.{_OLDEST} to 1.{_NEWEST}")
 
     def __str__(self) -> str:
         return f"1.{self.minor}"

@@ -30,7 +30,7 @@ _WEIGHT = re.compile(r"[01](\.[0-9]{0,3})?")
 _PARTIAL = ("PartialObjectMetadata", "PartialObjectMetadataList")
 # The parameters of a media type that ask for another kind than that of the objects.
 _CONVERTING = ("as", "g", "v")
-# The field that `drop` can leave out of objects in JSON (KEP-5958, Kubernetes 1.37); other names are ignored.
+# The field that `drop` can leave out of objects in JSON (KEP-5958, Kubernetes 1.38); other names are ignored.
 _DROPPED = "metadata.managedFields"
 
 Now = Callable[[], datetime]

@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -48,12 +48,12 @@ class Identity:
 _decode: Callable[[bytes], Identity] = decoder_of(Identity)
 
 
-def identity_of(directory: Path | None, now: datetime) -> Identity:
+def identity_of(directory: Path | None, now: datetime, names: Collection[str] = ()) -> Identity:
     """Return the identity kept in a directory, or a new one if that is None; raise what `kept_identity` does."""
-    return new_identity(now) if directory is None else kept_identity(directory, now)
+    return new_identity(now, names) if directory is None else kept_identity(directory, now, names)
 
 
-def identity_from_child(directory: Path | None, now: datetime) -> Callable[[], Identity]:
+def identity_from_child(directory: Path | None, now: datetime, names: Collection[str] = ()) -> Callable[[], Identity]:
     """Return a function that returns the same as `identity_of`, made meanwhile by a child process.
 
     The child imports the package cryptography, which this process then need not: that is 8 MiB, and 0.1 s which the
@@ -63,12 +63,12 @@ def identity_from_child(directory: Path | None, now: datetime) -> Callable[[], I
     Threads: the main one, before there are others.
     """
     if sys.platform == "win32" or len(thread_names()) > 1:
-        return lambda: identity_of(directory, now)
+        return lambda: identity_of(directory, now, names)
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            os.write(writer, msgspec.json.encode(identity_of(directory, now)))  # shorter than a pipe's 64 KiB
+            os.write(writer, msgspec.json.encode(identity_of(directory, now, names)))  # shorter than a pipe's 64 KiB
         finally:
             os._exit(0)  # this process does the same work if the child wrote nothing, and tells of the error
     os.close(writer)
@@ -77,22 +77,22 @@ def identity_from_child(directory: Path | None, now: datetime) -> Callable[[], I
         with open(reader, "rb") as file:
             content = file.read()
         os.waitpid(child, 0)
-        return _decode(content) if content else identity_of(directory, now)
+        return _decode(content) if content else identity_of(directory, now, names)
 
     return received
 
 
-def new_identity(now: datetime) -> Identity:
-    """Return an identity with new certificates, a new token and a new key."""
+def new_identity(now: datetime, names: Collection[str] = ()) -> Identity:
+    """Return an identity with new certificates for loopback and `names`, a new token and a new key."""
     from embedded_apiserver.authentication.signing import new_signing_key
 
-    return Identity(make_certificates(now), secrets.token_urlsafe(32), new_signing_key())
+    return Identity(make_certificates(now, names), secrets.token_urlsafe(32), new_signing_key())
 
 
-def kept_identity(directory: Path, now: datetime) -> Identity:
+def kept_identity(directory: Path, now: datetime, names: Collection[str] = ()) -> Identity:
     """Return the identity stored in a directory, or make and store (mode 0600) a new one.
 
-    A new one is made if none is stored or its certificates expire soon.
+    A new one is made if none is stored, its certificates expire soon, or they are not valid for one of `names`.
 
     Raises:
         UsageError: The directory cannot be used, or the stored file is damaged.
@@ -103,11 +103,11 @@ def kept_identity(directory: Path, now: datetime) -> Identity:
         if path.exists():
             check_is_usable(path)
             found = _read(path)
-            if found.certificates.valid_until() > now + _LEAST_VALIDITY and found.signing_key:
+            if _serves(found.certificates, now, names) and found.signing_key:
                 return found
-            identity = _completed(found, now)
+            identity = _completed(found, now, names)
         else:
-            identity = new_identity(now)
+            identity = new_identity(now, names)
         write_private(path, msgspec.json.encode(identity))
     except _Damaged as error:
         remedy = "remove it, and give the new kubeconfig to all clients"
@@ -117,14 +117,18 @@ def kept_identity(directory: Path, now: datetime) -> Identity:
     return identity
 
 
-def _completed(found: Identity, now: datetime) -> Identity:
+def _serves(certificates: Certificates, now: datetime, names: Collection[str]) -> bool:
+    return certificates.valid_until() > now + _LEAST_VALIDITY and certificates.names().issuperset(names)
+
+
+def _completed(found: Identity, now: datetime, names: Collection[str]) -> Identity:
     """Return an identity with what is missing or outdated made new: a signing key, or certificates and token."""
     from embedded_apiserver.authentication.signing import new_signing_key
 
-    if found.certificates.valid_until() > now + _LEAST_VALIDITY:
+    if _serves(found.certificates, now, names):
         return attrs.evolve(found, signing_key=new_signing_key())
     # The key stays, because pods and other clients may hold tokens that it has signed.
-    return attrs.evolve(new_identity(now), signing_key=found.signing_key or new_signing_key())
+    return attrs.evolve(new_identity(now, names), signing_key=found.signing_key or new_signing_key())
 
 
 class _Damaged(Exception):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from cryptography import x509
@@ -16,6 +17,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 # Certificates are valid from a little before they are made, because the clocks of containers and hosts differ.
 _BACKDATED = timedelta(hours=1)
 _VALID = timedelta(days=365)
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def valid_until(certificate: bytes) -> datetime:
@@ -25,6 +27,21 @@ def valid_until(certificate: bytes) -> datetime:
         ValueError: It is not a certificate.
     """
     return x509.load_pem_x509_certificate(certificate).not_valid_after_utc
+
+
+def names_of(certificate: bytes) -> frozenset[str]:
+    """Return the DNS names and IP addresses for which a certificate (PEM) is valid.
+
+    Raises:
+        ValueError: It is not a certificate.
+    """
+    loaded = x509.load_pem_x509_certificate(certificate)
+    try:
+        names = loaded.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return frozenset()
+    addresses = map(str, names.get_values_for_type(x509.IPAddress))
+    return frozenset((*addresses, *names.get_values_for_type(x509.DNSName)))
 
 
 def check_issuer(certificate: bytes, authority: bytes) -> None:
@@ -42,10 +59,10 @@ def check_issuer(certificate: bytes, authority: bytes) -> None:
         raise ValueError(str(error)) from error
 
 
-def issue(now: datetime) -> tuple[bytes, bytes, bytes]:
+def issue(now: datetime, names: Collection[str] = ()) -> tuple[bytes, bytes, bytes]:
     """Issue what `Certificates` has: the certificate of an authority, one of its server, and the server's key, as PEM.
 
-    Both are valid for a year from `now`, and the server's is for 127.0.0.1, ::1 and localhost.
+    Both are valid for a year from `now`, and the server's is for 127.0.0.1, ::1, localhost and `names`.
     """
     authority_key = ec.generate_private_key(ec.SECP256R1())
     authority_name = _name("controller-runtime loopback authority")
@@ -62,7 +79,7 @@ def issue(now: datetime) -> tuple[bytes, bytes, bytes]:
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(authority=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName(_loopback_names()), critical=False)
+        .add_extension(x509.SubjectAlternativeName(_general_names(names)), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False)
         .sign(authority_key, SHA256())
@@ -78,9 +95,15 @@ def _name(common_name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 
-def _loopback_names() -> list[x509.GeneralName]:
-    addresses = [x509.IPAddress(ipaddress.ip_address(text)) for text in ("127.0.0.1", "::1")]
-    return [*addresses, x509.DNSName("localhost")]
+def _general_names(names: Collection[str]) -> list[x509.GeneralName]:
+    return [_general_name(name) for name in dict.fromkeys((*_LOOPBACK, *names))]
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
 
 
 def _builder(

@@ -19,12 +19,11 @@ from collections.abc import Callable
 from aiohttp import web
 
 from apimachinery.log import get_logger
+from embedded_apiserver.shell.address import LOOPBACK
 from embedded_apiserver.shell.places import Places
 from embedded_apiserver.shell.plain_http import is_plain
 
 log = get_logger(__name__)
-
-LOOPBACK = "127.0.0.1"
 
 # Seconds until a TLS handshake must be done, and a TLS shutdown. The latter is longer, because a slow reader must
 # first receive the rest of its answer.
@@ -65,16 +64,16 @@ def connection_limit() -> int:
     return _MOST if soft == resource.RLIM_INFINITY else max(_LEAST, min(_MOST, soft - _RESERVED))
 
 
-def reserve(port: int) -> socket.socket:
-    """Return a socket that is bound to a port of loopback and does not listen, so that connections are refused.
+def reserve(port: int, bind: str = LOOPBACK) -> socket.socket:
+    """Return a socket that is bound to a port of the address `bind` and does not listen, so connections are refused.
 
     Raises:
-        OSError: The port is taken, or not allowed.
+        OSError: The port is taken or not allowed, or the address is none of this machine.
     """
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock = socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # else a port is taken for a minute after its use
-        sock.bind((LOOPBACK, port))
+        sock.bind((bind, port))
     except OSError:
         sock.close()
         raise
@@ -197,7 +196,7 @@ class Connections:
 
 
 class Listener:
-    """Accepts connections on loopback.
+    """Accepts connections.
 
     Args:
         sock: A bound socket, which is made to listen.
@@ -212,15 +211,6 @@ class Listener:
         self._resuming: asyncio.TimerHandle | None = None
         self._take: Callable[[socket.socket], None]
         self._connections: Connections
-
-    @classmethod
-    def on_loopback(cls, port: int) -> Listener:
-        """Return a listener on `port`, or on a port chosen by the system if that is 0.
-
-        Raises:
-            OSError: The port is taken, or not allowed.
-        """
-        return cls(reserve(port))
 
     def accept(
         self, connections: Connections, factory: Callable[[], web.RequestHandler], context: ssl.SSLContext | None

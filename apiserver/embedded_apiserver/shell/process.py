@@ -9,6 +9,7 @@ import errno
 import gc
 import os
 import signal
+import socket
 import sys
 import tempfile
 from asyncio import sslproto
@@ -20,11 +21,15 @@ import attrs
 from apimachinery.errors import UsageError
 from apimachinery.host import Host
 from apimachinery.http import Handler
+from apimachinery.log import get_logger
+from embedded_apiserver.shell.address import Address
 from embedded_apiserver.shell.identity import Identity
 from embedded_apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
-from embedded_apiserver.shell.listener import LOOPBACK, raise_descriptor_limit
+from embedded_apiserver.shell.listener import raise_descriptor_limit, reserve
 from embedded_apiserver.shell.shell import Shell, serve
 from embedded_apiserver.upkeep.identity_lease import IdentityLease
+
+log = get_logger(__name__)
 
 # Bytes of the read buffer of a TLS connection: two TLS records.
 _READ_BUFFER = 32 * 1024
@@ -37,12 +42,14 @@ class ProcessOptions:
     """The options of a server process.
 
     Attributes:
-        port: The port on loopback; 0 lets the system choose one.
+        port: The port; 0 lets the system choose one.
+        address: The address at which to listen, and the names by which clients reach it.
         kubeconfig_out: The path of the kubeconfig; None writes it to a private folder that is removed at the end.
         exit_with_parent: Stop when standard input is closed. The system closes it even if the parent is killed.
     """
 
     port: int = 0
+    address: Address = attrs.field(factory=Address)
     kubeconfig_out: Path | None = None
     exit_with_parent: bool = False
 
@@ -68,7 +75,7 @@ def run(
         publish: Called with the port before the server says that it is ready.
 
     Raises:
-        UsageError: The port is taken or the kubeconfig cannot be written.
+        UsageError: The port is taken, the address is none of this machine, or the kubeconfig cannot be written.
 
     Threads: the main one, because Python delivers signals there.
     """
@@ -104,25 +111,46 @@ async def _serve(
         _watch_parent(loop, until)
 
     def started(port: int) -> None:
-        url = f"https://{LOOPBACK}:{port}"
+        place = options.address.at(port)
+        url = f"https://{place}"
         with _explained(path):
             write_kubeconfig(path, kubeconfig(url, identity.certificates.authority, identity.token))
         if publish is not None:
             publish(port)
         if lease is not None:
-            renewals.append(loop.create_task(_renew(lease, lease.begin(f"{LOOPBACK}:{port}"), until)))
+            renewals.append(loop.create_task(_renew(lease, lease.begin(place), until)))
+        if options.address.is_reached_from_elsewhere:
+            log.warning(
+                "other machines may reach this server for tests: a holder of its token is its administrator",
+                address=options.address.bind,
+                port=port,
+            )
         announce(f"ready url={url} kubeconfig={path}")
 
     renewals: list[asyncio.Task[None]] = []
     context = identity.certificates.server_context()
     try:
-        await serve(Shell(host, handler), until, started, port=options.port, context=context)
-    except OSError as error:
-        reason = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
-        raise UsageError(f"port {options.port} of {LOOPBACK} {reason}: choose another with --port") from error
+        with _bound(options) as sock:
+            await serve(Shell(host, handler), until, started, context=context, sock=sock)
     finally:
         until.set()
         await asyncio.gather(*renewals)
+
+
+@contextlib.contextmanager
+def _bound(options: ProcessOptions) -> Iterator[socket.socket]:
+    """Bind the port; turn errors into `UsageError`, with a remedy."""
+    bind = options.address.bind
+    try:
+        sock = reserve(options.port, bind)
+    except OSError as error:
+        if error.errno == errno.EADDRNOTAVAIL:
+            remedy = "choose one of its addresses with --bind-address, or 0.0.0.0 for all"
+            raise UsageError(f"{bind} is no address of this machine: {remedy}") from error
+        reason = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
+        raise UsageError(f"port {options.port} of {bind} {reason}: choose another with --port") from error
+    with sock:
+        yield sock
 
 
 async def _renew(lease: IdentityLease, wait: float, until: asyncio.Event) -> None:

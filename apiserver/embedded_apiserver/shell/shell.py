@@ -18,7 +18,7 @@ from aiohttp import web
 
 from apimachinery.host import Host
 from apimachinery.http import NO_ANSWER, Handler, HTTPRequest, HTTPResponse, Screen, Watch
-from embedded_apiserver.shell.listener import Connections, Listener, connection_limit
+from embedded_apiserver.shell.listener import Connections, Listener, connection_limit, reserve
 from embedded_apiserver.shell.log import ServerLog
 from embedded_apiserver.shell.request import Bodies, body_at_hand, headers_of, read_body, request_of
 from embedded_apiserver.shell.sending import PENDING_LIMIT, Sender, cut, short_response
@@ -79,7 +79,7 @@ class Shell:
             OSError: The port is taken, or not allowed.
         """
         loop = asyncio.get_running_loop()
-        listener = Listener.on_loopback(port) if sock is None else Listener(sock)
+        listener = Listener(reserve(port) if sock is None else sock)
         self._watches = Watches(self._host, loop)
         self._connections = Connections(loop, connection_limit())
         self._aiohttp = _Server(self._connections, self._serve)

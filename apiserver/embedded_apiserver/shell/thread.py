@@ -10,7 +10,7 @@ from typing import Self
 
 from apimachinery.host import Host, Thread
 from apimachinery.http import Handler
-from embedded_apiserver.shell.listener import LOOPBACK
+from embedded_apiserver.shell.address import LOOPBACK
 from embedded_apiserver.shell.shell import Shell, serve
 from embedded_apiserver.shell.tls import Certificates
 

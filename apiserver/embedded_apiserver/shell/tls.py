@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates for a server on loopback: the server's own, and that of the authority that signed it."""
+"""Certificates for a server: its own, and that of the authority that signed it."""
 
 from __future__ import annotations
 
 import ssl
 import tempfile
+from collections.abc import Collection
 from datetime import datetime
 
 import attrs
@@ -12,7 +13,7 @@ import attrs
 
 @attrs.frozen
 class Certificates:
-    """The certificates of a server on loopback, and the authority that its clients trust.
+    """The certificates of a server, and the authority that its clients trust.
 
     The authority's key is thrown away after the server's certificate is signed, so that no other can be made.
 
@@ -35,6 +36,16 @@ class Certificates:
         from embedded_apiserver.shell.issuing import valid_until
 
         return valid_until(self.server)
+
+    def names(self) -> frozenset[str]:
+        """Return the DNS names and IP addresses for which the server's certificate is valid.
+
+        Raises:
+            ValueError: They are not certificates.
+        """
+        from embedded_apiserver.shell.issuing import names_of
+
+        return names_of(self.server)
 
     def check(self) -> None:
         """Check that a server can present them and that clients that trust the authority accept them.
@@ -62,8 +73,11 @@ class Certificates:
         return context
 
 
-def make_certificates(now: datetime) -> Certificates:
-    """Make an authority and a certificate from it for 127.0.0.1, ::1 and localhost, valid for a year from `now`."""
+def make_certificates(now: datetime, names: Collection[str] = ()) -> Certificates:
+    """Make an authority and a certificate from it, valid for a year from `now`.
+
+    The certificate is for 127.0.0.1, ::1 and localhost, and for `names`: DNS names and IP addresses.
+    """
     from embedded_apiserver.shell.issuing import issue
 
-    return Certificates(*issue(now))
+    return Certificates(*issue(now, names))

@@ -14,7 +14,11 @@ from embedded_apiserver.server import APIServer
 
 GROUP = "embedded_apiserver.beside"
 """The group of entry points: each is a function of a host, a server and a token that returns what runs until a stop."""
-_REMEDY = "pip install 'embedded-apiserver[workloads]', or ./controllers from a clone"
+REMEDY = (
+    "from a clone, pip install ./apimachinery ./apiserver '.[testing,cli,agent]' ./controllers; "
+    "once they are released, pip install 'embedded-apiserver[workloads]'"
+)
+"""The command that installs the bundled controllers."""
 
 Beside = Callable[[Host, APIServer, str], Callable[[Stop], None]]
 
@@ -27,5 +31,5 @@ def workloads() -> Beside:
     """
     found = entry_points(group=GROUP, name="workloads")
     if not found:
-        raise UsageError(f"workloads() needs the bundled controllers: {_REMEDY}")
+        raise UsageError(f"workloads() needs the bundled controllers: {REMEDY}")
     return cast("Beside", next(iter(found)).load())

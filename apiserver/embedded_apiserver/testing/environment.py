@@ -7,7 +7,7 @@ import os
 from collections.abc import MutableMapping
 from pathlib import Path
 
-from embedded_apiserver.shell.listener import LOOPBACK
+from embedded_apiserver.shell.address import LOOPBACK
 
 KUBECONFIG = "KUBECONFIG"
 _IN_CLUSTER = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "KUBERNETES_SERVICE_PORT_HTTPS")

@@ -12,9 +12,10 @@ from typing import Any
 
 from apimachinery.errors import UsageError
 from apimachinery.host import Host
+from embedded_apiserver.shell.address import LOOPBACK
 from embedded_apiserver.shell.identity import new_identity
 from embedded_apiserver.shell.kubeconfig import kubeconfig, write_private
-from embedded_apiserver.shell.listener import LOOPBACK, reserve
+from embedded_apiserver.shell.listener import reserve
 from embedded_apiserver.shell.thread import LoopbackServer
 from embedded_apiserver.testing.front import Front
 from embedded_apiserver.testing.round import Credentials, Round

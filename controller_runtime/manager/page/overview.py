@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from controller_runtime.cache.informer import Informer
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Request
+from controller_runtime.controller.self_wakes import SelfWake
 from controller_runtime.controller.stories import Story
 from controller_runtime.manager.health import STUCK_AFTER
 from controller_runtime.manager.manager import Manager
@@ -19,7 +20,7 @@ MOST_TURNS = 200
 """Waiting requests of each queue that are looked at."""
 
 SLOWEST = 10
-"""Rows of the slowest reconciles."""
+"""Rows of the slowest reconciles, and of those that wake themselves."""
 
 SIZED = 20_000
 """Objects of a cache whose bytes are counted exactly; of larger caches as many are measured."""
@@ -32,6 +33,8 @@ def overview(manager: Manager, stories: Sequence[Story]) -> Iterator[StatusTable
     yield _controllers(manager.controllers, turns, now)
     yield _running(turns, now)
     yield _failing(manager.controllers, stories, now)
+    if found := manager.self_wakes.found():
+        yield _self_wakes(found)
     yield _waiting(turns, now)
     yield _slowest(stories, now)
     yield _caches([*manager.informers], now)
@@ -72,6 +75,18 @@ def _controllers(controllers: Sequence[Controller], turns: dict[str, list[Turn[R
         )
     columns = ("controller", "state", "busy", "queued", "oldest", "retries", "reconciles", "mean", "errors", "panics")
     return StatusTable("Controllers", columns, rows)
+
+
+def _self_wakes(found: Sequence[SelfWake]) -> StatusTable:
+    rows = [
+        StatusRow(
+            (", ".join(one.controllers), str(one.request), one.object, ", ".join(one.fields), one.length),
+            is_bad=True,
+            story=(one.controllers[0], str(one.request)),
+        )
+        for one in found[:SLOWEST]
+    ]
+    return StatusTable("Wake themselves", ("controllers", "request", "wrote", "fields", "in a row"), rows)
 
 
 def _running(turns: dict[str, list[Turn[Request]]], now: float) -> StatusTable:

@@ -42,6 +42,7 @@ def _of_work(on: str) -> Sequence[Alert]:
     errors = per_second("controller_runtime_reconcile_errors_total", on, "10m", ("controller",))
     everything = per_second("controller_runtime_reconcile_total", on, "10m", ("controller",))
     panics = per_second("controller_runtime_reconcile_panics_total", on, "10m", ("controller",))
+    self_wakes = per_second("controller_runtime_reconcile_self_wakes_total", on, "10m", ("controller",))
     unreadable = per_second("controller_runtime_unreadable_objects_total", on, "1h", ("controller", "kind"))
     lost = per_second(
         "controller_runtime_events_total", f'{on},fate=~"spam|dropped|failed"', "30m", ("component", "fate")
@@ -56,6 +57,11 @@ def _of_work(on: str) -> Sequence[Alert]:
             "ReconcilesFail", f"{errors} / {everything} > 0.5", "15m", "warning",
             "More than half of the reconciles of {{ $labels.controller }} fail.",
             "Look at the table Failing of /debug: it has the last error of each request.",
+        ),
+        Alert(
+            "ControllerWakesItself", f"{self_wakes} > 0", "1m", "warning",
+            "Nothing but its own writes causes the reconciles of {{ $labels.controller }}.",
+            "The log and the table Wake themselves of /debug name the fields; write only what has to differ.",
         ),
         Alert(
             "ReconcileHangs",

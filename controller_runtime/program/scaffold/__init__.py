@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The four files of a new operator: their names, their texts, and writing them."""
+"""The files of a new operator: their names, their texts, and writing them."""

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The texts of a new operator's files, from the templates beside this module, and writing them."""
+"""The texts of a new operator's files, from the templates beside this module, and writing them.
+
+No file names a place of this machine, so that a colleague and a CI can use them: a library that is on no index is
+found in the folder `wheels`.
+"""
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import json
 import os
 import shlex
 import tempfile
@@ -14,16 +20,22 @@ from string import Template
 
 from apimachinery.errors import ControllerRuntimeError, UsageError
 from controller_runtime.core.library import NAME, Library
+from controller_runtime.crd.declaration import plural_of
 from controller_runtime.program.scaffold.names import Names
 
 PYTHON_IMAGE = "python:3.13-slim"
 
 _PLACEHOLDER = "PlaceholderOfTheKind"
 
-_UNPUBLISHED = """\
-# {library} is on no index yet. Make the wheels of it first, and again for each version of it:
-#     pip wheel --no-deps --wheel-dir wheels {source}
+_UNPUBLISHED = (
+    f"# {NAME} is on no index yet, so its wheels are in the folder `wheels`; README.md says how to make them.\n"
+)
+_NOTE = f"""\
+{NAME} is on no index yet, so its wheels are made first, and again for each version of it{{clone}}.
+Commit the folder `wheels`: the image and the CI need it, too.
+
 """
+_CLONE = ". CLONE is the folder of a clone"
 
 
 def _template(name: str) -> str:
@@ -41,24 +53,44 @@ def imported_names() -> set[str]:
 
 
 def files_for(names: Names, library: Library) -> dict[str, str]:
-    """Return the texts of the four files, by their names."""
-    by_name, source = library.is_by_name, shlex.join(library.requirements())
+    """Return the texts of the files, by their names; `deploy_files` makes the other ones from them."""
+    by_name, place = library.is_by_name, library.elsewhere("CLONE")
     values = {
         **_values_of_names(names),
-        "requirement": library.source if by_name else NAME,
-        "install": library.command("testing,cli", "pytest"),
+        "plural": plural_of(names.kind),
+        "requirement": _toml(library.source if by_name else NAME),
+        "test_requirement": _toml(library.requirements("testing,cli")[0] if by_name else f"{NAME}[testing,cli]"),
         "image": PYTHON_IMAGE,
-        "wheels_comment": "" if by_name else _UNPUBLISHED.format(library=NAME, source=source),
+        "wheels_comment": "" if by_name else _UNPUBLISHED,
         "wheels_copy": "" if by_name else "COPY wheels /wheels\n",
         "wheels_option": "" if by_name else " --find-links /wheels",
+        "find_links": "" if by_name else " --find-links wheels",
+        "wheels_command": "" if by_name else f"{wheels_command(place)}\n",
+        "wheels_note": "" if by_name else _NOTE.format(clone=_CLONE if library.is_local else ""),
     }
     templates = {
         f"{names.module}.py": "operator.py",
         f"test_{names.module}.py": "test.py",
         "pyproject.toml": "pyproject.toml",
         "Dockerfile": "Dockerfile",
+        "README.md": "README.md",
+        "AGENTS.md": "AGENTS.md",
+        "rights.yaml": "rights.yaml",
+        ".github/workflows/test.yaml": "test.yaml",
+        ".gitignore": "gitignore",
     }
     return {file: Template(_template(name)).substitute(values) for file, name in templates.items()}
+
+
+def wheels_command(library: Library) -> str:
+    """Return the command that makes the wheels of the library and of the distributions that its tests need."""
+    places = [each.replace("[testing]", "") for each in library.requirements("testing")]
+    return shlex.join(["pip", "wheel", "--no-deps", "--wheel-dir", "wheels", *places])
+
+
+def _toml(text: str) -> str:
+    """Return a printable text as a string of TOML, which escapes quotes and backslashes as JSON does."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _values_of_names(names: Names) -> dict[str, str]:
@@ -80,6 +112,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".init-", dir=folder) as made:
             for name, text in files.items():
+                (Path(made) / name).parent.mkdir(parents=True, exist_ok=True)
                 (Path(made) / name).write_text(text, encoding="utf-8")
             _link(Path(made), folder, files)
     except OSError as error:
@@ -89,18 +122,26 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
 def _link(made: Path, folder: Path, names: Mapping[str, str]) -> None:
     """Give complete files their names; a link never replaces a file that has come in between."""
     linked: list[Path] = []
+    folders: list[Path] = []
     try:
         for name in names:
+            missing = [folder / each for each in Path(name).parents if not (folder / each).is_dir()]
+            for parent in reversed(missing):
+                parent.mkdir()
+                folders.append(parent)
             os.link(made / name, folder / name)
             linked.append(folder / name)
-    except BaseException:  # also an interrupt: all four files or none
+    except BaseException:  # also an interrupt: all files or none
         for path in linked:
             path.unlink(missing_ok=True)
+        for path in reversed(folders):
+            with contextlib.suppress(OSError):  # another file has come into it
+                path.rmdir()
         raise
 
 
 def commands_for(names: Names, folder: Path) -> Iterator[str]:
-    """Yield the commands that a user would try next."""
+    """Yield the commands that a user would try next, in the environment that the library is installed in."""
     if folder != Path():
         yield f"cd {folder}"
     yield "pytest"

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -91,11 +91,13 @@ class Baseline:
         run: The first of the runs, in which plans are found.
         naming: The names in every run.
         rests: The world at each of its rests.
+        others: The results of stories that a program under the plan cannot tell from this one; each of them is right.
     """
 
     run: Run
     naming: Naming
     rests: Sequence[Expected]
+    others: Sequence[Baseline] = ()
 
     @property
     def judged(self) -> Mapping[int, int]:
@@ -119,6 +121,18 @@ class Baseline:
         """Return what is expected of a shorter story of the same program, from a calm run of it."""
         names, ignored = self.naming.names(born(run)), self.ignored
         return Baseline(run, self.naming, [_expected(self.naming, names, rest, ignored) for rest in run.rests])
+
+    def or_else(self, runs: Iterable[Run]) -> Baseline:
+        """Return these results, and as `others` those of calm runs of the story in other orders.
+
+        A run that failed, or that has not as many rests, shows nothing, and is left out.
+        """
+        others = []
+        for run in runs:
+            if not (run.failures or run.broken or run.failing) and len(run.rests) == len(self.run.rests):
+                rests = [attrs.evolve(rest, step=own.step) for rest, own in zip(run.rests, self.run.rests, strict=True)]
+                others.append(self.shorter(attrs.evolve(run, rests=rests)))
+        return attrs.evolve(self, others=others)
 
     @property
     def needs_more_runs(self) -> bool:
@@ -181,8 +195,16 @@ def judge(baseline: Baseline, run: Run) -> Verdict:
     """Return what a perturbed run did that a correct program would not have done.
 
     The world after each step of the story is compared with that of the calm run, but for a rest at which a change was
-    still being missed, and for the end of a run that ended early.
+    still being missed, and for the end of a run that ended early. A run that did what one of the baseline's `others`
+    did is right, too.
     """
+    verdict = _judge(baseline, run)
+    if verdict.complaints:
+        return next((other for each in baseline.others if not (other := _judge(each, run)).complaints), verdict)
+    return verdict
+
+
+def _judge(baseline: Baseline, run: Run) -> Verdict:
     names = baseline.naming.names(born(run))
     found = [*run.failures, *run.broken, *_counted(baseline, names, run)]
     told: dict[tuple[Name, str], str] = {}

@@ -9,7 +9,8 @@ level-triggered: it adds and never removes, it writes once and never looks again
 **Oracle.** After each declared state the world at rest is compared with that of a calm run on a fresh cluster that
 declares this state alone; after a deletion, with one that declares nothing. Uids, versions and times are left out, and
 so is what two calm runs differ in. No controller may have errors at rest, nothing may go on changing, and no more
-requests may be sent than in the calm run. Persistent volume claims of earlier states may stay: data is kept on purpose.
+requests may be sent than in the calm run. What is kept on purpose may
+stay of earlier states: persistent volume claims, and Jobs that have finished, with their pods.
 
 **States.** They are drawn by hypothesis (`sequence_draw.py`), within the kind's schema on the embedded server. Each is
 declared by server-side apply, so that only what the story declares changes; one that the server refuses is passed
@@ -23,7 +24,7 @@ A program that keeps a history on purpose, such as one object for each revision,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -39,7 +40,7 @@ from embedded_apiserver.perturbation import Name
 _HOT = 3
 _FREE = 20
 # A run may send so many times the requests of the calm one while nothing happens, and so many more.
-_KEPT = "persistentvolumeclaims"
+_FINISHED: Mapping[str, Collection[str]] = {"jobs.batch": ("Complete", "Failed"), "pods": ("Succeeded", "Failed")}
 
 Walk = Sequence[Content | None]
 """Declared states, one after another; None for a deletion."""
@@ -145,7 +146,8 @@ class Judge:
         found += [
             str(each)
             for each in differences(last.state, rest.state, self._ignored)
-            if each.name not in left and not (each.name.resource == _KEPT and each.name not in last.state)
+            if each.name not in left
+            and not (each.name not in last.state and may_stay(each.name, rest.state[each.name]))
         ]
         if rest.requests > _HOT * last.requests + _FREE:
             found.append(
@@ -165,6 +167,18 @@ class Judge:
             self.runs += 1
             self._ended[key] = self._stage.run(self._primary, walk)
         return self._ended[key]
+
+
+def may_stay(name: Name, found: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether objects of an earlier state may stay: claims, because of their data, and finished work."""
+    if name.resource == "persistentvolumeclaims":
+        return True
+    return name.resource in _FINISHED and all(_is_finished(name.resource, each.get("status") or {}) for each in found)
+
+
+def _is_finished(resource: str, status: Mapping[str, Any]) -> bool:
+    reached = [each["type"] for each in status.get("conditions") or () if each["status"] == "True"]
+    return any(end in _FINISHED[resource] for end in (*reached, status.get("phase")))
 
 
 def plan_of(primary: Primary, walk: Walk) -> StateSequence:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import attrs
 
@@ -92,7 +93,15 @@ def failing_sequences(session: Session, seconds: float) -> Iterator[Sequence[str
         yield found.complaints
 
 
-def try_sequences(setup: Setup, story: Story, *, sequences: int | None = None, seed: int = 0) -> Explored:
+def try_sequences(
+    setup: Setup,
+    story: Story,
+    *,
+    sequences: int | None = None,
+    seed: int = 0,
+    plan: StateSequence | None = None,
+    **options: Any,
+) -> Explored:
     """Run a story calm, in this process and without pytest, and try sequences of states for its objects.
 
     Args:
@@ -100,11 +109,13 @@ def try_sequences(setup: Setup, story: Story, *, sequences: int | None = None, s
         story: Acts as a user then.
         sequences: How many to draw for each object; None for the usual number.
         seed: Determines which.
+        plan: The only sequence to run; None to draw them.
+        **options: Those of `EmbeddedCluster`.
     """
-    former, session = ambient.session, Session()
+    former, session = ambient.session, Session(plan=plan)
     ambient.session = session
     try:
-        with Simulation(0) as simulation, EmbeddedCluster(simulation.host("cluster")) as cluster:
+        with Simulation(0) as simulation, EmbeddedCluster(simulation.host("cluster"), **options) as cluster:
             cluster.run(setup)
             story(cluster, simulation)
             session.finish()

@@ -11,6 +11,7 @@ from controller_runtime.testing.perturbation.judging import Baseline
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, plan
 from controller_runtime.testing.perturbation.record import Landed, Run, Told
 from controller_runtime.testing.perturbation.session import Session
+from controller_runtime.testing.perturbation.unseen import other_orders, parts_in
 
 MOST_STORIES = 12
 MOST_PLANS = 6
@@ -37,6 +38,22 @@ class Case:
     def session(self, whole: Run) -> Session:
         """Return the run in which the plan strikes."""
         return Session(baseline=self.calm, plan=self.plan, told=parts(whole, self.kept), kept=self.kept)
+
+    def or_else(self, whole: Run, passes: Callable[[Session], bool]) -> Case:
+        """Return the case with the results of the stories that a program under the plan cannot tell from this one.
+
+        Args:
+            whole: The first calm run of the whole story.
+            passes: Runs a session, and returns whether it passed.
+        """
+        runs = []
+        calm = self.calm.run
+        for order in other_orders(self.plan, calm, calm.steps):
+            if (numbers := parts_in(order, calm)) is not None:
+                own = numbers if self.kept is None else tuple(self.kept[at] for at in numbers)
+                session = Session(told=parts(whole, own))
+                runs += [session.run] if passes(session) and not session.is_void else []
+        return attrs.evolve(self, calm=self.calm.or_else(runs)) if runs else self
 
 
 def parts(whole: Run, kept: Sequence[int] | None) -> list[Told] | None:
@@ -87,7 +104,7 @@ def _fails(case: Case, whole: Run, passes: Callable[[Session], bool]) -> Case | 
     plans = plan(calm.run, [case.plan.pattern]).plans
     alike = [each for each in plans if _what_is_struck(each, calm.run) == struck]
     for each in reversed(alike[-MOST_PLANS:]):
-        found = Case(shorter, each, case.kept)
+        found = Case(shorter, each, case.kept).or_else(whole, passes)
         session = found.session(whole)
         if not passes(session) and session.fired:
             return found

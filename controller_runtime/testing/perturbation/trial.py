@@ -18,6 +18,7 @@ from controller_runtime.testing.perturbation.plans import PATTERNS, Plan, plan
 from controller_runtime.testing.perturbation.relations import RUNS
 from controller_runtime.testing.perturbation.retelling import StoryLeft
 from controller_runtime.testing.perturbation.session import DWELL, Session, never_rests
+from controller_runtime.testing.perturbation.smallest import Case
 from controller_runtime.testing.simulation import Hang, Simulation
 from embedded_apiserver import APIServer
 
@@ -100,12 +101,12 @@ def perturb(
     run = void = unjudged = 0
     for each in chosen:
         run += 1
-        session = Session(baseline=baseline, plan=each)
+        session = Case(baseline, each).or_else(baseline.run, trial.passes).session(baseline.run)
         trial.tell(session)
         if not session.fired and not session.run.failures:
             void += 1
             continue
-        verdict = judge(baseline, session.run)
+        verdict = judge(session.baseline or baseline, session.run)
         unjudged += not verdict.is_judged
         if verdict.complaints:
             findings.append(Finding(each, verdict.complaints))
@@ -147,6 +148,11 @@ class _Trial:
             self.tell(session)
             runs += [session.run] if not session.run.failures else []
         return learn(runs)
+
+    def passes(self, session: Session) -> bool:
+        """Run the story once, and return whether nothing went wrong."""
+        self.tell(session)
+        return not session.run.failures
 
     def tell(self, session: Session) -> None:
         """Run the story once; its record says what went wrong."""

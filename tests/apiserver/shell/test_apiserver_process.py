@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -133,6 +134,39 @@ def test_a_taken_port_is_named_with_the_remedy() -> None:
     assert errors == f"error: port {port} of 127.0.0.1 is taken: choose another with --port\n"
 
 
+def test_beyond_loopback_it_is_known_by_the_names_given_and_says_that_others_reach_it(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    server = Server(
+        *("--bind-address", "0.0.0.0", "--tls-san", "api.test", "--tls-san", "192.0.2.7"),
+        *("--kubeconfig-out", str(kubeconfig)),
+    )
+    configuration = Configuration()
+    load_kube_config(str(kubeconfig), client_configuration=configuration)
+    url, _, port = configuration.host.rpartition(":")
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    for name in ("api.test", "192.0.2.7", "localhost"):
+        with (
+            socket.create_connection(("127.0.0.1", int(port))) as sock,
+            context.wrap_socket(sock, server_hostname=name) as secured,
+        ):
+            assert secured.version()
+
+    status, _, errors = server.end()
+    assert (status, url) == (0, "https://api.test")
+    assert "other machines may reach this server for tests" in errors.decode()
+    assert errors.count(b"\n") == 1
+
+
+def test_an_address_of_another_machine_is_named_with_the_remedy() -> None:
+    code, errors = run("--bind-address", "192.0.2.7")
+
+    assert code == 2
+    assert errors == (
+        "error: 192.0.2.7 is no address of this machine: "
+        "choose one of its addresses with --bind-address, or 0.0.0.0 for all\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -144,6 +178,8 @@ def test_a_taken_port_is_named_with_the_remedy() -> None:
         ),
         pytest.param(["--data-dir", "{}/theirs/data"], "{}/theirs/data", id="data directory"),
         pytest.param(["--data-dir", "{}/theirs"], "theirs", id="data directory that is a file"),
+        pytest.param(["--bind-address", "everywhere"], "not 'everywhere'", id="address"),
+        pytest.param(["--tls-san", "db:443"], "not 'db:443'", id="name with a port"),
         pytest.param(["--port", "70000"], "70000", id="port out of range"),
         pytest.param(["--prot", "7"], "--prot", id="unknown option"),
         pytest.param(["extra"], "extra", id="argument too many"),

@@ -38,6 +38,16 @@ def test_certificates_that_end_soon_are_made_anew(tmp_path: Path) -> None:
     assert kept_identity(tmp_path, later) != first
 
 
+def test_certificates_that_lack_a_name_are_replaced_and_those_that_have_more_are_kept(tmp_path: Path) -> None:
+    first = kept_identity(tmp_path, NOW)
+
+    second = kept_identity(tmp_path, NOW, ["db.test", "192.0.2.7"])
+
+    assert second.certificates.names() == {"127.0.0.1", "::1", "localhost", "db.test", "192.0.2.7"}
+    assert second.signing_key == first.signing_key
+    assert kept_identity(tmp_path, NOW, ["127.0.0.1", "db.test"]) == second
+
+
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
 def test_only_its_owner_reads_it_and_it_is_not_shown(tmp_path: Path, umask: int) -> None:
     before = os.umask(umask)

@@ -15,6 +15,7 @@ from controller_runtime.api.resources import NAMESPACES, PODS
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.perturbation.others.story import Act, ActFailed, Story, act
 from controller_runtime.testing.perturbation.others.until import Until
+from controller_runtime.testing.perturbation.unseen import LEFT_OUT
 from controller_runtime.testing.simulation import Simulation
 
 POD = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}"
@@ -139,3 +140,10 @@ def test_a_condition_holds_as_kubectl_wait_takes_it(condition: str, holds: bool,
         cluster.user.patch(PODS, ObjectKey("a", "default"), {"status": STATUS}, subresource="status")
 
         assert until.holds(cluster.user) is holds
+
+
+def test_acts_in_another_order_leave_the_waits_and_the_rests_where_they_are(tmp_path: Path) -> None:
+    read = story(tmp_path, f"steps: [{{apply: {POD}}}, {{wait: 2}}, {{delete: {{kind: Pod, name: a}}}}]")
+
+    assert [str(each) for each in read.in_order((2, 1)).steps] == ["delete Pod a", "wait 2 s", "apply Pod a"]
+    assert [str(each) for each in read.in_order((1, LEFT_OUT)).steps] == ["apply Pod a", "wait 2 s", "wait 0 s"]

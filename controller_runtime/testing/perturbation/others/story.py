@@ -18,6 +18,7 @@ from controller_runtime.client.client import Client
 from controller_runtime.testing.perturbation.others.properties import WORDS, Claim
 from controller_runtime.testing.perturbation.others.properties import read as read_claims
 from controller_runtime.testing.perturbation.others.until import Until
+from controller_runtime.testing.perturbation.unseen import Order
 
 MANAGER = "story"
 """The field manager of the user."""
@@ -87,6 +88,9 @@ class Act:
         return f"{self.verb} {self.body.get('kind', '')} {name}".strip()
 
 
+_NOTHING = Act("wait", {"seconds": 0.0})
+
+
 @attrs.frozen
 class Story:
     """The acts of the user.
@@ -127,6 +131,17 @@ class Story:
         if not made.steps:
             raise UsageError(f"{path}: a story needs `steps`, {_EXAMPLE}")
         return made
+
+    @property
+    def acts(self) -> Sequence[Act]:
+        """The steps but for waits."""
+        return [each for each in self.steps if each.verb != "wait"]
+
+    def in_order(self, order: Order) -> Story:
+        """Return the story with its acts in another order. A rest remains where one is left out."""
+        acts = self.acts
+        told = iter([acts[number - 1] if number else _NOTHING for number in order])
+        return attrs.evolve(self, steps=[each if each.verb == "wait" else next(told) for each in self.steps])
 
 
 def _of_manifests(path: Path, found: Sequence[Any]) -> Story:

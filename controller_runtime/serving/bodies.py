@@ -56,7 +56,7 @@ class Bodies:
 
     def __init__(self, host: Host, total: int) -> None:
         self.total = total
-        self._lock = host.lock("webhook bodies")
+        self._lock = host.lock("bodies")
         # Guarded by the lock, in the order in which the bodies began.
         self._taken: dict[Hashable, _Taken] = {}
         self._sum = 0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies
 
 from apimachinery.system import SystemHost
-from controller_runtime.webhooks.bodies import MOST, PER_VALUE, Bodies, budget_of, cost_of
+from controller_runtime.serving.bodies import MOST, PER_VALUE, Bodies, budget_of, cost_of
 
 MIB = 1024 * 1024
 VALUES = strategies.recursive(

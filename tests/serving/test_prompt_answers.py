@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The small HTTP server, through real sockets."""
+"""The small HTTP server with answers that take no time, through real sockets."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -15,8 +15,12 @@ from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.stop import Stop
 from apimachinery.system import SystemHost
 from controller_runtime.core.listening import bind
-from controller_runtime.manager import serving
-from controller_runtime.manager.serving import HEAD_LIMIT, MOST_ANSWERS, MOST_SILENT, Server
+from controller_runtime.serving import front
+from controller_runtime.serving.front import MOST_SILENT
+from controller_runtime.serving.prompt import MOST_ANSWERS, Answer, PromptAnswers
+from controller_runtime.serving.reader import HEAD_LIMIT
+from controller_runtime.serving.server import Server
+from controller_runtime.serving.slots import Key, Slots
 
 HOST = SystemHost()
 SMALL = 4096  # bytes of a socket's buffer
@@ -27,6 +31,14 @@ def echo(request: HTTPRequest, is_local: bool) -> HTTPResponse:
     return HTTPResponse(200, {}, f"{request.path} {request.query} {is_local}".encode())
 
 
+def answering(
+    listener: socket.socket, answers: Mapping[str, Answer] | None = None, name: str = "", stop: Stop | None = None
+) -> Server:
+    """Return a server whose only answer is `echo`, unless others are given."""
+    names = (name, str(listener.getsockname()[0]))
+    return Server(HOST, stop or Stop(HOST), listener, PromptAnswers(answers or {"echo": echo}, names).arrived)
+
+
 def fail(request: HTTPRequest, is_local: bool) -> HTTPResponse:
     raise ZeroDivisionError
 
@@ -34,14 +46,13 @@ def fail(request: HTTPRequest, is_local: bool) -> HTTPResponse:
 @pytest.fixture(autouse=True)
 def a_machine_of_any_load(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no connection end by the time that it takes: these tests are of places, and each of time sets its own."""
-    for name in ("PATIENCE", "HEAD_PATIENCE"):
-        monkeypatch.setattr(serving, name, 3600.0)
+    monkeypatch.setattr(front, "PATIENCE", 3600.0)
 
 
 @pytest.fixture
 def address() -> Iterator[tuple[str, int]]:
     answers = {"echo": echo, "fail": fail, "large": lambda request, is_local: HTTPResponse(200, {}, b"x" * LARGE)}
-    with bind("127.0.0.1:0") as listener, Server(HOST, Stop(HOST), listener, answers):
+    with bind("127.0.0.1:0") as listener, answering(listener, answers):
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL)  # that of accepted connections, too
         yield listener.getsockname()
 
@@ -91,7 +102,7 @@ def test_a_head_that_is_too_long_is_refused(address: tuple[str, int]) -> None:
 
 def test_whoever_says_nothing_is_not_waited_for(address: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as hurried:
-        hurried.setattr(serving, "HEAD_PATIENCE", 0.05)
+        hurried.setattr(front, "PATIENCE", 0.05)
         silent = socket.create_connection(address)
         assert said(silent) == ""
 
@@ -119,31 +130,29 @@ def test_silent_connections_that_come_again_keep_no_probe_from_its_answer(addres
             silent += [stack.enter_context(socket.create_connection(address)) for _ in ended]
 
 
-class _Watched(SystemHost):
-    """Tells of each look at the clock; the server takes one when it accepts a connection."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.looks = threading.Semaphore(0)
-
-    def monotonic(self) -> float:  # type: ignore[override]
-        self.looks.release()
-        return SystemHost.monotonic()
-
-
 def test_a_connection_is_not_dropped_for_another_before_its_grace_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "GRACE", 3600.0)
-    host = _Watched()
-    with (
-        bind("127.0.0.1:0") as listener,
-        Server(host, Stop(HOST), listener, {"echo": echo}),
-        contextlib.ExitStack() as stack,
-    ):
+    all_taken = threading.Semaphore(0)
+
+    class Watched(Slots[Key]):
+        """Tells when another connection would have to wait, or when one was dropped for it."""
+
+        def wait_for_one(self, now: float) -> float:
+            if (seconds := super().wait_for_one(now)) > 0.0:
+                all_taken.release()
+            return seconds
+
+        def take(self, key: Key, now: float) -> Key | None:
+            if (dropped := super().take(key, now)) is not None:
+                all_taken.release()
+            return dropped
+
+    monkeypatch.setattr(front, "GRACE", 3600.0)
+    monkeypatch.setattr(front, "Slots", Watched)
+    with bind("127.0.0.1:0") as listener, answering(listener), contextlib.ExitStack() as stack:
         enter = lambda: stack.enter_context(socket.create_connection(listener.getsockname()))  # noqa: E731
         late = [enter() for _ in range(MOST_SILENT)]
         enter()  # waits in the operating system's queue
-        for _ in range(MOST_SILENT + 1):
-            host.looks.acquire()
+        all_taken.acquire()
         for connection in late:
             connection.sendall(b"GET /echo HTTP/1.1\r\n\r\n")
 
@@ -189,7 +198,7 @@ def test_an_address_that_is_taken_is_refused_at_once_and_free_again_after_the_st
     """The error names the address and the remedy; the server answers, and refuses connections after its stop."""
     with bind("127.0.0.1:0") as listener:
         address = listener.getsockname()
-        with Server(HOST, Stop(HOST), listener, {"echo": echo}):
+        with answering(listener):
             with pytest.raises(UsageError, match=f"127.0.0.1:{address[1]}: it is in use; give another"):
                 bind(f"127.0.0.1:{address[1]}")
             assert "200 OK" in exchange(address, "GET /echo HTTP/1.1\r\n\r\n")
@@ -201,7 +210,7 @@ def test_an_address_that_is_taken_is_refused_at_once_and_free_again_after_the_st
 
 def test_the_stop_waits_for_no_client() -> None:
     with bind("127.0.0.1:0") as listener:
-        with Server(HOST, Stop(HOST), listener, {"echo": echo}):
+        with answering(listener):
             silent = [socket.create_connection(listener.getsockname()) for _ in range(3)]
             for connection in silent:
                 connection.sendall(b"GET /echo")
@@ -212,7 +221,7 @@ def test_the_stop_waits_for_no_client() -> None:
 
 def test_a_stop_at_any_moment_of_a_connection_leaves_none_open() -> None:
     for number in range(50):
-        with bind("127.0.0.1:0") as listener, Server(HOST, Stop(HOST), listener, {"echo": echo}):
+        with bind("127.0.0.1:0") as listener, answering(listener):
             connections = [socket.create_connection(listener.getsockname()) for _ in range(number % 5)]
 
         assert {said(connection) for connection in connections} <= {""}
@@ -231,7 +240,7 @@ def test_a_host_that_is_not_known_is_named() -> None:
 
 @pytest.mark.parametrize(("address", "connects_to"), [(":0", "127.0.0.1"), ("localhost:0", "127.0.0.1")])
 def test_where_it_listens(address: str, connects_to: str) -> None:
-    with bind(address) as listener, Server(HOST, Stop(HOST), listener, {"echo": echo}):
+    with bind(address) as listener, answering(listener):
         answer = exchange((connects_to, listener.getsockname()[1]), "GET /echo HTTP/1.1\r\n\r\n")
 
     assert answer.endswith("True"), "it is known to come from this machine, whichever way it is written"
@@ -256,7 +265,7 @@ def test_where_it_listens(address: str, connects_to: str) -> None:
 )
 def test_this_machine_must_be_asked_for_by_a_name_of_its_own(host: str, is_trusted: bool) -> None:
     """A web page can let a name of its own resolve to this machine; the browser sends that name as the Host."""
-    with bind("127.0.0.1:0") as listener, Server(HOST, Stop(HOST), listener, {"echo": echo}, "me.test"):
+    with bind("127.0.0.1:0") as listener, answering(listener, name="me.test"):
         answer = exchange(listener.getsockname(), "GET /echo HTTP/1.1\r\n\r\n", host)
 
     assert answer.endswith(str(is_trusted))
@@ -267,7 +276,7 @@ def test_a_second_host_header_is_no_way_round(address: tuple[str, int]) -> None:
 
 
 def test_other_machines_are_told_apart(outward: str) -> None:
-    with bind(f"{outward}:0") as listener, Server(HOST, Stop(HOST), listener, {"echo": echo}):
+    with bind(f"{outward}:0") as listener, answering(listener):
         assert exchange(listener.getsockname(), "GET /echo HTTP/1.1\r\n\r\n").endswith("False")
 
 
@@ -278,7 +287,7 @@ def test_a_thread_that_fails_fails_its_stop() -> None:
     stop = Stop(HOST)
     with (
         bind("127.0.0.1:0") as listener,
-        Server(HOST, stop, listener, {"leave": leave}),
+        answering(listener, {"leave": leave}, stop=stop),
         socket.create_connection(listener.getsockname()) as connection,
     ):
         connection.sendall(b"GET /leave HTTP/1.1\r\n\r\n")

@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads HTTP/1.1 requests from a TLS connection, within bounds of time and of memory."""
+"""Reads HTTP/1.1 requests of a connection, within bounds of time and of memory."""
 
 from __future__ import annotations
 
 import socket
-import ssl
 from collections.abc import Callable, Mapping
 
 from apimachinery.host import Host
 from apimachinery.http import HTTPRequest
-from controller_runtime.api.http_text import parsed_head
-from controller_runtime.webhooks.bodies import PER_BYTE, Bodies, cost_of
+from controller_runtime.serving.bodies import PER_BYTE, Bodies, cost_of
+from controller_runtime.serving.http_text import parsed_head
 
 HEAD_LIMIT = 16 * 1024
 """Bytes of a request's head."""
 
 PATIENCE = 10.0
-"""Seconds for a TLS handshake, for the arrival of a request that has begun, and for a peer to take its answer."""
+"""Seconds for the handshake and the first head of a connection, for a request that has begun, and for its answer."""
 
 LINGER, LINGER_BYTES = 2.0, 32 * 1024 * 1024
 """Seconds and bytes for the rest of a request that was refused before all of it had arrived."""
@@ -26,12 +25,31 @@ _CHUNK = 64 * 1024
 Drop = Callable[[], None]
 
 
+def head_in(buffer: bytearray) -> HTTPRequest | int | None:
+    """Take the head off the bytes of a connection, and return its request without a body.
+
+    Returns:
+        The request, the status with which it is refused, or None if more bytes must come.
+    """
+    end = buffer.find(b"\r\n\r\n")
+    if (len(buffer) if end < 0 else end) > HEAD_LIMIT:
+        return 431
+    if end < 0:
+        return None
+    head = bytes(buffer[: end + 4])
+    del buffer[: end + 4]
+    try:
+        return parsed_head(head)
+    except ValueError:  # not ASCII, not three words, not a path
+        return 400
+
+
 class Reader:
     """Reads the requests of a connection.
 
     Args:
         host: Its clock.
-        secured: The connection.
+        sock: The connection.
         buffer: The bytes that have been read of it.
         bodies: Counts the memory of bodies; the key is the reader.
         drop: Ends the connection, if another one needs the memory while a body arrives.
@@ -39,9 +57,9 @@ class Reader:
     Threads: one.
     """
 
-    def __init__(self, host: Host, secured: ssl.SSLSocket, buffer: bytearray, bodies: Bodies, drop: Drop) -> None:
+    def __init__(self, host: Host, sock: socket.socket, buffer: bytearray, bodies: Bodies, drop: Drop) -> None:
         self._host = host
-        self._secured = secured
+        self._sock = sock
         self._buffer = buffer
         self._bodies = bodies
         self._drop = drop
@@ -50,19 +68,18 @@ class Reader:
         """Wait for the first byte of a request, and return whether one came."""
         if self._buffer:
             return True
-        self._secured.settimeout(seconds)
+        self._sock.settimeout(seconds)
         return self._receive()
 
     def request(self, limit_of: Callable[[str], int]) -> HTTPRequest | int:
         """Return the request that has begun, or the status with which it is refused."""
         deadline = self._host.monotonic() + PATIENCE
-        while (end := self._buffer.find(b"\r\n\r\n")) < 0:
-            if len(self._buffer) > HEAD_LIMIT:
-                return 431
+        while (head := head_in(self._buffer)) is None:
             if not self._receive_until(deadline):
                 raise ConnectionResetError("the peer ended inside a head")
+        if isinstance(head, int):
+            return head
         try:
-            head = parsed_head(bytes(self._buffer[: end + 4]))
             length = _length_of(head.headers)
         except ValueError:
             return 400
@@ -71,7 +88,6 @@ class Reader:
         if length > limit_of(head.path):
             # A path without a webhook has no body to read; the answer says so.
             return 413 if limit_of(head.path) else 404
-        del self._buffer[: end + 4]
         body = self._body(length, deadline)
         return body if isinstance(body, int) else head._replace(body=body)
 
@@ -103,7 +119,7 @@ class Reader:
     def drop_rest(self) -> None:
         """Read what the peer still sends, within bounds: a connection that is closed before would lose the answer."""
         deadline, left = self._host.monotonic() + LINGER, LINGER_BYTES
-        socket.socket.shutdown(self._secured, socket.SHUT_WR)
+        socket.socket.shutdown(self._sock, socket.SHUT_WR)
         while left > 0 and self._receive_until(deadline):
             left -= len(self._buffer)
             self._buffer.clear()
@@ -112,11 +128,11 @@ class Reader:
         left = deadline - self._host.monotonic()
         if left <= 0:
             raise TimeoutError("the request did not arrive in time")
-        self._secured.settimeout(left)
+        self._sock.settimeout(left)
         return self._receive()
 
     def _receive(self) -> bool:
-        data = self._secured.recv(_CHUNK)
+        data = self._sock.recv(_CHUNK)
         self._buffer += data
         return bool(data)
 

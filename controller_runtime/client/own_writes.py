@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A transport that tells the running reconcile of each write that the server carried out."""
+
+from __future__ import annotations
+
+from apimachinery.http import HTTPRequest, HTTPResponse
+from controller_runtime.client.transport import TransportWrapper
+from controller_runtime.core.own_writes import running_reconcile
+
+
+class OwnWritesTransport(TransportWrapper):
+    """A `transport.Transport` for the requests of reconciles.
+
+    A write whose answer is lost is not told, so what it causes counts as caused by others.
+
+    Threads: any.
+    """
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        response = self.inner.request(request, deadline)
+        if request.method != "GET" and response.status < 300 and (running := running_reconcile.get()) is not None:
+            running[0].wrote(running, request, response.body)
+        return response

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds controllers that wake themselves, or each other: reconciles that nothing but their own writes cause, on and on.
+
+Such a program works at full speed for nothing, with a log that looks healthy. It is found by the length of the chain
+of reconciles that led to a write, and not by counting reconciles: a hundred pods that change after one write are a
+short chain each, and a chain in which any other change took part begins anew.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+
+import attrs
+
+from apimachinery.errors import DecodeError
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest
+from apimachinery.log import get_logger
+from apimachinery.objects import cached_from_bytes
+from controller_runtime.controller.outcome import TIMED
+from controller_runtime.controller.reconciler import Request
+from controller_runtime.controller.written_fields import WrittenFields, name_in, place_of
+from controller_runtime.core.own_writes import DELETED, Chain, OwnWrites, Running
+from controller_runtime.queue.causes import PlainCause, PlainKey, PlainVersion, version_of
+
+log = get_logger(__name__)
+
+WATCHED = 20
+"""The length from which a chain is watched: work in steps, such as a rollout by a few pods, is shorter."""
+
+MOST_SECONDS = 30.0
+"""Seconds after which a watched chain is told of."""
+
+MOST_RECONCILES = 300
+"""The length at which a chain is told of before that."""
+
+QUIET = 3600.0
+"""Seconds for which the same controllers and fields are not told of again."""
+
+_KEPT = 100
+"""How many of what was found are kept for people; and how many are known to have been told."""
+
+_CHANGED = "changed"
+_VERBS = {"POST": "created", "DELETE": "deleted"}
+
+_NONE: frozenset[str] = frozenset()
+
+
+@attrs.frozen
+class SelfWake:
+    """Controllers that wake themselves, or each other, as they were found.
+
+    Attributes:
+        controllers: Their names, in order.
+        request: The request whose reconcile made the last write.
+        verb: What it did: created, changed or deleted.
+        object: What it wrote, as resource, namespace and name: `configmaps/default/a`.
+        fields: The fields that differ from one of its writes to the next, as paths; those of the last write if none do.
+        are_times: Whether these fields hold nothing but times.
+        length: How many reconciles in a row nothing but their own writes caused.
+        seconds: In which time.
+    """
+
+    controllers: tuple[str, ...]
+    request: Request
+    verb: str
+    object: str
+    fields: tuple[str, ...]
+    are_times: bool
+    length: int
+    seconds: float
+
+    def __str__(self) -> str:
+        *others, last = self.controllers
+        who = f"{', '.join(others)} and {last} wake each other" if others else f"{last} wakes itself"
+        whose = "their" if others else "its"
+        what = f"{', '.join(self.fields)} of {self.object}" if self.fields and self.verb == _CHANGED else self.object
+        times = ", which are times," if self.are_times else ""
+        return (
+            f"{who}: {self.length} reconciles in a row, in {self.seconds:.3g} s, were caused by nothing but "
+            f"{whose} own writes; the last one, of {self.request}, {self.verb} {what}{times} again: write only what "
+            "must differ"
+        )
+
+
+class SelfWakes:
+    """Watches what the reconciles of a manager's controllers write, and tells of those that wake themselves.
+
+    Args:
+        host: Its clock and its lock.
+
+    Threads: any.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._now = host.monotonic
+        self._own = OwnWrites()
+        # Guards everything below. Only writes of watched chains take it.
+        self._lock = host.lock("self wakes")
+        self._fields = WrittenFields()
+        self._counts: Counter[str] = Counter()
+        self._quiet_until: dict[tuple[tuple[str, ...], tuple[str, ...]], float] = {}
+        self._found: deque[SelfWake] = deque(maxlen=_KEPT)
+
+    def count(self, controller: str) -> int:
+        """Return how many writes a controller's reconciles added to watched chains."""
+        with self._lock:
+            return self._counts[controller]
+
+    def found(self) -> list[SelfWake]:
+        """Return what was told of last, the newest first."""
+        return [*reversed(self._found.copy())]  # without the lock: a deque is copied as a whole
+
+    def wrote(self, running: Running, request: HTTPRequest, body: bytes) -> None:
+        """Note a write of a reconcile; see `WritesWatcher.wrote`."""
+        written = _written(request, body)
+        if not written:
+            return
+        _, controller, of, queue = running
+        caused_by = versions_of(queue.causes(of), queue.covered(of))
+        chain = next_chain(*caused_by, self._own.chain, controller, self._now())
+        for key, version in written:
+            self._own.note(key, version, chain)
+        if chain.length >= WATCHED:
+            self._watch(controller, of, chain, request)
+
+    def _watch(self, controller: str, of: Request, chain: Chain, request: HTTPRequest) -> None:
+        seconds = self._now() - chain.since
+        with self._lock:
+            self._counts[controller] += 1
+            fields, are_times = self._fields.changed(request)
+            if chain.length < MOST_RECONCILES and seconds < MOST_SECONDS:
+                return
+            controllers = tuple(sorted(chain.controllers))
+            if self._is_quiet((controllers, fields)):
+                return
+            verb, place = _VERBS.get(request.method, _CHANGED), place_of(request)
+            found = SelfWake(controllers, of, verb, place, fields, are_times, chain.length, seconds)
+            self._found.append(found)
+        log.warning(str(found))
+
+    def _is_quiet(self, told: tuple[tuple[str, ...], tuple[str, ...]]) -> bool:
+        now = self._now()
+        if self._quiet_until.get(told, now) > now:
+            return True
+        if len(self._quiet_until) >= _KEPT:
+            self._quiet_until.clear()
+        self._quiet_until[told] = now + QUIET
+        return False
+
+
+def versions_of(causes: Iterable[PlainCause], covered: Iterable[PlainVersion]) -> tuple[list[PlainVersion], bool]:
+    """Return the versions that caused a reconcile, and whether it has a cause that is neither a version nor a time.
+
+    A request whose time has come is due whether its object changed or not. But if a version caused the reconcile as
+    well, then most often that came first, and the time was only what the last result asked for.
+    """
+    versions = [*covered]
+    has_other = False
+    for cause in causes:
+        if (version := version_of(cause)) is not None:
+            versions.append(version)
+        else:
+            has_other = has_other or cause[0] not in TIMED
+    return versions, has_other
+
+
+def next_chain(
+    versions: Iterable[PlainVersion],
+    has_other: bool,
+    chain_of: Callable[[PlainKey, str], Chain | None],
+    controller: str,
+    now: float,
+) -> Chain:
+    """Return the chain of a reconcile from what caused it: one longer than the shortest that led to it, or a new one.
+
+    Args:
+        versions: The versions that caused it.
+        has_other: Whether anything else did.
+        chain_of: Returns the chain that led to a version; None for a version of another program.
+        controller: The name of its controller.
+        now: Monotonic seconds.
+    """
+    new = Chain(1, now, _NONE)
+    shortest: Chain | None = None
+    for key, version in versions:
+        chain = None if has_other else chain_of(key, version)
+        if chain is None:
+            return new
+        if shortest is None or chain.length < shortest.length:
+            shortest = chain
+    if shortest is None:
+        return new
+    length = shortest.length + 1
+    return Chain(length, shortest.since, shortest.controllers | {controller} if length >= WATCHED else _NONE)
+
+
+def _written(request: HTTPRequest, body: bytes) -> list[PlainVersion]:
+    """Return the versions that a write made, as far as its answer or its path tells them."""
+    if any(name == "dryRun" for name, _ in request.query):
+        return []
+    written: list[PlainVersion] = []
+    if request.method == "DELETE":
+        name, namespace = name_in(request.path)
+        written.append(((name, namespace), DELETED))
+    try:
+        obj = cached_from_bytes(body)
+    except DecodeError:  # such as a Status: the answer shows no object
+        return written
+    if obj.resource_version:
+        written.append((obj.plain_key, obj.resource_version))
+    return written

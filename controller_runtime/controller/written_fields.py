@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fields by which one write of a place differs from the write before it, for people who ask what keeps changing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from apimachinery.http import HTTPRequest
+
+LONGEST = 256 * 1024
+"""Bytes of a body beyond which its fields are not looked at."""
+
+MOST_PLACES = 100
+"""How many places are remembered."""
+
+MOST_FIELDS = 3
+"""How many fields are named."""
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d.*")
+
+# What the server sets, and a whole object repeats.
+_SERVER_SET = re.compile(r"\.metadata\.(resourceVersion|generation|uid|creationTimestamp|managedFields.*)")
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_$][\w$-]*")
+
+
+class WrittenFields:
+    """Remembers the last write of each place. Threads: one at a time; the caller has a lock."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str], dict[str, object]] = {}
+
+    def changed(self, request: HTTPRequest) -> tuple[tuple[str, ...], bool]:
+        """Remember a write, and return the fields by which it differs from the last one to its place.
+
+        Returns:
+            At most `MOST_FIELDS` paths such as `.data.seen`, those of the write itself if none differ or none was
+            remembered; and whether all of these have values that are times. Nothing for a body that cannot be read.
+        """
+        place = request.method, request.path
+        leaves = leaves_of(request.body)
+        last = self._last.get(place)
+        if last is None and len(self._last) >= MOST_PLACES:
+            self._last.clear()
+        self._last[place] = leaves
+        differing = [] if last is None else [path for path in {**leaves, **last} if leaves.get(path) != last.get(path)]
+        shown = (differing or [*leaves])[:MOST_FIELDS]
+        return tuple(shown), bool(shown) and all(_is_time(leaves.get(path)) for path in shown)
+
+
+def leaves_of(body: bytes) -> dict[str, object]:
+    """Return the values of a JSON document by path: of an object, a merge patch, or the operations of a JSON patch."""
+    if not body or len(body) > LONGEST:
+        return {}
+    try:
+        document = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    if isinstance(document, list):
+        return {str(each["path"]).replace("/", "."): each.get("value") for each in document if _is_operation(each)}
+    return {path: value for path, value in _leaves(document, "") if not _SERVER_SET.fullmatch(path)}
+
+
+def _is_operation(each: object) -> bool:
+    return isinstance(each, dict) and "path" in each and each.get("op") != "test"
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, object]]:
+    if isinstance(value, dict) and value:
+        for name, each in value.items():
+            yield from _leaves(each, f"{path}.{name}" if _PLAIN_NAME.fullmatch(name) else f"{path}[{name!r}]")
+    elif isinstance(value, list) and value:
+        for at, each in enumerate(value):
+            yield from _leaves(each, f"{path}[{at}]")
+    else:
+        yield path, value
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, str) and _TIME.fullmatch(value) is not None
+
+
+def name_in(path: str) -> tuple[str, str]:
+    """Return name and namespace of the object that a path names; the name is its last segment."""
+    parts = path.strip("/").split("/")
+    namespace = parts[parts.index("namespaces") + 1] if "namespaces" in parts[:-2] else ""
+    return parts[-1], namespace
+
+
+def place_of(request: HTTPRequest) -> str:
+    """Return what a request is about, as resource, namespace and name, as far as it names them: `pods/default/a`."""
+    parts = request.path.strip("/").split("/")
+    rest = parts[2 if parts[0] == "api" else 3 :]
+    if len(rest) > 2 and rest[0] == "namespaces" and rest[2] not in ("status", "finalize"):
+        _, namespace, plural, *name = rest
+        return "/".join([plural, namespace, *name[:1]])
+    return "/".join(rest[:2])

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The versions that this program wrote last, each with the chain of reconciles that led to it.
+
+A chain is a row of reconciles, each of which was caused by nothing but writes of the one before. A version that is not
+here was written by another program, or so long ago that nothing waits for it any more.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from apimachinery.http import HTTPRequest
+
+KEPT = 16_384
+"""How many versions are kept at least, once so many were written; at most twice as many, about 3 MiB. A program whose
+queue holds more requests that wait for a version of its own than these loses sight of their chains."""
+
+DELETED = ""
+"""Stands for the version of an object's deletion, which no answer tells."""
+
+
+class Chain(NamedTuple):
+    """The chain of reconciles that led to a version.
+
+    Attributes:
+        length: How many reconciles; 1 if something else than this program's writes caused the one that wrote it.
+        since: When the first of them wrote, in monotonic seconds.
+        controllers: The names of the controllers of those that are watched; empty for a short chain.
+    """
+
+    length: int
+    since: float
+    controllers: frozenset[str]
+
+
+class OwnWrites:
+    """Keeps the versions that this program wrote last.
+
+    Threads: any. There is no lock, because each step is one operation on a dict, with or without the GIL; two threads
+    that find it full at once forget the older half early, which only makes chains look shorter.
+    """
+
+    def __init__(self) -> None:
+        # Two halves, of which the older one is dropped as a whole: to forget single versions would need an order of
+        # use, and a lock. The hash of key and version takes a quarter of their memory.
+        self._newer: dict[int, Chain] = {}
+        self._older: dict[int, Chain] = {}
+
+    def note(self, key: tuple[str, str], version: str, chain: Chain) -> None:
+        """Keep that a reconcile of `chain` wrote a version.
+
+        The first note of a version stays: a write that changes nothing is answered with the version of an earlier one.
+        Of deletions the last one does.
+        """
+        token = hash((key, version))
+        if version != DELETED and (token in self._newer or token in self._older):
+            return
+        if len(self._newer) >= KEPT:
+            self._older, self._newer = self._newer, {}
+        self._newer[token] = chain
+
+    def chain(self, key: tuple[str, str], version: str) -> Chain | None:
+        """Return the chain that led to a version; None if this program did not write it."""
+        token = hash((key, version))
+        return self._newer.get(token) or self._older.get(token)
+
+
+class WritesWatcher(Protocol):
+    """Wants to know what reconciles write. Threads: any."""
+
+    def wrote(self, running: Running, request: HTTPRequest, body: bytes) -> None:
+        """Note a write of a reconcile that the server carried out; `body` is the body of its answer."""
+
+
+# A watcher, and what it needs to know of a reconcile: the controller's name, the request, and the queue that it came
+# from. A plain tuple, because each reconcile makes one.
+Running: TypeAlias = "tuple[WritesWatcher, str, Any, Any]"
+
+running_reconcile: contextvars.ContextVar[Running | None] = contextvars.ContextVar("reconcile", default=None)
+"""The reconcile that this thread or coroutine runs, or ran last; None if nothing wants to know its writes."""

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slots for the connections to a small server: a bounded number, in which the one that waits longest makes way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+
+_HELD = (math.inf, math.inf)
+
+
+class Slots(Generic[Key]):
+    """A bounded number of connections for one purpose.
+
+    Args:
+        most: How many connections there may be.
+        grace: Seconds that each has before it makes way for another, which `wait_for_one` tells.
+
+    Threads: one, or its owner's lock.
+    """
+
+    def __init__(self, most: int, grace: float = 0.0) -> None:
+        self._most = most
+        self._grace = grace
+        # Rank of each connection, and the monotonic second since which it waits for its peer; `_HELD` if it does not.
+        self._taken: dict[Key, tuple[float, float]] = {}
+
+    def __len__(self) -> int:
+        """Return how many slots are taken."""
+        return len(self._taken)
+
+    def __iter__(self) -> Iterator[Key]:
+        """Yield the connections."""
+        return iter(self._taken)
+
+    def wait_for_one(self, now: float) -> float:
+        """Return the seconds until `take` may be called: zero if a slot is free or the oldest may make way."""
+        if len(self._taken) < self._most:
+            return 0.0
+        return max(0.0, min(since for _, since in self._taken.values()) + self._grace - now)
+
+    def take(self, key: Key, now: float) -> Key | None:
+        """Give a slot to a connection that waits for its peer, and return the one that must be ended for it.
+
+        Of the connections that wait it is the one of the lowest rank that has waited longest; it is `key` itself if all
+        others are held, and None if a slot was free.
+        """
+        victim = None
+        if len(self._taken) >= self._most:
+            waiting = [one for one, since in self._taken.items() if since != _HELD]
+            victim = min(waiting, key=self._taken.__getitem__, default=key)
+            self.give_back(victim)
+        if victim != key:
+            self._taken[key] = (0, now)
+        return victim
+
+    def wait(self, key: Key, now: float, rank: int = 0) -> None:
+        """Note that a connection waits for its peer from now on, so that it may make way."""
+        if key in self._taken:
+            self._taken[key] = (rank, now)
+
+    def hold(self, key: Key) -> None:
+        """Note that a connection does not wait for its peer, so that it makes no way."""
+        if key in self._taken:
+            self._taken[key] = _HELD
+
+    def give_back(self, key: Key) -> None:
+        """Free the slot of a connection; do nothing if it has none any more."""
+        self._taken.pop(key, None)
