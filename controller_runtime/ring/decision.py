@@ -248,7 +248,7 @@ def long_dead(ring: Assignment | None, others: Iterable[Sighting], now: float) -
 
 
 def _lives(member: Sighting, now: float) -> bool:
-    return member.claim.is_ready and not member.claim.is_leaving and now < member.expires_at
+    return member.claim.is_ready and now < member.expires_at
 
 
 def _joins(member: Sighting, now: float) -> bool:

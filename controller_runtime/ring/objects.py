@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The objects of a ring on the API server: a ConfigMap with the assignment, and a Lease for each member.
 
-All reads are of the server's newest state. The assignment is read before the leases, so that a claim that was written
-under an older assignment is among them.
+All reads are of the server's newest state. The assignment is read before the leases; the other order would do as well,
+since a member that is seen to follow an assignment takes no slot that this one gives to another.
 """
 
 from __future__ import annotations

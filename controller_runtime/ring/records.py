@@ -34,7 +34,7 @@ class Claim:
         epoch: The newest assignment that it follows: by an older one it takes no slot any more.
         slots: The slots that it owns, and those that it still has work in hand for.
         weight: Its share of the slots, in proportion to the weights of the others.
-        is_ready: Whether it may be given slots: it has been a member for as long as a lease lasts.
+        is_ready: Whether it may be given slots: it has been a member for as long as a lease lasts, and does not leave.
         is_leaving: Whether it stops, and shall be given none.
         division: A hash of what it divides into slots, and how: only members with the same one can share them.
     """

@@ -42,6 +42,10 @@ def member(*slots: int, **changed: object) -> Membership:
     [
         pytest.param(OTHER, True, id="the other follows and does not claim it"),
         pytest.param(attrs.evolve(OTHER, claim=Claim(5, set_of([7]))), False, id="it still claims the slot"),
+        pytest.param(
+            attrs.evolve(OTHER, claim=Claim(5, set_of([7]), is_leaving=True)), False, id="it leaves with work in hand"
+        ),
+        pytest.param(attrs.evolve(OTHER, claim=Claim(4, is_leaving=True)), True, id="it has left"),
         pytest.param(attrs.evolve(OTHER, claim=Claim(4)), False, id="it follows an older assignment"),
         pytest.param(attrs.evolve(OTHER, claim=Claim(4), seen_at=NOW - 15), True, id="silent for a lease"),
         pytest.param(attrs.evolve(OTHER, claim=Claim(4), seen_at=NOW - 14.9), False, id="silent for nearly a lease"),

@@ -104,6 +104,59 @@ def test_a_member_that_leaves_says_so_and_leaves_its_lease_to_others(bench: Benc
     assert bench.sim.threads(bench.host) == []
 
 
+def test_a_member_that_leaves_claims_the_slots_with_work_in_hand_until_it_ends(bench: Bench) -> None:
+    turn = bench.ownership.turn(7)
+    assert turn is not None
+
+    bench.stop.set()
+    bench.sim.advance(5.0)
+    (lease,) = bench.user.list(LEASES, "default", view=dict)
+    claim = Claim.from_text(annotations_of(lease)[CLAIM])
+    assert (claim.slots, claim.is_leaving) == (1 << 7, True)
+    bench.ownership.end(turn)
+    bench.sim.advance(5.0)
+    (lease,) = bench.user.list(LEASES, "default", view=dict)
+    assert Claim.from_text(annotations_of(lease)[CLAIM]).has_left
+
+
+def test_a_renewal_of_an_ended_membership_that_lands_late_gives_the_new_one_nothing(bench: Bench) -> None:
+    late: list[Callable[[], HTTPResponse]] = []
+
+    def keep(send: Callable[[], HTTPResponse]) -> HTTPResponse:
+        late.append(send)
+        raise ConnectionLost("no answer in time")
+
+    bench.weather.accident = keep
+    while not late:
+        bench.sim.advance(0.1)
+    bench.user.delete(CONFIG_MAPS, CONFIG.map_key)
+    while bench.ownership.owned:
+        bench.sim.advance(0.1)
+    late[0]()
+
+    for _ in range(40):
+        bench.sim.advance(0.1)
+        assert (bench.member.state.text, bench.ownership.owned) == ("new", 0)
+
+
+def test_a_slot_that_is_given_back_while_it_drains_is_owned_again(bench: Bench) -> None:
+    turn, ring = bench.ownership.turn(7), CONFIG.map_key
+    assert turn is not None
+    given = Assignment.of(bench.user.get(CONFIG_MAPS, ring, dict)["data"], "uid")
+    me, alive = bench.member.identity, Claim(epoch=9, is_ready=True).to_text()
+    other = {"metadata": {"name": "aaa", "labels": {RING_LABEL: "ring"}, "annotations": {CLAIM: alive}}}
+    spec = {"holderIdentity": "aaa", "leaseDurationSeconds": 3600, "renewTime": "2026-01-01T00:00:00.000000Z"}
+    bench.user.create(LEASES, {**other, "spec": spec}, "default")  # it publishes, being the first by name
+    away = given.followed_by(("aaa",) * 128 + (me,) * 128)
+    bench.user.patch(CONFIG_MAPS, ring, {"data": away.data()})
+    bench.sim.advance(3.0)
+    assert not bench.ownership.owns(7)
+
+    bench.user.patch(CONFIG_MAPS, ring, {"data": away.followed_by((me,) * SLOTS).data()})
+    bench.sim.advance(3.0)
+    assert bench.ownership.owns(7)
+
+
 def test_a_slot_comes_back_only_when_its_claim_is_stored_although_an_older_write_that_drops_it_lands_late(
     bench: Bench,
 ) -> None:

@@ -57,6 +57,17 @@ def test_of_two_that_publish_at_once_one_is_refused_and_the_other_is_followed(si
     assert (found.epoch, {*found.owners}) == (2, {"b"})
 
 
+def test_a_renewal_counts_as_one_although_a_restored_server_gives_its_version_again(sim: Simulation) -> None:
+    _, (first, _) = publishers(sim)
+    lease = {"metadata": {"uid": "u", "resourceVersion": "7"}, "spec": {"renewTime": "1", "leaseDurationSeconds": 15}}
+
+    seen = first.sighting("b", lease, 100.0)
+    same = seen.again(first.sighting("b", lease, 110.0))
+    renewed = seen.again(first.sighting("b", {**lease, "spec": {**lease["spec"], "renewTime": "2"}}, 110.0))
+
+    assert (same.seen_at, renewed.seen_at) == (100.0, 110.0)
+
+
 def test_an_assignment_that_is_made_again_has_a_greater_incarnation_although_the_wall_clock_was_set_back(
     sim: Simulation,
 ) -> None:
