@@ -28,11 +28,12 @@ from kit.webhooks.serving_webhooks import (
 )
 
 from apimachinery.host import Thread
-from apimachinery.http import HTTPResponse
+from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.stop import Stop
 from controller_runtime import Client, Manager, ObjectKey, UsageError
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.listening import bind
+from controller_runtime.manager.health import health_of
 from controller_runtime.serving import front, rare_line, threads
 from controller_runtime.serving.front import MOST_SILENT
 from controller_runtime.serving.server import Server
@@ -137,14 +138,34 @@ def test_files_are_read_again_when_they_change_and_a_pair_that_does_not_fit_is_l
     assert presented.context() is not context
 
 
-def test_a_manager_makes_its_certificate_before_its_caches_start() -> None:
-    host = HOST
-    server = APIServer(host)
-    made = Manager(host, InProcessTransport(host, server))
+def on_a_server(server: APIServer) -> Manager:
+    made = Manager(HOST, InProcessTransport(HOST, server))
     made.webhooks.add(Checks(Cabin, odd))
     made.webhooks.serve(
         WebhookServing(address="127.0.0.1:0", name="hooks", namespace="default", url="https://127.0.0.1:1")
     )
+    return made
+
+
+def test_webhooks_that_no_configuration_names_are_a_note_of_readyz(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controller_runtime.webhooks.certificates.ABSENT_TOLD", 0.0)
+    made = on_a_server(APIServer(HOST))
+    made.webhooks.start(made.stopping)
+    try:
+        answer = health_of(made).answer(HTTPRequest("GET", "/readyz", [("verbose", "")]), trusted=True)
+    finally:
+        made.webhooks.close()
+
+    note = (
+        "[!]registrations ok, but: ValidatingWebhookConfiguration hooks is missing, so no API server calls its webhooks"
+    )
+    assert note in answer.body.decode()
+
+
+def test_a_manager_makes_its_certificate_before_its_caches_start() -> None:
+    host = HOST
+    server = APIServer(host)
+    made = on_a_server(server)
     assert made.webhooks_problem() == "the webhooks are not served yet"
     made.webhooks.start(made.stopping)
     try:
