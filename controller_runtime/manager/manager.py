@@ -280,14 +280,14 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
         """Start the members that were added, and those that are added or may start later, until the manager stops."""
         self.start_webhooks()
         self.definitions.install(self.stopping, self.host.monotonic() + self._cache_sync_timeout)
+        self.trust_webhooks()
         self.definitions.check()
         self._lifecycle.start_caches()
-        added = self._members.take_added()
         while not self.stopping.is_set():
+            added = self._members.take_added()
             self.definitions.check()
             self._lifecycle.start(added, self._cache_sync_timeout)
             self._members.wait_for_news()
-            added = self._members.take_added()
 
 
 def _tracing(host: Host, provider: TracerProvider) -> Tracing:

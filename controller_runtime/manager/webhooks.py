@@ -74,6 +74,11 @@ class ManagedWebhooks:
                 self.declared.append(Right(resource, names=names, namespace=namespace))
             self._webhooks.start(self.stopping)
 
+    def trust_webhooks(self) -> None:
+        """Have API servers trust the conversions of definitions that were just installed, before caches ask them."""
+        if self._webhooks is not None:
+            self._webhooks.trust_new()
+
     def stop_webhooks(self) -> None:
         """Serve the webhooks no more. Idempotent."""
         if self._webhooks is not None:

@@ -8,6 +8,7 @@ resourceVersion of the Secret: the first write counts, and the other replica rea
 from __future__ import annotations
 
 import base64
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ import attrs
 
 from apimachinery.errors import (
     AlreadyExists,
+    APIError,
     Conflict,
     ConnectionLost,
     Forbidden,
@@ -83,7 +85,7 @@ class CertificateKeeper:
         problem: Why the webhooks are not trusted yet, in one line; empty if they are.
         name: The name of its thread.
 
-    Threads: `run` one; the attributes any.
+    Threads: `run` one; `trust_new` any, once something is presented; the attributes any.
     """
 
     host: Host
@@ -128,6 +130,16 @@ class CertificateKeeper:
         except (ConnectionLost, Invalid, ServerError, TooManyRequests, NotFound) as error:
             self._tell(f"the Secret {self.key} cannot be kept: {error}")
         return RETRY
+
+    def trust_new(self) -> None:
+        """Write the bundle into configurations that have none, so that a new one is trusted before it is called.
+
+        The next look does it where that fails, and where there is another bundle, which may be a newer one.
+        """
+        with contextlib.suppress(APIError, ConnectionLost):
+            found = find(self.client, self.targets).objects
+            new = {target: obj for target, obj in found.items() if not bundles(Found({target: obj}), self.place)}
+            inject(self.client, Found(new), self.place, self.bundle)
 
     def _step(self) -> float:
         # The configurations first: a replica that then reads an old Secret finds the configurations changed when it

@@ -14,7 +14,7 @@ import attrs
 
 from apimachinery.admission import AdmissionRequest
 from apimachinery.errors import UsageError
-from apimachinery.host import Host, Thread
+from apimachinery.host import Host
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.log import get_logger
 from apimachinery.objects import ObjectKey
@@ -93,6 +93,8 @@ class Webhooks:
         self._is_serving = False
         self._problem: Callable[[], str] = lambda: ""
         self._unregistered: Callable[[], str] = lambda: ""
+        self.trust_new: Callable[[], None] = lambda: None
+        """Has API servers trust the webhooks in definitions that were just installed; see `CertificateKeeper`."""
         self._port = 0
         self._stack = ExitStack()
 
@@ -243,7 +245,8 @@ class Webhooks:
         threads = self._stack.enter_context(AnswerThreads(self._host, own, *answers))
         self._stack.enter_context(Server(self._host, own, listener, threads.arrived, presented.context))
         thread = spawn(self._host, own, "webhook-certificates", lambda: _keep(look, own))
-        self._stack.callback(_end, own, thread)
+        self._stack.callback(thread.join_until, None)
+        self._stack.callback(own.set)  # before it, since the stack ends with its first
         if serving.installed:
             install(self._client, self.installed_objects())
         log.info("serving webhooks", port=self._port, webhooks=len(self._hooks), kinds=len(self._kinds))
@@ -266,6 +269,7 @@ class Webhooks:
         keeper = CertificateKeeper(self._host, self._client, self._place, self.targets(), present)
         self._problem = lambda: keeper.problem
         self._unregistered = lambda: keeper.unregistered
+        self.trust_new = keeper.trust_new
         return keeper.look
 
     def kept(self) -> list[tuple[Resource[Any], tuple[str, ...], str]]:
@@ -293,8 +297,3 @@ def _pass_on(own: Stop, stop: Stop) -> None:
 def _keep(look: Callable[[], float], stop: Stop) -> None:
     while not stop.wait(look()):
         pass
-
-
-def _end(stop: Stop, thread: Thread) -> None:
-    stop.set()
-    thread.join_until(None)

@@ -172,6 +172,23 @@ def test_a_definition_that_comes_later_is_trusted_then(caplog: pytest.LogCapture
         assert replica.keeper.unregistered == ""
 
 
+def test_a_definition_that_was_just_installed_is_trusted_without_waiting_for_a_look() -> None:
+    with certified() as run:
+        replica = run.start("a")
+        run.simulation.advance(10)
+        run.install()
+        assert run.bundle() == []
+
+        replica.keeper.trust_new()
+        assert len(run.bundle()) == 1
+
+        other = {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": "bmV3ZXI="}}}}}
+        run.user.patch(DEFINITIONS, ObjectKey(NAME), other)
+        replica.keeper.trust_new()
+        found = run.user.get(DEFINITIONS, ObjectKey(NAME))
+        assert found["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] == "bmV3ZXI="
+
+
 def _role(*rules: dict[str, list[str]]) -> list[tuple[object, dict[str, object]]]:
     from controller_runtime import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES
 

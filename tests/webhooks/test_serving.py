@@ -12,7 +12,8 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
-from kit.crd.cabins import Cabin
+from kit.crd.cabins import Cabin, CabinV1Alpha1
+from kit.crd.conversions import cabins
 from kit.webhooks.serving_webhooks import (
     CHECKS,
     HOST,
@@ -33,12 +34,13 @@ from apimachinery.stop import Stop
 from controller_runtime import Client, Manager, ObjectKey, UsageError
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.listening import bind
+from controller_runtime.crd import DEFINITIONS
 from controller_runtime.manager.health import health_of
 from controller_runtime.serving import front, rare_line, threads
 from controller_runtime.serving.front import MOST_SILENT
 from controller_runtime.serving.server import Server
 from controller_runtime.serving.threads import AnswerThreads
-from controller_runtime.webhooks import Checks, WebhookServing
+from controller_runtime.webhooks import Checks, Converts, WebhookServing
 from controller_runtime.webhooks.authority import created, new_leaf
 from controller_runtime.webhooks.certificates import SECRETS
 from controller_runtime.webhooks.tls import CertificateFiles, PresentedCertificate
@@ -160,6 +162,28 @@ def test_webhooks_that_no_configuration_names_are_a_note_of_readyz(monkeypatch: 
         "[!]registrations ok, but: ValidatingWebhookConfiguration hooks is missing, so no API server calls its webhooks"
     )
     assert note in answer.body.decode()
+
+
+def test_a_definition_that_the_manager_installs_is_trusted_before_the_caches_start() -> None:
+    server, stop = APIServer(HOST), Stop(HOST)
+    client = Client(HOST, InProcessTransport(HOST, server))
+    made = Manager(HOST, InProcessTransport(HOST, server))
+    made.webhooks.add(Converts(cabins))
+    made.webhooks.serve(WebhookServing(address="127.0.0.1:0", namespace="default", url="https://127.0.0.1:1"))
+    made.install(Cabin, CabinV1Alpha1)
+    trusted: list[bool] = []
+
+    class Looks:
+        name = "looks"
+
+        def run(self, stop: Stop) -> None:
+            config = client.get(DEFINITIONS, ObjectKey("cabins.example.com"))["spec"]["conversion"]["webhook"]
+            trusted.append("caBundle" in config["clientConfig"])
+            made.stopping.set()
+
+    made.add(Looks())
+    made.run(stop)
+    assert trusted == [True]
 
 
 def test_a_manager_makes_its_certificate_before_its_caches_start() -> None:
