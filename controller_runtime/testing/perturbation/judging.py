@@ -207,6 +207,8 @@ def judge(baseline: Baseline, run: Run) -> Verdict:
 def _judge(baseline: Baseline, run: Run) -> Verdict:
     names = baseline.naming.names(born(run))
     found = [*run.failures, *run.broken, *_counted(baseline, names, run)]
+    missing = [each for each in run.forbidden if each not in baseline.run.forbidden]
+    found += [f"its account has no right to {each}, which no calm run asked for" for each in missing]
     told: dict[tuple[Name, str], str] = {}
     coverage = Coverage()
     last = max(baseline.judged, default=0)

@@ -110,6 +110,7 @@ class Run:
         idle: How many requests it sent while nothing happened, after the end.
         failing: The objects whose last reconcile failed, at the end.
         broken: The checks of the test's `always` and `eventually` that did not hold.
+        forbidden: The rights that the program needed and does not have, if it acts as an account with few.
         failures: The errors that ended the test, or an act of its story.
         is_whole: False if the story was not told to its end.
     """
@@ -126,6 +127,7 @@ class Run:
     idle: int = 0
     failing: list[str] = attrs.field(factory=list)
     broken: list[str] = attrs.field(factory=list)
+    forbidden: list[str] = attrs.field(factory=list)
     failures: list[str] = attrs.field(factory=list)
     is_whole: bool = True
 

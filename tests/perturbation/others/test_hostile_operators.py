@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -29,6 +30,7 @@ class Case(NamedTuple):
     seconds: float = 1.0
     patience: float = 30.0
     story: str = "story.yaml"
+    only: str = "crash after write 1"
 
 
 FOREGROUND = "and its other processes run on: give the command that runs it in the foreground"
@@ -63,6 +65,14 @@ LONG = [
         20,
         PROPERTIES,
     ),
+    Case(
+        "plain",
+        0,
+        'could not happen: step 2 (`patch Secret s-a`): it cannot be done: secrets "s-a" not found',
+        patience=10,
+        story="unseen_story.yaml",
+        only="missed configmaps default/a at version 1",
+    ),
     Case("notes-first", 1, "secrets default/s-a: there in a calm run, absent here", patience=20),
 ]
 
@@ -82,7 +92,7 @@ def processes_of(folder: Path) -> list[str]:
 def check(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.setenv("TMPDIR", str(folder))
-    options = ["--story", str(HERE / case.story), "--only", "crash after write 1", "--patience", str(case.patience)]
+    options = ["--story", str(HERE / case.story), "--only", case.only, "--patience", str(case.patience)]
     command = [*OPERATOR, case.mode, str(case.seconds)]
 
     told = run_command(lambda: perturb.main([*options, "--", *command]), capsys)
@@ -120,3 +130,37 @@ def test_work_that_outlives_its_operator_elsewhere_is_an_error_that_names_its_re
             check(Case("container", 2, text, patience=10), tmp_path, monkeypatch, capsys)
         finally:
             container.kill()
+
+
+def perturbed(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, str]:
+    """Run the command on an operator that notes what it has not done yet, and return its status and its output."""
+    given = ["--story", str(HERE / "story.yaml"), "--patterns", "crash", *options]
+    told = run_command(lambda: perturb.main([*given, "--", *OPERATOR, "notes-first", "1"]), capsys)
+    return told.status, told.stdout + told.stderr
+
+
+@pytest.mark.long
+def test_plans_are_listed_and_played_side_by_side_and_a_finding_that_a_baseline_has_fails_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, listed = perturbed(capsys, "--list")
+
+    assert status == 0
+    assert "crash after write 1: step 1: the manager ended at its write 1" in listed
+    assert "[1/" not in listed
+    assert not [*tmp_path.iterdir()]
+
+    only = ("--only", "crash after write 1", "--only", "crash before write 1", "--baseline", "known.json")
+    status, first = perturbed(capsys, *only, "--jobs", "2", "--update-baseline")
+
+    assert status == 1
+    assert "crash after write 1: FAILED 2 of 2" in first
+    assert "1 plans failed, 1 passed" in first
+    (entry,) = json.loads((tmp_path / "known.json").read_text(encoding="utf-8"))
+    assert "secrets default/s-a: there in a calm run, absent here" in " ".join(entry["complaints"])
+
+    status, again = perturbed(capsys, *only)
+
+    assert status == 0
+    assert "crash after write 1: failed as before 2 of 2" in again

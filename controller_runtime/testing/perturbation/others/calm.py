@@ -12,6 +12,7 @@ from apimachinery.errors import UsageError
 from apimachinery.host import Host
 from controller_runtime.testing.perturbation.judging import Baseline
 from controller_runtime.testing.perturbation.judging import learn as learn_from
+from controller_runtime.testing.perturbation.others.account import refused
 from controller_runtime.testing.perturbation.others.settings import Settings
 from controller_runtime.testing.perturbation.others.trial import Trial
 from controller_runtime.testing.perturbation.record import MANAGER, Run
@@ -56,6 +57,9 @@ def learn(host: Host, settings: Settings, say: Callable[[str], None]) -> Calm:
         say(f"calm: runs differed, and less so with longer rests: --quiet is {longer.quiet:g} now")
         settings, runs = longer, runs[-2:]
     baseline = learn_from(runs[::-1])
+    baseline.run.forbidden = sorted({right for run in runs for right in run.forbidden})
+    if baseline.run.forbidden:
+        say(f"calm: {refused(baseline.run.forbidden)}")
     if baseline.not_compared:
         say(f"calm: {baseline.not_compared}")
     changes = sum(each.writer == MANAGER for each in baseline.run.landed)
@@ -77,9 +81,12 @@ def _checked(trial: Trial, where: str) -> Run:
         UsageError: The operator did not do its work undisturbed.
     """
     run = trial.make()
+    rights = f"; {refused(run.forbidden)}" if run.forbidden else ""
     if wrong := [*run.failures, *run.broken]:
-        raise UsageError(f"{where}{wrong[0]}{printed(trial.log)}")
+        raise UsageError(f"{where}{wrong[0]}{rights}{printed(trial.log)}")
     if not any(each.writer == MANAGER for each in run.landed):
+        if rights:
+            raise UsageError(f"the operator changed nothing in a calm run{rights}{printed(trial.log)}")
         raise UsageError(
             "the operator changed nothing in a calm run: does it use the kubeconfig in KUBECONFIG, or in place of "
             f"{{kubeconfig}} in its arguments?{printed(trial.log)}"

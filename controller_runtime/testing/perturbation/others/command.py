@@ -16,6 +16,7 @@ import click
 from apimachinery.errors import UsageError
 from apimachinery.system import SystemHost
 from controller_runtime.testing.perturbation.explaining import happened
+from controller_runtime.testing.perturbation.others.account import account_of
 from controller_runtime.testing.perturbation.others.calm import Calm, learn
 from controller_runtime.testing.perturbation.others.playing import Player
 from controller_runtime.testing.perturbation.others.results import junit, planned, to_mapping, total, write
@@ -74,6 +75,7 @@ _PATH = click.Path(path_type=Path)
     help="Seconds to wait for a start, a rest, and the calm run's state.",
 )
 @click.option("--workloads", is_flag=True, help="Let Deployments, StatefulSets and Jobs have pods that run.")
+@click.option("--as", "account", metavar="NAMESPACE/NAME", help="The ServiceAccount whose rights the operator has.")
 @click.option("--replay", type=_PATH, help="The file of the only plan to run.")
 @click.option("--list", "lists", is_flag=True, help="Show the plans after the calm runs, and run none.")
 @click.option("--only", multiple=True, help="Run the plans whose text is or begins with this; may be repeated.")
@@ -88,14 +90,16 @@ _PATH = click.Path(path_type=Path)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def perturb(
     story: Path, patterns: str, quiet: float, patience: float, workloads: bool, shard: str, command: Sequence[str],
-    budget: float, replay: Path | None, lists: bool, only: Sequence[str], jobs: int, baseline: Path | None,
-    update_baseline: bool, junit: Path | None, json: Path | None,
+    budget: float, account: str | None, replay: Path | None, lists: bool, only: Sequence[str], jobs: int,
+    baseline: Path | None, update_baseline: bool, junit: Path | None, json: Path | None,
 ) -> None:  # fmt: skip
     """Run COMMAND, an operator in any language, against an embedded API server, once calm and once for each plan.
 
     It finds the server by KUBECONFIG, or by {kubeconfig} in its arguments. Exit status 1 says that a plan failed, and
     2 that the input is wrong or the operator does not do its work undisturbed.
     """
+    from embedded_apiserver import make_certificates
+
     names = [name for name in map(str.strip, patterns.split(",")) if name]
     if unknown := [name for name in names if name not in _OTHERS]:
         raise click.UsageError(f"--patterns: {unknown[0]!r} is none of {', '.join(_OTHERS)}")
@@ -107,27 +111,21 @@ def perturb(
             patterns=names, budget=budget, replay=replay, lists=lists, only=only, shard=shard_of(shard), jobs=jobs,
             baseline=baseline, update_baseline=update_baseline, junit=junit, json=json,
         )  # fmt: skip
-        failed = _run(story, command, quiet, patience, workloads, chosen)
+        settings = Settings(
+            command=command, story=Story.read(story), certificates=make_certificates(SystemHost().now()),
+            quiet=quiet, patience=patience, workloads=workloads, account=account_of(account),
+        )  # fmt: skip
+        failed = _run(settings, story.name, chosen)
     except UsageError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2)
     sys.exit(1 if failed else 0)
 
 
-def _run(story: Path, command: Sequence[str], quiet: float, patience: float, workloads: bool, chosen: Chosen) -> bool:
-    from embedded_apiserver import make_certificates
-
+def _run(settings: Settings, story: str, chosen: Chosen) -> bool:
     only = None if chosen.replay is None else planned(chosen.replay)
     baseline = read_baseline(chosen.baseline)
     host = SystemHost()
-    settings = Settings(
-        command=command,
-        story=Story.read(story),
-        certificates=make_certificates(host.now()),
-        quiet=quiet,
-        patience=patience,
-        workloads=workloads,
-    )
     calm = learn(host, settings, _say)
     plans = [only] if only is not None else in_turn(plan(calm.baseline.run, chosen.patterns).plans)
     plans = selected(plans, chosen.only, chosen.shard)
@@ -149,9 +147,9 @@ def _list(plans: Sequence[Plan], calm: Calm) -> None:
     _say(f"{len(plans)} plans")
 
 
-def _write(player: Player, story: Path, left_out: int, chosen: Chosen) -> None:
+def _write(player: Player, story: str, left_out: int, chosen: Chosen) -> None:
     if chosen.junit is not None:
-        write(chosen.junit, "--junit", junit(player.results, story.name))
+        write(chosen.junit, "--junit", junit(player.results, story))
     if chosen.json is not None:
         text = json.dumps(to_mapping(player.results, left_out), indent=1, default=str)
         write(chosen.json, "--json", f"{text}\n".encode())

@@ -10,6 +10,9 @@ from contextvars import ContextVar
 
 from apimachinery.host import Host
 from apimachinery.http import NO_ANSWER, HTTPRequest, HTTPResponse
+from apimachinery.objects import ObjectKey
+from controller_runtime.client.impersonating import impersonation_headers, with_headers
+from controller_runtime.testing.perturbation.others.account import right_of
 from controller_runtime.testing.perturbation.others.credentials import REFUSED, Credentials
 from controller_runtime.testing.perturbation.others.triggers import kind_of
 from controller_runtime.testing.perturbation.record import MANAGER, OTHER, Run, Sent
@@ -18,6 +21,9 @@ from embedded_apiserver.perturbation import UNREAD, Answer, AtWrite, PerturbedSe
 
 WRITER: ContextVar[tuple[str, int]] = ContextVar("writer", default=(OTHER, 0))
 """The writer of the change that the present thread commits, and the number of its write."""
+
+
+_FORBIDDEN = 403
 
 
 class OperatorsServer:
@@ -30,6 +36,7 @@ class OperatorsServer:
         trigger: The write at which the operator ends; None for none.
         crash: Ends the operator.
         credentials: Of the operator.
+        account: The service account whose rights it has; None for those of an administrator.
 
     Attributes:
         run: Gets what the operator sends.
@@ -50,6 +57,7 @@ class OperatorsServer:
         trigger: AtWrite | None,
         crash: Callable[[], None],
         credentials: Credentials,
+        account: ObjectKey | None = None,
     ) -> None:
         self.run = Run()
         self.seen = PerturbedServer(server, self._write)
@@ -59,6 +67,9 @@ class OperatorsServer:
         self.asked_at = host.monotonic()
         self._host, self._calm, self._trigger, self._crash = host, calm, trigger, crash
         self._credentials = credentials
+        user = None if account is None else f"system:serviceaccount:{account.namespace}:{account.name}"
+        self._headers = impersonation_headers(user)
+        self._served = server.kinds
         # Guards the writes of `run`, and how many of each kind there were.
         self._lock = host.lock("operator's server")
         self._kinds: Counter[str] = Counter()
@@ -68,7 +79,11 @@ class OperatorsServer:
         if self._credentials.refuses(request):
             return REFUSED
         self.asked_at = self._host.monotonic()
-        answer = self.seen.handle(request, on_ready)
+        answer = self.seen.handle(with_headers(request, self._headers), on_ready)
+        if isinstance(answer, HTTPResponse) and answer.status == _FORBIDDEN and self._headers:
+            right = right_of(request, self._served)
+            with self._lock:
+                self.run.forbidden += [] if right in self.run.forbidden else [right]
         if isinstance(answer, HTTPResponse) or on_ready is None:
             return answer
         return self._credentials.of_start(answer, on_ready)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from apimachinery.objects import ObjectKey
 from controller_runtime.testing.perturbation.others.story import Story
 from embedded_apiserver import Certificates
 
@@ -22,6 +23,7 @@ class Settings:
         quiet: Seconds without a change after which the world is at rest; three times as many in a calm run.
         patience: Seconds for which a rest is waited for.
         workloads: Whether Deployments, StatefulSets and Jobs have pods that run.
+        account: The service account whose rights the operator has; None for those of an administrator.
     """
 
     command: Sequence[str]
@@ -30,3 +32,4 @@ class Settings:
     quiet: float = 1.0
     patience: float = 20.0
     workloads: bool = False
+    account: ObjectKey | None = None

@@ -9,6 +9,7 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.testing.beside import Beside
 from controller_runtime.testing.perturbation.judging import Baseline
+from controller_runtime.testing.perturbation.others.account import check_account
 from controller_runtime.testing.perturbation.others.changes import Changes
 from controller_runtime.testing.perturbation.others.credentials import GRACE, Credentials
 from controller_runtime.testing.perturbation.others.operator_process import OperatorProcess
@@ -97,8 +98,10 @@ class Trial:
         self._credentials = Credentials(host)
         self._user = Client(host, InProcessTransport(host, server))
         trigger = self.trigger if isinstance(self.trigger, AtWrite) else None
-        self._between = OperatorsServer(host, server, self._calm, trigger, self._end_operator, self._credentials)
-        self.run = self._between.run
+        between = OperatorsServer(
+            host, server, self._calm, trigger, self._end_operator, self._credentials, settings.account
+        )
+        self._between, self.run = between, between.run
         with OperatorProcess(host, settings.command) as self._operator:
             self._quiet = Quiet(host, self._pause, self._operator.look)
             with LoopbackServer(host, self._between, certificates=settings.certificates) as serving:
@@ -134,6 +137,7 @@ class Trial:
         server.storage.on_commit = lambda resource, change: properties.note(resource, change, STORY, 0)
         for each in self._settings.story.before:
             act(self._user, each, self._pause)
+        check_account(self._settings.account, self._user)
         if self._settings.workloads:
             self._wait_for_cluster()
         seen = self._between.seen
@@ -163,10 +167,10 @@ class Trial:
         self._act = "after the last step"
         self._rest()
 
-    def _over(self, why: str) -> Over:
-        """Note why the run cannot go on."""
+    def _over(self, why: str, *, is_early: bool = False) -> Over:
+        """Note why the run cannot go on, and whether the perturbation was too early to be the cause."""
         self.run.is_whole = False
-        self.is_perturbed = self.is_perturbed or self._changes.holds
+        self.is_perturbed = self.is_perturbed or (self._changes.holds and not is_early)
         self._fail(why)
         return Over(why)
 
@@ -218,7 +222,9 @@ class Trial:
         except ActFailed as error:
             if self._calm is None:
                 raise
-            raise self._over(f"it cannot be done: {error.__cause__}") from error
+            # An operator that has not been shown a change yet cannot have done what this act needs.
+            is_early = self._changes.is_before_the_next_change()
+            raise self._over(f"it cannot be done: {error.__cause__}", is_early=is_early) from error
 
     def _rest(self, until: Until | None = None) -> None:
         """Wait until nothing changes, perturb if it is time for that, and record the state."""
