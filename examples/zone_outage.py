@@ -16,8 +16,8 @@ import click
 
 from controller_runtime import NODES, Host, Stop, SystemHost, Timeline
 from controller_runtime.testing import EmbeddedCluster
-from controllers.command.panel import disrupted_zones, zone_states
 from controllers.command.snapshot import ClusterSnapshot, ClusterSource
+from controllers.command.zone_states import disrupted_zones, zone_states
 from controllers.hollow.node import RACK_SIZE, ZONES, node_name, rack_of
 from controllers.hollow.nodes import HollowNodes
 from controllers.hollow.pod_maker import PodMaker

@@ -34,7 +34,7 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core import signals as core_signals
 from controller_runtime.election.config import LeaderElectionConfig
-from controller_runtime.manager import health
+from controller_runtime.manager import health, problems
 from controller_runtime.manager.endpoints import Endpoints
 from controller_runtime.manager.lifecycle import CANCEL_GRACE
 from controller_runtime.manager.manager import Manager
@@ -272,7 +272,7 @@ def test_the_probes_are_those_that_are_answered(cluster: EmbeddedCluster) -> Non
 @pytest.mark.parametrize(
     "said",
     [
-        f"more than {health.STUCK_AFTER:.0f} s",
+        f"more than {problems.STUCK_AFTER:.0f} s",
         f"heard nothing from the server for {Patience().overdue:.0f} s",
         f"{front.MOST_SILENT} connections at a time",
         f"in its first {front.GRACE:g} s",

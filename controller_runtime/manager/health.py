@@ -11,23 +11,19 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import attrs
 
-from apimachinery.host import Clock
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.cache.informer import Informer
-from controller_runtime.controller.controller import Controller
 from controller_runtime.manager.manager import Manager
+from controller_runtime.manager.problems import (
+    failing_sources,
+    overdue_reconciles,
+    problem_of,
+    stuck_workers,
+    unreadable_objects,
+)
 
 Check = Callable[[], str]
 """Returns in one line what is wrong; empty if all is well. It must be quick and must not wait."""
-
-STUCK_AFTER = 600.0
-"""Seconds after which a running reconcile makes the process not live; ours, far above what reconciles take."""
-
-OVERDUE_AFTER = 2.0
-"""A running reconcile makes the process not ready after this many times its `reconcile_timeout`.
-
-By then its requests have been refused for a whole timeout, so it hangs in something else.
-"""
 
 _TEXT = {"content-type": "text/plain; charset=utf-8"}
 
@@ -156,23 +152,6 @@ def _checks_of_rings(manager: Manager) -> tuple[Mapping[str, Check], Mapping[str
     )
 
 
-def stuck_workers(controllers: Sequence[Controller], after: float = STUCK_AFTER) -> Iterator[str]:
-    """Yield a line for each controller with a reconcile that has been running for more than `after` seconds."""
-    for controller in controllers:
-        counters = controller.counters()
-        if counters is not None and counters[1].longest_running > after:
-            yield f"{controller.name}: a reconcile has been running for {counters[1].longest_running:.0f} s"
-
-
-def overdue_reconciles(controllers: Sequence[Controller]) -> Iterator[str]:
-    """Yield a line for each controller with a reconcile that still runs long after its timeout; see `OVERDUE_AFTER`."""
-    for controller in controllers:
-        counters, timeout = controller.counters(), controller.reconcile_timeout
-        if counters is not None and timeout is not None and counters[1].longest_running > OVERDUE_AFTER * timeout:
-            took = counters[1].longest_running
-            yield f"{controller.name}: a reconcile has been running for {took:.3g} s and may take {timeout:g} s"
-
-
 def missing_rights(manager: Manager, *, vital: bool) -> Iterator[str]:
     """Yield a line for each right of a ring's member that is missing, of those that it needs for its work or others."""
     for ring in manager.rings:
@@ -191,40 +170,6 @@ def failing_rings(manager: Manager) -> Iterator[str]:
             yield f"{ring.name}: no turn has succeeded for {age:.0f} s: {ring.member.last_error}".removesuffix(": ")
 
 
-def failing_sources(controllers: Sequence[Controller]) -> Iterator[str]:
-    """Yield a line for each source whose mapper, predicate or periodic function fails now, with one of the errors."""
-    for controller in controllers:
-        trouble = controller.trouble()
-        for source in () if trouble is None else trouble.sources:
-            count, first = source.failing(1)
-            if count:
-                yield f"{controller.name} fails for {_with_others(first[0], count)}"
-
-
-def unreadable_objects(controllers: Sequence[Controller]) -> Iterator[str]:
-    """Yield a line for each controller with requests that ended because an object cannot be read, with one of them."""
-    for controller in controllers:
-        trouble = controller.trouble()
-        count, first = (0, []) if trouble is None else trouble.unreadable.first(1)
-        if count:
-            yield f"{controller.name} cannot read {_with_others(first[0].text, count)}"
-
-
-def _with_others(one: object, count: int) -> str:
-    return f"{one} (and {count - 1} more)" if count > 1 else str(one)
-
-
 def _definition_of(informer: Informer) -> str:
     resource = informer.collection.resource
     return f"{resource.plural}.{resource.group}"
-
-
-def problem_of(informer: Informer, clock: Clock) -> str:
-    """Return in one line why the cache of `informer` may differ from the server's data; empty if nothing says so."""
-    because = f": {informer.last_error}" if informer.last_error else ""
-    if not informer.has_synced():
-        return f"{informer} has no initial list yet{because}"
-    reflector = informer.reflector
-    silence = clock.monotonic() - reflector.liveness.heard_at
-    is_overdue = silence > reflector.patience.overdue
-    return f"{informer} has heard nothing for {silence:.0f} s{because}" if is_overdue else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
@@ -16,9 +16,6 @@ from apimachinery.errors import UsageError
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.client.transport import Stream, Transport, TransportWrapper
-
-if TYPE_CHECKING:
-    from controller_runtime.manager.manager import Manager
 
 
 def _resource(kind: Kind[Any]) -> Resource[Any]:
@@ -61,9 +58,9 @@ class Right:
             raise UsageError(f"{self.resource} are cluster-scoped: a right to them has no namespace")
 
 
-Observe = Callable[["Manager"], Callable[[HTTPRequest], None]]
-"""Called with each new manager; returns what is called with each of its requests, on the request's thread, before it is
-sent."""
+Observe = Callable[[Any], Callable[[HTTPRequest], None]]
+"""Called with each new `Manager`, which no module below that one can name; returns what is called with each of its
+requests, on the request's thread, before it is sent."""
 
 # The innermost observation of this process: managers are made anywhere, so no argument could reach them.
 _observers: list[Observe] = []
@@ -82,7 +79,7 @@ def observing(observe: Observe) -> Iterator[None]:
         _observers.remove(observe)
 
 
-def observed(manager: Manager, transport: Transport) -> Transport:
+def observed(manager: object, transport: Transport) -> Transport:
     """Return the transport of a new manager; unless managers are observed, it is the one given."""
     return _ObservedTransport(transport, _observers[-1](manager)) if _observers else transport
 

@@ -14,6 +14,7 @@ from controller_runtime.client.counting import CountingTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.manager.lifecycle import Runnable
+from controller_runtime.manager.problems import overdue_reconciles, problem_of, stuck_workers
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.ownership import Ownership, RingTransport
 
@@ -93,8 +94,6 @@ class ManagedRings:
 
     def _problem_of_work(self) -> str:
         """Return in one line why this replica does not do its work, by which it is given no slots of a ring."""
-        from controller_runtime.manager.health import overdue_reconciles, problem_of, stuck_workers
-
         if self.stopping.is_set():
             return "the manager stops"
         for problems in (

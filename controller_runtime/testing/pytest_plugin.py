@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from controller_runtime.testing.markers import EMBEDDED_CLUSTER, RIGHTS
+
 if TYPE_CHECKING:
     from controller_runtime.testing.cluster import EmbeddedCluster
     from controller_runtime.testing.simulation import Simulation
 
 
-_MARKER = "embedded_cluster"
-RIGHTS_MARKER = "rights"
-"""The marker that names the program of a test's managers, for the options `--rbac-record` and `--rbac-check`."""
 _CLUSTERS = ("cluster", "real_cluster")
 
 
@@ -56,7 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--rbac-record",
         metavar="FILE",
         help="write what the managers of the tests asked of their API servers to FILE, as roles; to a folder: a file "
-        f'for each name of the marker {RIGHTS_MARKER}("NAME")',
+        f'for each name of the marker {RIGHTS}("NAME")',
     )
     group.addoption(
         "--rbac-check",
@@ -81,14 +80,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"unperturbed(reason): leave this test out of {_PERTURB}")
     config.addinivalue_line(
         "markers",
-        f"{RIGHTS_MARKER}(program): the program of the managers, for --rbac-record FOLDER; None records nothing",
+        f"{RIGHTS}(program): the program of the managers, for --rbac-record FOLDER; None records nothing",
     )
     if any(config.getoption(option, None) is not None for option in ("--rbac-record", "--rbac-check")):
         from controller_runtime.testing.rights_plugin import RightsPlugin
 
         config.pluginmanager.register(RightsPlugin(config), "controller_runtime_rights")
     config.addinivalue_line(
-        "markers", f"{_MARKER}(**options): options of `EmbeddedCluster` for the fixtures `cluster` and `real_cluster`"
+        "markers",
+        f"{EMBEDDED_CLUSTER}(**options): options of `EmbeddedCluster` for the fixtures `cluster` and `real_cluster`",
     )
     if config.getoption(_PERTURB) is not None or config.getoption("--perturb-script") is not None:
         _perturb(config)
@@ -140,9 +140,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
     """Return the options of the markers; a test's marker overrides its class's, and that overrides its module's."""
     options: dict[str, Any] = {}
-    for marker in request.node.iter_markers(_MARKER):
+    for marker in request.node.iter_markers(EMBEDDED_CLUSTER):
         if marker.args:
-            raise pytest.UsageError(f"the marker {_MARKER} takes options by name, not {marker.args}")
+            raise pytest.UsageError(f"the marker {EMBEDDED_CLUSTER} takes options by name, not {marker.args}")
         options = {**marker.kwargs, **options}
     return options
 

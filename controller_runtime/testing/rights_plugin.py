@@ -20,7 +20,7 @@ from controller_runtime.rights.access import Access, granted_by, minimal
 from controller_runtime.rights.comparison import compare
 from controller_runtime.rights.file import read_objects, write
 from controller_runtime.rights.recorder import Recorder
-from controller_runtime.testing.pytest_plugin import RIGHTS_MARKER
+from controller_runtime.testing.markers import RIGHTS
 
 _OUTPUT = "controller_runtime_rights"
 _SUFFIXES = (".yaml", ".yml")
@@ -139,7 +139,7 @@ def checked(record: Record, target: Path, *, partial: str) -> Verdict:
 
 def _nothing_asked(record: Record, target: Path) -> str:
     if not is_file(target) and any(record.asked.values()):
-        return f'no test has the marker {RIGHTS_MARKER}("NAME"), which says whose file in the folder it is for'
+        return f'no test has the marker {RIGHTS}("NAME"), which says whose file in the folder it is for'
     return "no manager of these tests asked anything of an API server"
 
 
@@ -147,7 +147,7 @@ def _left_out(record: Record, target: Path) -> list[str]:
     tests = {*record.asked.get("", {}).values()}
     if is_file(target) or not tests:
         return []
-    return [f"left out, for it has no marker {RIGHTS_MARKER}: {test}" for test in sorted(tests)]
+    return [f"left out, for it has no marker {RIGHTS}: {test}" for test in sorted(tests)]
 
 
 class RightsPlugin:
@@ -206,7 +206,7 @@ class RightsPlugin:
         """Take what was asked in a test, its fixtures included."""
         outcome = yield
         accesses = self._recorder.take()
-        marker = item.get_closest_marker(RIGHTS_MARKER)
+        marker = item.get_closest_marker(RIGHTS)
         program = "" if marker is None else marker.args[0]
         if accesses and program is not None:
             self._record.add(program, dict.fromkeys(accesses, item.nodeid))
@@ -215,9 +215,9 @@ class RightsPlugin:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Refuse markers that name no file."""
         for item in items:
-            marker = item.get_closest_marker(RIGHTS_MARKER)
+            marker = item.get_closest_marker(RIGHTS)
             if marker is not None and not _is_marker(marker):
-                text = f'the marker {RIGHTS_MARKER} of {item.nodeid} takes one name, as in {RIGHTS_MARKER}("cabins")'
+                text = f'the marker {RIGHTS} of {item.nodeid} takes one name, as in {RIGHTS}("cabins")'
                 raise pytest.UsageError(f"{text}, or None for a test whose managers are not recorded")
 
     @pytest.hookimpl(optionalhook=True)

@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from controller_runtime.program.live_view import line_of
-from controllers.command.panel import disrupted_zones
 from controllers.command.snapshot import ClusterSnapshot, LeaseSummary
 from controllers.command.snapshot_counters import NodeCounts
+from controllers.command.zone_states import disrupted_zones
 
 
 def render(snapshot: ClusterSnapshot) -> RenderableType:

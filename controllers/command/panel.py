@@ -11,8 +11,8 @@ import attrs
 from controller_runtime.api.resources import LEASES, NODES, PODS, Resource
 from controller_runtime.manager.page.tables import StatusRow, StatusTable, seconds
 from controllers.command.snapshot import ClusterSnapshot
-from controllers.command.snapshot_counters import NodeCounts
-from controllers.node_lifecycle.zones import ZonePolicy, ZoneState
+from controllers.command.zone_states import disrupted_zones
+from controllers.node_lifecycle.zones import ZoneState
 
 if TYPE_CHECKING:  # an extra, which the live view alone needs
     from rich.console import RenderableType
@@ -98,13 +98,3 @@ def status_tables(snapshot: ClusterSnapshot) -> list[StatusTable]:
             "As this program has seen them, the newest first.",
         ),
     ]
-
-
-def disrupted_zones(nodes: NodeCounts) -> dict[str, ZoneState]:
-    """Return the state of each zone that is not normal; see `zone_states`."""
-    return {zone: state for zone, state in zone_states(nodes).items() if state is not ZoneState.NORMAL}
-
-
-def zone_states(nodes: NodeCounts) -> dict[str, ZoneState]:
-    """Return the state of each zone, by the default thresholds of the node lifecycle controller."""
-    return {zone: ZonePolicy().state(ready, not_ready) for zone, (ready, not_ready) in nodes.zones.items()}

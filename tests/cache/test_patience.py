@@ -12,8 +12,8 @@ from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.patience import Patience
 from controller_runtime.core.backoff import Backoff
-from controller_runtime.manager.health import problem_of
 from controller_runtime.manager.manager import Manager
+from controller_runtime.manager.problems import problem_of
 from controller_runtime.testing.simulation import Simulation
 
 SHORT = Patience(silence=5.0, overdue=7.0, watch=(20.0, 20.0), backoff=Backoff(initial=1.0, jitter=0.0))

@@ -16,7 +16,7 @@ from controller_runtime.api.resources import NODES
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.patience import Patience
-from controller_runtime.manager.health import problem_of
+from controller_runtime.manager.problems import problem_of
 from controller_runtime.testing.simulation import Simulation
 
 OVERDUE = Patience().overdue

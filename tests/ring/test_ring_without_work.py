@@ -11,8 +11,8 @@ from kit.ring.ringing import JOIN, OBJECTS, Replicas
 
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASES
-from controller_runtime.manager.health import STUCK_AFTER
 from controller_runtime.manager.inspection import describe
+from controller_runtime.manager.problems import STUCK_AFTER
 from controller_runtime.ring.slots import SLOTS
 from controller_runtime.testing.simulation import Simulation
 

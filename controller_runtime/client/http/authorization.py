@@ -15,13 +15,12 @@ import attrs
 from apimachinery.errors import ConnectionLost
 from apimachinery.host import Host
 from apimachinery.log import get_logger
-from controller_runtime.client.http.credentials import Credential, source_of
+from controller_runtime.client.http.credentials import Credential
 from controller_runtime.client.http.inquiry import Inquiry
+from controller_runtime.client.http.rest_config import RESTConfig, source_of
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
-
-    from controller_runtime.client.http.rest_config import RESTConfig
 
 log = get_logger(__name__)
 

@@ -6,14 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import attrs
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
-
-    from controller_runtime.client.http.rest_config import RESTConfig
 
 
 def _sendable(credential: Credential, attribute: attrs.Attribute[str | None], header: str | None) -> None:
@@ -173,12 +171,3 @@ def set_authorization(configuration: Configuration, header: str | None) -> None:
     """Set the value of the `authorization` header in an official configuration, under the names of all releases."""
     for name in _TOKEN_NAMES:
         configuration.api_key[name] = header or ""
-
-
-def source_of(configuration: RESTConfig | Configuration) -> Source:
-    """Return the source of a configuration's credentials.
-
-    That of an official one is its hook if that is one of ours, else the configuration itself.
-    """
-    source: object = getattr(configuration, "source", None) or getattr(configuration, "refresh_api_key_hook", None)
-    return source if isinstance(source, Source) else Configured(cast("Configuration", configuration))

@@ -8,11 +8,11 @@ import functools
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import attrs
 
-from controller_runtime.client.http.credentials import Constant, Credential, Source, set_authorization
+from controller_runtime.client.http.credentials import Configured, Constant, Credential, Source, set_authorization
 
 if TYPE_CHECKING:  # it is large, and only programs that name it need it
     from kubernetes.client import Configuration
@@ -75,6 +75,15 @@ class RESTConfig:
             set_authorization(configuration, None)  # without a token the client would not call the hook
         configuration.refresh_api_key_hook = refresh  # type: ignore[assignment]
         return configuration
+
+
+def source_of(configuration: RESTConfig | Configuration) -> Source:
+    """Return the source of a configuration's credentials.
+
+    That of an official one is its hook if that is one of ours, else the configuration itself.
+    """
+    source: object = getattr(configuration, "source", None) or getattr(configuration, "refresh_api_key_hook", None)
+    return source if isinstance(source, Source) else Configured(cast("Configuration", configuration))
 
 
 @functools.cache

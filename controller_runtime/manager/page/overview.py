@@ -10,9 +10,9 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.controller.self_wakes import SelfWake
 from controller_runtime.controller.stories import Story
-from controller_runtime.manager.health import STUCK_AFTER
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.page.tables import StatusRow, StatusTable, seconds, size
+from controller_runtime.manager.problems import STUCK_AFTER
 from controller_runtime.queue.causes import Causes
 from controller_runtime.queue.turns import Turn, TurnState
 

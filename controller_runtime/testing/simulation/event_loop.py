@@ -13,15 +13,26 @@ import asyncio
 import contextlib
 import contextvars
 from collections.abc import Callable, Coroutine, Generator
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from apimachinery.errors import UsageError
+from apimachinery.host import Condition
 from controller_runtime.testing.simulation.tasks import Crashed
 
-if TYPE_CHECKING:
-    from controller_runtime.testing.simulation.host import SimulatedHost
-
 T = TypeVar("T")
+
+
+class LoopHost(Protocol):
+    """The part of a `SimulatedHost` that an event loop needs."""
+
+    def condition(self, label: str) -> Condition:
+        """See `Host.condition`."""
+
+    def monotonic(self) -> float:
+        """See `Host.monotonic`."""
+
+    def leaving(self, label: str) -> None:
+        """See `SimulatedHost.leaving`."""
 
 
 class VirtualSelector:
@@ -33,7 +44,7 @@ class VirtualSelector:
     Threads: `wake` from any of the simulation, the rest from the loop's.
     """
 
-    def __init__(self, host: SimulatedHost) -> None:
+    def __init__(self, host: LoopHost) -> None:
         self._host = host
         # Guards the field below.
         self._condition = host.condition("event loop")
@@ -75,7 +86,7 @@ class SimulatedEventLoop(asyncio.BaseEventLoop):
     Threads: as asyncio's loops.
     """
 
-    def __init__(self, host: SimulatedHost) -> None:
+    def __init__(self, host: LoopHost) -> None:
         super().__init__()
         self._simulated_host = host
         self._selector = VirtualSelector(host)

@@ -19,9 +19,9 @@ from apimachinery.system import SystemHost
 from controller_runtime.client.client import Client
 from controller_runtime.client.http import configuration as pod
 from controller_runtime.client.http.configuration import from_kubeconfig, in_cluster, is_in_cluster
-from controller_runtime.client.http.credentials import Credential, source_of
+from controller_runtime.client.http.credentials import Credential
 from controller_runtime.client.http.endpoint import endpoint_of
-from controller_runtime.client.http.rest_config import RESTConfig
+from controller_runtime.client.http.rest_config import RESTConfig, source_of
 from controller_runtime.client.http.transport import HTTPTransport
 from embedded_apiserver.shell.tls import make_certificates
 

@@ -14,7 +14,7 @@ from kubernetes.client import ApiClient, CoreV1Api
 from apimachinery.http import HTTPRequest, HTTPResponse, Watch
 from apimachinery.system import SystemHost
 from controller_runtime.client.http.configuration import from_kubeconfig
-from controller_runtime.client.http.credentials import source_of
+from controller_runtime.client.http.rest_config import source_of
 from embedded_apiserver.shell.thread import LoopbackServer
 from embedded_apiserver.shell.tls import make_certificates
 
