@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Set
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -371,3 +371,56 @@ def test_no_function_is_longer_than_50_lines() -> None:
 )
 def test_the_rule_sees_what_it_should(line: str, is_refused: bool) -> None:
     assert any(reaches_for_the_system(node) for node in ast.walk(ast.parse(line))) is is_refused
+
+
+CIRCLES = (
+    # A simulation makes hosts, and a host belongs to a simulation, through which tests reach the other hosts.
+    {"controller_runtime.testing.simulation.host", "controller_runtime.testing.simulation.simulation"},
+    # A cluster joins the session of a perturbed run, which kills and restarts the cluster.
+    {
+        "controller_runtime.testing.cluster",
+        "controller_runtime.testing.perturbation.ambient",
+        "controller_runtime.testing.perturbation.retelling",
+        "controller_runtime.testing.perturbation.session",
+        "controller_runtime.testing.perturbation.striking",
+    },
+)
+"""Files that import each other, each group with its reason; there shall be no others."""
+
+
+def imports_of(name: str, tree: ast.Module, modules: Collection[str]) -> set[str]:
+    """Return the modules that one names anywhere in its file, in functions and for type checkers as well."""
+    named: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            inside = {f"{node.module}.{alias.name}" for alias in node.names}
+            named |= (inside & set(modules)) or {node.module}
+        elif isinstance(node, ast.Import):
+            named |= {alias.name for alias in node.names}
+    return (named & set(modules)) - {name}
+
+
+def circles(graph: Mapping[str, Set[str]]) -> list[set[str]]:
+    """Return the groups of modules each of which leads to each other one of its group."""
+    reached = {name: {name} for name in graph}
+    for name, seen in reached.items():
+        waiting = [name]
+        while waiting:
+            fresh = graph[waiting.pop()] - seen
+            seen |= fresh
+            waiting += fresh
+    groups = {frozenset(each for each in seen if name in reached[each]) for name, seen in reached.items()}
+    return [set(group) for group in groups if len(group) > 1]
+
+
+def test_no_files_import_each_other() -> None:
+    parsed = {
+        name.removesuffix(".py").removesuffix("/__init__").replace("/", "."): tree for name, tree in trees(*PACKAGES)
+    }
+    found = circles({name: imports_of(name, tree, parsed) for name, tree in parsed.items()})
+
+    assert sorted(map(sorted, found)) == sorted(map(sorted, CIRCLES))
+
+
+def test_a_circle_is_found_whatever_leads_to_it() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [{"b", "c"}]

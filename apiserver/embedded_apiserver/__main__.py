@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 from socket import gethostname
 from typing import TYPE_CHECKING, Any
@@ -237,32 +237,35 @@ def serve(
         UsageError: A setting is wrong or cannot be met.
     """
     configure(level=logging.WARNING)
-    host, chosen = SystemHost(), ServerSettings(**settings)
+    host, chosen, perturbed = SystemHost(), ServerSettings(**settings), Perturbing.of(perturb, perturb_restart)
     address = Address.of(bind_address, tls_san)
-    perturbed = Perturbing.of(perturb, perturb_restart)
     with ExitStack() as stack:
         # Before the identity: of servers that start at once on a new directory, only the one that goes on may make it.
-        witness = chosen.witness()
-        if witness is not None:
+        if (witness := chosen.witness()) is not None:
             stack.callback(witness.close)
-        with without_authorities():
-            identity_of = identity_from_child(chosen.data_dir, host.now(), address.certified)
-            from embedded_apiserver.shell import process
+        identity = _identity(chosen.data_dir, host, address)
+        from embedded_apiserver.shell import process
 
-            identity = identity_of()
         options = process.ProcessOptions(
             port=port, address=address, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent
         )
-        server = chosen.server(host, identity, witness)
-        stack.callback(server.close)
+        server = stack.enter_context(closing(chosen.server(host, identity, witness)))
         audited = None if audit_log_path is None else AuditedHandler(host, server, audit_log_path)
         handler: Handler = server if audited is None else stack.enter_context(audited)
-        if perturbed is not None:
-            handler = perturbed.handler(host, server, handler)
+        handler = handler if perturbed is None else perturbed.handler(host, server, handler)
         if beside is not None:
             stack.enter_context(beside(host, server, identity.token))
         lease = IdentityLease(host, server, gethostname(), token=identity.token)
         process.run(host, handler, identity, options, click.echo, lease, server.publish)
+
+
+def _identity(data_dir: Path | None, host: SystemHost, address: Address) -> Identity:
+    """Return the server's identity, which a child process makes while this one imports the server."""
+    with without_authorities():
+        identity_of = identity_from_child(data_dir, host.now(), address.certified)
+        import embedded_apiserver.shell.process  # noqa: F401
+
+        return identity_of()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -58,7 +58,7 @@ class Controller(Description):
             of one group hold up those of others no longer than `WorkQueue` states. It must be pure and quick. None:
             requests are taken in the order in which they became due.
         may_wake_itself: Let nothing but its own writes cause its reconciles, for as long as it likes; else that is a
-            warning, and fails a test. What it writes counts as written by others. It is for work in many small steps
+            warning, and fails a test. Its writes count as written by others. It is for work in many small steps
             that ends by itself, and for programs that play both sides, such as a workload and the kubelet.
         warm_up: Attach the sources before this replica leads, so that a new leader finds its queue filled and
             reconciles at once. Mappers, predicates, callbacks of `follow` and functions of `every` then run on each

@@ -54,8 +54,8 @@ class SelfWake:
     Attributes:
         controllers: Their names, in order.
         request: The request whose reconcile made the last write.
-        verb: What it did: created, changed or deleted.
-        object: What it wrote, as resource, namespace and name: `configmaps/default/a`.
+        verb: The last write: created, changed or deleted.
+        object: The object of that write, as resource, namespace and name: `configmaps/default/a`.
         fields: The fields that differ from one of its writes to the next, as paths; those of the last write if none do.
         are_times: Whether these fields hold nothing but times.
         length: How many reconciles in a row nothing but their own writes caused.

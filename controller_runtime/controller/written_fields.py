@@ -22,7 +22,7 @@ MOST_FIELDS = 3
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d.*")
 
-# What the server sets, and a whole object repeats.
+# Fields that the server sets, and that a whole object repeats.
 _SERVER_SET = re.compile(r"\.metadata\.(resourceVersion|generation|uid|creationTimestamp|managedFields.*)")
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_$][\w$-]*")

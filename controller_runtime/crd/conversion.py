@@ -148,7 +148,7 @@ def converts(older: type[A], newer: type[B], *, keep: str = "") -> Callable[[Cal
 def _restore(made: To, kept: Mapping[str, Any], lost_by: Callable[[To], dict[str, Any]]) -> tuple[To, dict[str, Any]]:
     """Return an object with what was kept of it, and what the other version then loses.
 
-    What would undo a change that was made in the other version since, or does not fit it, is left out.
+    A value that would undo a change made in the other version since, or that does not fit it, is left out.
     """
     if not kept:
         return made, lost_by(made)

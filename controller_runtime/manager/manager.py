@@ -143,8 +143,7 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
         self._request_threads = RequestThreads(host)
         # Its client is not bound to a leadership: definitions are needed before there can be one.
         self.definitions = Definitions(host, Client(host, self.transport), self.with_conversion)
-        self._grace = grace
-        self._cache_sync_timeout = cache_sync_timeout
+        self._grace, self._cache_sync_timeout = grace, cache_sync_timeout
         report = UnreadableEvents(lambda: self.recorders, self.recorder).report
         self.self_wakes = SelfWakes(host)
         observers = Observers(synchronous("on_panic", on_panic), report, self.stories, tracing, self.self_wakes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with the parts of a manager, a line for each: its controllers and its caches."""
+"""The problems of a manager's controllers and caches, a line for each."""
 
 from __future__ import annotations
 

@@ -120,17 +120,16 @@ class EmbeddedCluster(CheckedCluster):
         _, server_host = self._machine, self._server_host = machine_of(host)
         self._perturbed = ambient.join(host, is_alone=server is None and transport is None)
         self._is_judged_later = self._perturbed is not None
-        history = self._perturbed.history if self._perturbed is not None else None
+        history = None if self._perturbed is None else self._perturbed.history
         caller = ClusterCaller(server_host, self._machine, webhooks or {}, self._webhooks_of_manager, webhook_faults)
         self.server = server or APIServer(server_host, history=history, caller=caller, **of_server)
-        to_server = InProcessTransport(server_host, self.server)
-        self._admin = Client(server_host, to_server)
-        self.user, self._reached = self._admin, cast(Handler, self.server)
+        self._admin = self.user = Client(server_host, to_server := InProcessTransport(server_host, self.server))
+        self._reached = cast(Handler, self.server)
         if self._perturbed is not None and isinstance(server_host, SimulatedHost):
             self._reached = self._perturbed.attach(self, self.server, server_host)
             self.user = Client(server_host, self._perturbed.story(to_server))
-        of_manager = {"leader_election": leader_election, "namespace": namespace, "role": role}
-        self.options = {**of_manager, "workloads": workloads, **of_server}
+        of_manager = {"leader_election": leader_election, "namespace": namespace, "role": role, "workloads": workloads}
+        self.options = {**of_manager, **of_server}
         self.acts_as = None if role is None else acting(role).create(self._admin)
         self._given_transport, self._faults = transport, numbered(faults) if faults is not None else None
         self._leader_election, self._namespace = leader_election, namespace

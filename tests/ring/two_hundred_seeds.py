@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seeds from 50 to 199 of the profiles in which faults meet, by which bugs are found that are rare; see `fifty_seeds`.
+"""Seeds from 50 to 199 of the profiles in which faults meet, for rare bugs; the first fifty are in `fifty_seeds.py`.
 
 Those of `suspensions` and `versions` find theirs among the first fifty.
 """

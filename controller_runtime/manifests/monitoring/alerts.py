@@ -35,18 +35,14 @@ class Alert:
 def alerts(namespace: str) -> Sequence[Alert]:
     """Return the alerts for the programs in a namespace."""
     on = f'namespace="{namespace}"'
-    return (*_of_work(on), *_of_caches(on), *_of_replicas(on), *_of_rings(on))
+    return (*_of_reconciles(on), *_of_work(on), *_of_caches(on), *_of_replicas(on), *_of_rings(on))
 
 
-def _of_work(on: str) -> Sequence[Alert]:
+def _of_reconciles(on: str) -> Sequence[Alert]:
     errors = per_second("controller_runtime_reconcile_errors_total", on, "10m", ("controller",))
     everything = per_second("controller_runtime_reconcile_total", on, "10m", ("controller",))
     panics = per_second("controller_runtime_reconcile_panics_total", on, "10m", ("controller",))
     self_wakes = per_second("controller_runtime_reconcile_self_wakes_total", on, "10m", ("controller",))
-    unreadable = per_second("controller_runtime_unreadable_objects_total", on, "1h", ("controller", "kind"))
-    lost = per_second(
-        "controller_runtime_events_total", f'{on},fate=~"spam|dropped|failed"', "30m", ("component", "fate")
-    )
     return (
         Alert(
             "ReconcilerRaises", f"{panics} > 0", "0m", "warning",
@@ -69,6 +65,15 @@ def _of_work(on: str) -> Sequence[Alert]:
             "A reconcile of {{ $labels.name }} has been running for more than ten minutes.",
             "SIGUSR1 shows what it waits for; give the controller a reconcile_timeout.",
         ),
+    )  # fmt: skip
+
+
+def _of_work(on: str) -> Sequence[Alert]:
+    unreadable = per_second("controller_runtime_unreadable_objects_total", on, "1h", ("controller", "kind"))
+    lost = per_second(
+        "controller_runtime_events_total", f'{on},fate=~"spam|dropped|failed"', "30m", ("component", "fate")
+    )
+    return (
         Alert(
             "QueueIsLate",
             f"{quantile(0.99, 'workqueue_queue_duration_seconds', on, '10m', ('name',))} > 300", "15m", "warning",

@@ -9,8 +9,8 @@ level-triggered: it adds and never removes, it writes once and never looks again
 **Oracle.** After each declared state the world at rest is compared with that of a calm run on a fresh cluster that
 declares this state alone; after a deletion, with one that declares nothing. Uids, versions and times are left out, and
 so is what two calm runs differ in. No controller may have errors at rest, nothing may go on changing, and no more
-requests may be sent than in the calm run. What is kept on purpose may
-stay of earlier states: persistent volume claims, and Jobs that have finished, with their pods.
+requests may be sent than in the calm run. Some objects of earlier
+states may stay, kept on purpose: persistent volume claims, and Jobs that have finished, with their pods.
 
 **States.** They are drawn by hypothesis (`sequence_draw.py`), within the kind's schema on the embedded server. Each is
 declared by server-side apply, so that only what the story declares changes; one that the server refuses is passed

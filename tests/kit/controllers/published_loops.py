@@ -136,8 +136,8 @@ class Loop:
 
     Attributes:
         source: Where it was reported.
-        broken: What each of its controllers decides.
-        mended: The same as it was mended.
+        broken: The decision of each of its controllers.
+        mended: The same decisions as they were mended.
         field: The field that a warning must name.
     """
 
