@@ -27,6 +27,17 @@ def created(patch, **_):
     "config_map.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {key: value}}",
     "pytest.ini": "[pytest]\n",
 }
+ANYIO = """import pytest
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+"""
 ASYNCIO = (
     "-p",
     "pytest_asyncio.plugin",
@@ -52,22 +63,30 @@ def test_the_page_has_a_block_for_each_client() -> None:
         assert len([line for line in body if line.strip()]) <= 5
 
 
-@pytest.mark.parametrize(("name", "text"), BLOCKS, ids=[name for name, _ in BLOCKS])
-def test_a_block_passes_twice_in_one_run_with_the_plugin_alone(tmp_path: Path, name: str, text: str) -> None:
-    needs_loop = "async def" in text
-    if not is_installed(name) or (needs_loop and find_spec("pytest_asyncio") is None):
+@pytest.mark.parametrize(
+    ("name", "text", "loop"),
+    [
+        pytest.param(name, text, loop, id=f"{name} {loop}".strip())
+        for name, text in BLOCKS
+        for loop in (("asyncio", "anyio") if "async def" in text else ("",))
+    ],
+)
+def test_a_block_passes_twice_in_one_run_with_the_plugin_alone(tmp_path: Path, name: str, text: str, loop: str) -> None:
+    plugin = {"asyncio": "pytest_asyncio", "anyio": "anyio"}.get(loop)
+    if not is_installed(name) or (plugin and find_spec(plugin) is None):
         pytest.skip(f"{name} is not installed: tox -e peers")
     for file, content in FILES.items():
         (tmp_path / file).write_text(content)
     for number in (1, 2):
-        (tmp_path / f"test_{number}.py").write_text(text)
+        (tmp_path / f"test_{number}.py").write_text(ANYIO + text if loop == "anyio" else text)
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(sys.path),
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "KUBECONFIG": str(tmp_path / "none"),
     }
-    options = ["-p", "embedded_apiserver.pytest_plugin", "-p", "no:cacheprovider", *(ASYNCIO if needs_loop else ())]
+    runner = {"asyncio": ASYNCIO, "anyio": ("-p", "anyio.pytest_plugin")}.get(loop, ())
+    options = ["-p", "embedded_apiserver.pytest_plugin", "-p", "no:cacheprovider", *runner]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *options],
         cwd=tmp_path,
