@@ -78,6 +78,7 @@ def test_a_reconcile_that_blocks_is_named_with_its_stack_and_the_process_ends(
     assert status == 1
     assert f"program: {LATE}\n" in rest
     assert "thing/worker-0 stands at\n" in rest
+    assert "ending, though threads still run" not in rest  # its grace is over already
     assert "time.sleep(3600)\n" in rest
 
 
