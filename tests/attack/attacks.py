@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on the embedded server, each of bounded duration: `python tests/attack/attacks.py [SUBJECT…]`.
+"""Attacks on the embedded server and on webhooks, each bounded in time: `python tests/attack/attacks.py [SUBJECT…]`.
 
 A subject is a file beside this one with `ATTACKS`, a tuple of functions. Each gets an empty
 directory of its own, says in its docstring what it tries, and returns what it saw. It raises
