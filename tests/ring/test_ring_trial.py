@@ -51,7 +51,7 @@ def test_claims_of_two_leases_overlap_only_before_both_deadlines() -> None:
         pytest.param(
             attrs.evolve(WRITE, at=111.0), [Fault("cut", "one", 100.0, 110.9)], Verdict.LATE, id="held back by a cut"
         ),
-        pytest.param(attrs.evolve(WRITE, at=111.0), [], Verdict.WRONG, id="late without a cut"),
+        pytest.param(attrs.evolve(WRITE, at=111.5), [], Verdict.WRONG, id="late without a cut"),
         pytest.param(
             attrs.evolve(WRITE, at=112.5, begun=112.4), [FROZEN], Verdict.STOPPED, id="stopped, smaller token"
         ),
@@ -94,6 +94,14 @@ def test_a_write_of_a_stopped_process_is_no_harm_before_another_has_begun() -> N
     write = attrs.evolve(WRITE, at=109.0, begun=108.9)
 
     assert [*judged([write], CLAIMS, [attrs.evolve(FROZEN, ended=108.8)], DEADLINE)] == [(write, Verdict.UNFOLLOWED)]
+
+
+def test_a_write_that_a_server_which_stood_still_takes_later_is_late() -> None:
+    late = attrs.evolve(WRITE, at=108.0, begun=103.0)
+    others = [attrs.evolve(WRITE, node="n01", at=at, begun=at) for at in (105.5, 106.2)]
+
+    assert dict(judged([late], CLAIMS, [], DEADLINE))[late] is Verdict.LATE
+    assert dict(judged([*others, late], CLAIMS, [], DEADLINE))[late] is Verdict.WRONG
 
 
 def test_the_audit_log_has_claims_and_writes(tmp_path: Path) -> None:

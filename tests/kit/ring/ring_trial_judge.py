@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import json
+from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +22,8 @@ from controller_runtime.ring.records import CLAIM, Claim, annotations_of
 
 SIGNED = "signed"
 """The annotation that a replica writes: its name, when it began, and both numbers of its fencing token."""
+STILL = 1.0
+"""Seconds without a request by which the server is taken to have stood still: four processes send fifty in each."""
 AWAKE = 1.0
 """Seconds after a process goes on in which it may still do what it was about to do when it was stopped."""
 
@@ -84,7 +87,7 @@ class Verdict(enum.Enum):
     LATE = "begun inside its interval, and arrived later"
     STOPPED = "begun outside by a process that was stopped, and refused or with a smaller token than the owner's"
     UNFOLLOWED = "begun outside by a process that was stopped, and no other had begun for the object since"
-    WRONG = "begun outside"
+    WRONG = "begun outside, or arrived outside without a reason"
 
 
 def intervals(claims: Iterable[Stored], deadline: float) -> dict[tuple[str, int], list[tuple[float, float]]]:
@@ -128,19 +131,33 @@ def judged(
 ) -> Iterator[tuple[Write, Verdict]]:
     """Yield each write with its verdict.
 
+    A write that arrives late needs a reason: its process was cut off or stopped, or the server stood still when the
+    interval ended, and had received nothing from any process for a while.
+
     Args:
         writes: The writes in the order in which they arrived.
         claims: The claims in the order in which they were stored.
         faults: The faults.
         deadline: Seconds for which a claim lasts after it was sent.
     """
-    owned = intervals(claims, deadline)
+    owned, writes = intervals(claims, deadline), [*writes]
+    arrivals = sorted([*(write.at for write in writes), *(claim.at for claim in claims)])
     newest: dict[str, tuple[tuple[int, int], str]] = {}
     for write in writes:
         spans = owned.get((write.process, slot_of_key(RingBy.NAME, "", write.node)), [])
         order, owner = newest.get(write.node, ((0, 0), write.process))
-        yield write, _verdict(write, spans, faults, is_smaller=write.order < order, is_followed=owner != write.process)
+        ends = [until for since, until in spans if since <= write.begun <= until]
+        is_held_up = any(_stood_still(arrivals, until, write.at) for until in ends)
+        verdict = _verdict(write, spans, faults, is_smaller=write.order < order, is_followed=owner != write.process)
+        yield write, Verdict.LATE if verdict is Verdict.WRONG and is_held_up else verdict
         newest[write.node] = max((order, owner), (write.order, write.process))
+
+
+def _stood_still(arrivals: Sequence[float], at: float, until: float) -> bool:
+    """Return whether the server received nothing around `at`, and then, within as long, what arrived at `until`."""
+    place = bisect(arrivals, at)
+    around = arrivals[max(place - 1, 0) : place + 1]
+    return len(around) > 1 and around[1] - around[0] >= STILL and until <= around[1] + STILL
 
 
 def _verdict(
