@@ -96,8 +96,8 @@ def built(folder: Path, facts: Mapping[str, Any], epoch: int) -> dict[str, bytes
     for each in FOLDERS:
         setup = tree / each / "setup.cfg"
         setup.write_text(with_facts(setup.read_text(encoding="utf-8"), facts), encoding="utf-8")
-        out = ("--outdir", folder / "out")
-        did(sys.executable, "-m", "build", *out, tree / each, cwd=folder, SOURCE_DATE_EPOCH=str(epoch))
+        options = ("--no-isolation", "--outdir", folder / "out")  # with the setuptools that tox.ini pins
+        did(sys.executable, "-m", "build", *options, tree / each, cwd=folder, SOURCE_DATE_EPOCH=str(epoch))
     files = {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
     return {name: normalized(data, epoch) if name.endswith(".tar.gz") else data for name, data in files.items()}
 
