@@ -18,15 +18,17 @@ import pytest
 from embedded_apiserver.testing import beside
 
 ROOT = Path(__file__).parents[1]
+RECORDS = ("CHANGELOG.md", "tried-on.md")
+"""Pages whose commands are those that were run on a day."""
 PAGES = sorted(
     path
     for pattern in ("*.md", "docs/*.md", "config/*.md", "apimachinery/*.md", "apiserver/*.md", "controllers/*.md")
     for path in ROOT.glob(pattern)
-    if path.name != "CHANGELOG.md"
+    if path.name not in RECORDS
 )
 FOLDERS = {"apimachinery": "apimachinery", "apiserver": "apiserver", "controllers": "controllers", "": "."}
-CLONES = (".", "/src", "/path/to/the/clone", "/clone")
-"""The clone, as the documents write it."""
+CLONES = (".", "/src", "/path/to/the/clone", "/clone", "CLONE")
+"""The clone, as the documents write it; beside another of these, `.` is a project of others."""
 COMMAND = re.compile(r"pip install ((?:[^\s`#&;,)]|[ ](?!#)|(?<=\w),(?=\w))+)")
 
 
@@ -81,10 +83,11 @@ def asked_in(text: str) -> list[Asked]:
     for command in COMMAND.findall(text):
         words = shlex.split(command)
         asked = Asked({}, [], "--no-deps" not in words)
+        is_elsewhere = any(word.startswith(tuple(f"{clone}/" for clone in CLONES[1:])) for word in words)
         for word in words:
             place, _, extras = word.rstrip("]").partition("[")
             clone, _, folder = place.rpartition("/")
-            if place in CLONES:
+            if place in CLONES and not (place == "." and is_elsewhere):
                 asked.folders[""] = extras
             elif clone in CLONES and folder in FOLDERS:
                 asked.folders[folder] = extras
@@ -125,6 +128,7 @@ def test_the_message_about_workloads_has_both_commands() -> None:
         ("'.[testing]' pytest", {"apimachinery", "apiserver"}, "'controller-runtime[testing]' pytest"),
         ("./controllers", {"", "apimachinery", "apiserver"}, "controller-runtime-controllers"),
         ("--no-deps ./apiserver", set(), "--no-deps embedded-apiserver"),
+        ("CLONE/apimachinery CLONE/apiserver .", set(), "embedded-apiserver ."),
     ],
 )
 def test_what_a_command_lacks_is_seen(command: str, missing: set[str], released: str) -> None:
