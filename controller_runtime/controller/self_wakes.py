@@ -21,7 +21,7 @@ from apimachinery.objects import cached_from_bytes
 from controller_runtime.controller.outcome import TIMED
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.controller.written_fields import WrittenFields, name_in, place_of
-from controller_runtime.core.own_writes import DELETED, Chain, OwnWrites, Running
+from controller_runtime.core.written_versions import DELETED, Chain, Running, WrittenVersions
 from controller_runtime.queue.causes import PlainCause, PlainKey, PlainVersion, version_of
 
 log = get_logger(__name__)
@@ -95,7 +95,7 @@ class SelfWakes:
 
     def __init__(self, host: Host) -> None:
         self._now = host.monotonic
-        self._own = OwnWrites()
+        self._own = WrittenVersions()
         # Guards everything below. Only writes of watched chains take it.
         self._lock = host.lock("self wakes")
         self._fields = WrittenFields()

@@ -13,8 +13,8 @@ from controller_runtime.controller.outcome import is_bug, is_late, settle
 from controller_runtime.controller.panics import Panic
 from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.controller.unreadable import UnreadableObjects
-from controller_runtime.core.own_writes import running_reconcile
 from controller_runtime.core.story import begin_steps, end_steps
+from controller_runtime.core.written_versions import running_reconcile
 from controller_runtime.queue.workqueue import WorkQueue
 
 

@@ -21,10 +21,10 @@ from controller_runtime.cache.transforms import Transform
 from controller_runtime.client.client import Client
 from controller_runtime.client.counting import CountingTransport
 from controller_runtime.client.deadlines import DeadlineTransport, reconcile_limit
-from controller_runtime.client.own_writes import OwnWritesTransport
 from controller_runtime.client.request_threads import RequestThreads
 from controller_runtime.client.stories import StoryTransport
 from controller_runtime.client.transport import Transport
+from controller_runtime.client.written_versions import WrittenTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.observers import Observers
 from controller_runtime.controller.panics import OnPanic, ignore_panic
@@ -137,7 +137,7 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
                 on_new_leader=self.leaders.note,
                 on_yielding=self.stopping.fail,
             )
-        fenced = OwnWritesTransport(StoryTransport(self._bound(DeadlineTransport(limited, reconcile_limit(host)))))
+        fenced = WrittenTransport(StoryTransport(self._bound(DeadlineTransport(limited, reconcile_limit(host)))))
         tracing = None if tracer_provider is None else _tracing(host, tracer_provider)
         self.client = Client(host, fenced if tracing is None else tracing.transport(fenced))
         self._request_threads = RequestThreads(host)

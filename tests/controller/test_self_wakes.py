@@ -28,7 +28,7 @@ from controller_runtime.controller.self_wakes import (
     versions_of,
 )
 from controller_runtime.controller.written_fields import WrittenFields
-from controller_runtime.core.own_writes import KEPT, Chain, OwnWrites
+from controller_runtime.core.written_versions import KEPT, Chain, WrittenVersions
 from controller_runtime.manager.endpoints import debug_answer
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.metrics import Metrics
@@ -121,7 +121,7 @@ def test_of_too_many_causes_it_is_remembered_that_there_were_more(simulation: Si
 
 
 def test_the_first_note_of_a_version_stays() -> None:
-    own = OwnWrites()
+    own = WrittenVersions()
     own.note(("a", ""), "1", Chain(1, 0.0, NONE))
     own.note(("a", ""), "1", Chain(7, 0.0, NONE))
 
@@ -131,7 +131,7 @@ def test_the_first_note_of_a_version_stays() -> None:
 
 
 def test_old_versions_are_forgotten() -> None:
-    own = OwnWrites()
+    own = WrittenVersions()
     for version in range(2 * KEPT + 1):
         own.note(("a", ""), str(version), Chain(1, 0.0, NONE))
 

@@ -34,7 +34,7 @@ class Chain(NamedTuple):
     controllers: frozenset[str]
 
 
-class OwnWrites:
+class WrittenVersions:
     """Keeps the versions that this program wrote last.
 
     Threads: any. There is no lock, because each step is one operation on a dict, with or without the GIL; two threads

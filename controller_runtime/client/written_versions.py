@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import TransportWrapper
-from controller_runtime.core.own_writes import running_reconcile
+from controller_runtime.core.written_versions import running_reconcile
 
 
-class OwnWritesTransport(TransportWrapper):
+class WrittenTransport(TransportWrapper):
     """A `transport.Transport` for the requests of reconciles.
 
     A write whose answer is lost is not told, so what it causes counts as caused by others.
