@@ -407,4 +407,4 @@ def test_workloads_are_started_by_their_entry_point_or_say_what_to_install(tmp_p
     files["conftest.py"] = none
     status, output = run_pytest(tmp_path, files)
     assert status == 1
-    assert "workloads() needs the bundled controllers: pip install 'embedded-apiserver[workloads]'" in output
+    assert "workloads() needs the bundled controllers: from a clone, pip install ./apimachinery ./apiserver" in output
