@@ -29,7 +29,8 @@ from controller_runtime.program.scaffold.names import names_of
 FILES = [
     *(".github/workflows/test.yaml", ".gitignore", "AGENTS.md", "Dockerfile", "README.md"),
     *("deploy/definitions.yaml", "deploy/deployment.yaml", "deploy/disruption_budget.yaml"),
-    *("deploy/kustomization.yaml", "deploy/metrics_service.yaml", "deploy/namespace.yaml", "deploy/roles.yaml"),
+    *("deploy/kustomization.yaml", "deploy/metrics_service.yaml", "deploy/namespace.yaml"),
+    *("deploy/network_policy.yaml", "deploy/roles.yaml"),
     *("deploy/service_account.yaml", "guest_book.py", "pyproject.toml", "rights.yaml", "test_guest_book.py"),
 ]
 ARCHIVE = "/w/controller_runtime-0.1.0-py3-none-any.whl"
