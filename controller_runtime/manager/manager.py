@@ -282,11 +282,12 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
         self.trust_webhooks()
         self.definitions.check()
         self._lifecycle.start_caches()
-        while not self.stopping.is_set():
-            added = self._members.take_added()
+        added = self._members.take_added()
+        while not self.stopping.is_set():  # looked at after the news were taken, since a stop is news as well
             self.definitions.check()
             self._lifecycle.start(added, self._cache_sync_timeout)
             self._members.wait_for_news()
+            added = self._members.take_added()
 
 
 def _tracing(host: Host, provider: TracerProvider) -> Tracing:

@@ -19,7 +19,7 @@ from typing import Any
 import controller_runtime
 from apimachinery.system import SystemHost
 
-SECONDS = 120.0
+SECONDS = 270.0
 GIVES_WAY = 0.02
 """The share of the operations of our code before which a thread gives way."""
 OURS = str(Path(controller_runtime.__file__).parent)
