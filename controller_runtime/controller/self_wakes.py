@@ -120,9 +120,8 @@ class SelfWakes:
         _, controller, of, queue = running
         caused_by = versions_of(queue.causes(of), queue.covered(of))
         chain = next_chain(*caused_by, self._own.chain, controller, self._now())
-        for key, version in written:
-            self._own.note(key, version, chain)
-        if chain.length >= WATCHED:
+        is_new = [self._own.note(key, version, chain) for key, version in written]
+        if any(is_new) and chain.length >= WATCHED:  # else the write changed nothing, and causes nothing
             self._watch(controller, of, chain, request)
 
     def _watch(self, controller: str, of: Request, chain: Chain, request: HTTPRequest) -> None:

@@ -47,18 +47,19 @@ class WrittenVersions:
         self._newer: dict[int, Chain] = {}
         self._older: dict[int, Chain] = {}
 
-    def note(self, key: tuple[str, str], version: str, chain: Chain) -> None:
-        """Keep that a reconcile of `chain` wrote a version.
+    def note(self, key: tuple[str, str], version: str, chain: Chain) -> bool:
+        """Keep that a reconcile of `chain` wrote a version, and return whether the version is new.
 
         The first note of a version stays: a write that changes nothing is answered with the version of an earlier one.
         Of deletions the last one does.
         """
         token = hash((key, version))
         if version != DELETED and (token in self._newer or token in self._older):
-            return
+            return False
         if len(self._newer) >= KEPT:
             self._older, self._newer = self._newer, {}
         self._newer[token] = chain
+        return True
 
     def chain(self, key: tuple[str, str], version: str) -> Chain | None:
         """Return the chain that led to a version; None if this program did not write it."""

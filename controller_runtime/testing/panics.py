@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from controller_runtime.controller.panics import Function, Panic
-from controller_runtime.controller.self_wakes import SelfWakes
+from controller_runtime.controller.self_wakes import SelfWake, SelfWakes
 
 _SHOWN = 8
 """How many panics the message lists; of the first one it shows the traceback, too."""
@@ -36,6 +36,7 @@ class Panics:
         self._allows = allows
         self._unexpected: list[Panic] = []
         self._self_wakes: list[SelfWakes] = []
+        self._told: set[SelfWake] = set()
         # The innermost block comes last.
         self._expected: list[_Expected] = []
 
@@ -75,16 +76,16 @@ class Panics:
         """Raise `ReconcilesPanicked` if there are unexpected panics, and forget them.
 
         Raises:
-            AssertionError: There are none, but a controller wakes itself, or another.
+            AssertionError: No panic is unexpected, but a controller wakes itself, or another; each is told once.
         """
         panics, self._unexpected = self._unexpected, []
         if panics:
             raise ReconcilesPanicked(_told(panics)) from None
-        managers, self._self_wakes = self._self_wakes, []
-        found = [] if self._allows else [str(each) for manager in managers for each in reversed(manager.found())]
-        if found:
+        found = [each for wakes in self._self_wakes for each in reversed(wakes.found()) if each not in self._told]
+        self._told.update(found)
+        if found and not self._allows:
             hint = "if it ends by itself, say so where the controller is made: may_wake_itself=True"
-            raise ControllersWakeThemselves("\n  ".join([*found, hint])) from None
+            raise ControllersWakeThemselves("\n  ".join([*map(str, found), hint])) from None
 
 
 class _Expected:

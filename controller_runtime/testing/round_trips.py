@@ -2,7 +2,7 @@
 """Round trips of a conversion, tried with objects of both classes that hypothesis makes.
 
 Two things are tried. An object that is converted and converted back is the same. And a converted object that is
-changed keeps that change: what the annotation keeps of the other version must not undo it.
+changed keeps that change: a value of the other version that the annotation keeps must not undo it.
 
 Importing this module needs hypothesis.
 """

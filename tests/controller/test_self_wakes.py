@@ -35,7 +35,7 @@ from controller_runtime.manager.metrics import Metrics
 from controller_runtime.manager.page.overview import overview
 from controller_runtime.queue.causes import MAX_CAUSES, MAX_COVERED, UNKNOWN
 from controller_runtime.queue.workqueue import WorkQueue
-from controller_runtime.testing import EmbeddedCluster, Simulation
+from controller_runtime.testing import ControllersWakeThemselves, EmbeddedCluster, Simulation
 
 A = ObjectKey("a", "default")
 NONE: frozenset[str] = frozenset()
@@ -360,3 +360,24 @@ def test_metrics_page_and_debug_tell_of_it(simulation: Simulation, cluster: Embe
     assert [row.cells for row in table.rows] == [("stamper", "default/a", "configmaps/default/a", ".data.seen", 300)]
     answer = debug_answer(manager)(HTTPRequest("GET", "/debug/why", (("request", "default/a"),)), True)
     assert json.loads(answer.body)["self_wakes"] == [str(manager.self_wakes.found()[0])]
+
+
+def test_one_that_comes_after_a_look_fails_the_test_as_well(simulation: Simulation, cluster: EmbeddedCluster) -> None:
+    cluster.raise_panics()
+    started(simulation, cluster, MOST_RECONCILES + 50)
+
+    with pytest.raises(ControllersWakeThemselves, match=r"changed \.data\.seen of configmaps/default/a"):
+        cluster.raise_panics()
+    cluster.raise_panics()
+
+
+@pytest.mark.embedded_cluster(allow_panics=True)
+def test_a_write_that_changes_nothing_at_the_end_of_a_chain_is_not_told_of(
+    simulation: Simulation, cluster: EmbeddedCluster
+) -> None:
+    last = MOST_RECONCILES + 10
+
+    manager = started(simulation, cluster, last + 1, patch=lambda n: {"data": {"seen": str(min(n, last - 1))}})
+
+    assert [each.fields for each in manager.self_wakes.found()] == [(".data.seen",)]
+    assert manager.self_wakes.count("stamper") == last - WATCHED + 1

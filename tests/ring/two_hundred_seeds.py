@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Seeds from 50 to 199 of the profiles in which faults meet, for rare bugs; the first fifty are in `fifty_seeds.py`.
 
-Those of `suspensions` and `versions` find theirs among the first fifty.
+The bugs that `suspensions` and `versions` find are among the first fifty seeds.
 """
 
 from __future__ import annotations
