@@ -59,6 +59,8 @@ ELSEWHERE = {
 """Words that name something in the reader's program, in other packages, or a part of what the same cell names."""
 FUNCTIONS = {"fill", "refuse"}
 """Functions of the reader's program."""
+
+pytestmark = pytest.mark.once
 FIXTURES = {"cluster", "simulation", "simulation_seed"}
 OPTIONS = {name for option in cli_run.run_command.params for name in option.opts}
 

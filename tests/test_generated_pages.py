@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 TOOLS = Path(__file__).parent / "tools"
 
 

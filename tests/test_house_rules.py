@@ -387,6 +387,8 @@ CIRCLES = (
 )
 """Files that import each other, each group with its reason; there shall be no others."""
 
+pytestmark = pytest.mark.once
+
 
 def imports_of(name: str, tree: ast.Module, modules: Collection[str]) -> set[str]:
     """Return the modules that one names anywhere in its file, in functions and for type checkers as well."""

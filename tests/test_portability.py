@@ -8,10 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import apimachinery
 import controller_runtime
 import controllers
 import embedded_apiserver
+
+pytestmark = pytest.mark.once
 
 PROGRAM = """
 import importlib, os, pkgutil, re, resource, select, signal, socket, sys, time

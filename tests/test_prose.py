@@ -250,6 +250,8 @@ IN_CODE = re.compile(r"`[^`\n]+`")
 IN_FENCES = re.compile(r"^( *)(```|~~~).*?^\1\2 *$", re.MULTILINE | re.DOTALL)
 MARKS = re.compile(r"""^\s*(?:\#:?|[rR]?\"{3}|[rR]?"(?!"))\ ?""")
 """The marks before the first word of a comment or a docstring."""
+
+pytestmark = pytest.mark.once
 CONFIGURATIONS = ("*.yaml", "*.cfg", "*.toml", "*.ini")
 
 

@@ -15,6 +15,8 @@ import apimachinery
 import controller_runtime
 import embedded_apiserver
 
+pytestmark = pytest.mark.once
+
 GUIDE = (Path(__file__).parents[1] / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
 CODE = [Path(each.__file__ or "").parent for each in (apimachinery, embedded_apiserver, controller_runtime)]
 ENTRIES = re.split(r"^### ", GUIDE, flags=re.MULTILINE)[1:]

@@ -15,6 +15,8 @@ from kit.perturbation.miniatures import Bug, Operator, beside, setup_of
 from controller_runtime import Manager
 from controller_runtime.testing.perturbation.trial import Outcome, perturb
 
+pytestmark = pytest.mark.once
+
 FOLDER = Path(__file__).parent / "bugs"
 BUGS: dict[str, Bug] = {
     path.stem: import_module(f"perturbation.bugs.{path.stem}").BUG for path in sorted(FOLDER.glob("[a-z]*.py"))

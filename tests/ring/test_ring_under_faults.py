@@ -12,6 +12,8 @@ from controller_runtime.testing.fault_runs.ring import run
 from controller_runtime.testing.fault_runs.ring_faults import PROFILES
 from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault
 
+pytestmark = pytest.mark.once
+
 PROFILE_NAMES = tuple(PROFILES)
 
 

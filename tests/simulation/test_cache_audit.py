@@ -22,6 +22,8 @@ from controller_runtime.testing import Simulation
 from embedded_apiserver.server import APIServer
 from embedded_apiserver.storage.history import History
 
+pytestmark = pytest.mark.once
+
 EVERY = 60.0
 
 

@@ -19,6 +19,8 @@ from controller_runtime.testing.fault_runs.caches import PROFILES, run
 from controller_runtime.testing.fault_runs.command import smallest
 from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault
 
+pytestmark = pytest.mark.once
+
 PROFILE_NAMES = tuple(PROFILES)
 
 

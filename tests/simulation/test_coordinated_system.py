@@ -85,6 +85,8 @@ LATE = tuple(
 )
 """All watches are late throughout, by more than an answer takes."""
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize("seed", range(4))
 def test_one_is_elected_though_all_watches_are_late(seed: int) -> None:

@@ -9,6 +9,8 @@ from kit.simulation.async_work import Witness, async_work
 from controller_runtime.testing.fault_runs.replicas import run
 from controller_runtime.testing.simulation.system_faults import PROFILES, FaultKind, SystemFault
 
+pytestmark = pytest.mark.once
+
 PROFILE_NAMES = tuple(PROFILES)
 
 

@@ -16,6 +16,8 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result, by_namespace
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
+pytestmark = pytest.mark.once
+
 FLOOD = 500
 TOOK = 0.1
 QUIET = [f"quiet-{number}" for number in range(5)]

@@ -20,6 +20,8 @@ from controller_runtime.testing.simulation.system_faults import (
     script_to_json,
 )
 
+pytestmark = pytest.mark.once
+
 HOSTS = ("r0", "r1", "server")
 TENTHS = st.integers(0, 1000).map(lambda n: n / 10)
 FAULTS = st.builds(SystemFault, st.sampled_from(FaultKind), st.sampled_from(HOSTS), TENTHS, TENTHS)

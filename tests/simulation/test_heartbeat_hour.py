@@ -23,6 +23,8 @@ RENEWALS = range(346, 361)
 POSTS = range(11, 13)
 """Numbers of posts of one status in an hour: one every 300 s."""
 
+pytestmark = pytest.mark.once
+
 
 @attrs.define
 class Beats:

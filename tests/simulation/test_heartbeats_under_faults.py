@@ -15,6 +15,8 @@ from kit.simulation.heartbeat_faults import run
 from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault, script_to_json
 from controllers.heartbeat import lease_heartbeat
 
+pytestmark = pytest.mark.once
+
 SEEDS = 20
 
 

@@ -20,6 +20,8 @@ from controllers.node_lifecycle.zones import ZonePolicy
 from controllers.taint_eviction import taint_eviction
 from controllers.taint_eviction.taint_eviction import TaintEviction
 
+pytestmark = pytest.mark.once
+
 SEEDS = 20
 
 

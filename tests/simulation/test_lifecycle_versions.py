@@ -21,6 +21,8 @@ from controllers.node_lifecycle.views import MonitoredNodeView
 CALLS = range(16, 26)
 """The controllers' calls among which those are that are about the death: conditions, taints, pods."""
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(autouse=True)
 def _quietly(caplog: pytest.LogCaptureFixture) -> None:

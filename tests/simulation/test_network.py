@@ -24,6 +24,8 @@ from controller_runtime.testing.simulation.network_transport import NetworkTrans
 from controller_runtime.testing.simulation.system_faults import FaultKind, ScriptedFaults, SystemFault
 from embedded_apiserver.server import APIServer
 
+pytestmark = pytest.mark.once
+
 NODE = {"metadata": {"name": "node"}}
 
 

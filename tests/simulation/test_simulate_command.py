@@ -15,6 +15,8 @@ from controller_runtime.cache import informer
 from controller_runtime.election import elector
 from controller_runtime.testing.fault_runs.command import main
 
+pytestmark = pytest.mark.once
+
 
 class Outcome(NamedTuple):
     exit_code: int

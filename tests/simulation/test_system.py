@@ -26,6 +26,8 @@ from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
 from controller_runtime.testing.simulation.system_faults import PROFILES, FaultKind, Script, SystemFault
 
+pytestmark = pytest.mark.once
+
 PROFILE_NAMES = tuple(PROFILES)
 
 
