@@ -34,6 +34,10 @@ DOCUMENTS = sorted(
         *(ROOT / "docs").glob("*.md"),
         *(ROOT / "docs" / "decisions").glob("*.md"),
         *(ROOT / "config").rglob("*.md"),
+        *(
+            ROOT / folder / "README.md"
+            for folder in ("apimachinery", "apiserver", "controllers", "examples", "benchmarks")
+        ),
     ]
 )
 PLUGIN = "controller_runtime.testing.pytest_plugin"
@@ -160,10 +164,23 @@ def test_links_between_the_documents_lead_somewhere(document: Path) -> None:
         assert not anchor or anchor in anchors_of(page), f"{target or 'this page'} has no heading {anchor}"
 
 
-def test_the_readme_leads_to_every_guide() -> None:
-    linked = set(re.findall(r"\]\((docs/[\w-]+\.md)\)", (ROOT / "README.md").read_text()))
+def test_the_first_page_of_the_site_leads_to_every_guide() -> None:
+    linked = set(re.findall(r"\]\(([\w-]+\.md)\)", (ROOT / "docs" / "index.md").read_text()))
 
-    assert linked == {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")}
+    assert linked == {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
+
+
+def test_the_readme_is_short_and_leads_to_the_first_page_of_the_site() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    assert len(text.splitlines()) <= 120
+    assert "](docs/index.md)" in text
+
+
+def test_the_examples_are_listed() -> None:
+    listed = re.findall(r"^\| `python (examples/\w+\.py)`", (ROOT / "examples" / "README.md").read_text(), re.MULTILINE)
+
+    assert sorted(listed) == sorted(f"examples/{path.name}" for path in (ROOT / "examples").glob("*.py"))
 
 
 def test_the_map_of_the_architecture_has_every_room() -> None:

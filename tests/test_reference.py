@@ -90,15 +90,32 @@ def test_methods_that_a_class_inherits_from_one_without_an_entry_are_shown(entry
     assert not hidden or ":inherited-members:" in entry.options, hidden
 
 
+def in_the_contents() -> list[str]:
+    """Return the documents that the contents name; the pages of the reference are named by its first page."""
+    lines = (SITE / "contents.md").read_text(encoding="utf-8")
+    entries = re.findall(r"^(?:\w+ <)?/([\w./-]+)>?$", lines, re.MULTILINE)
+    pages = re.findall(r"^   ([\w-]+)$", (SITE / "reference" / "index.rst").read_text(encoding="utf-8"), re.MULTILINE)
+    return [*entries, *(f"docs/site/reference/{page}" for page in pages)]
+
+
+def test_the_sidebar_has_five_groups() -> None:
+    first = (SITE / "contents.md").read_text(encoding="utf-8").split("<!-- page: ")[1]
+
+    assert re.findall(r":caption: (.+)", first) == ["Start", "Write", "Test", "Run", "Evidence"]
+
+
 def test_every_document_is_in_the_contents_exactly_once() -> None:
     """Sphinx would warn of one that is missing, but not in the usual tests."""
-    tree = re.findall(r"^([\w./-]+)$", (SITE / "contents.md").read_text(encoding="utf-8"), re.MULTILINE)
+    tree = in_the_contents()
     documents = [
-        *(path for path in ROOT.glob("*.md") if path.name != "README.md"),
-        *(ROOT / "docs").glob("*.md"),
+        *ROOT.glob("*.md"),
+        *(path for path in (ROOT / "docs").glob("*.md") if path.stem != "index"),
         *(ROOT / "docs" / "decisions").glob("*.md"),
         *(ROOT / "config").rglob("*.md"),
-        *(ROOT / folder / "README.md" for folder in ("apimachinery", "apiserver", "benchmarks", "controllers")),
+        *(
+            ROOT / folder / "README.md"
+            for folder in ("apimachinery", "apiserver", "benchmarks", "controllers", "examples")
+        ),
         ROOT / "tests" / "perturbation" / "others" / "operators" / "README.md",
         *PAGES,
     ]
@@ -108,8 +125,8 @@ def test_every_document_is_in_the_contents_exactly_once() -> None:
 
 def test_a_link_from_a_page_of_the_site_to_a_document_leads_to_a_page_of_the_site() -> None:
     """Sphinx would fail, but `tox -e docs` takes half a minute, and this none."""
-    tree = re.findall(r"^([\w./-]+)$", (SITE / "contents.md").read_text(encoding="utf-8"), re.MULTILINE)
-    pages = [ROOT / "README.md", *(path for name in tree if (path := ROOT / f"{name}.md").exists())]
+    tree = in_the_contents()
+    pages = [ROOT / "docs" / "index.md", *(path for name in tree if (path := ROOT / f"{name}.md").exists())]
     for page in pages:
         for target in re.findall(r"\]\((?!https?:)([^)#]+\.md)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             found = (page.parent / target).resolve()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import re
 from functools import cache
 from pathlib import Path
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 SITE = Path(__file__).parent
 BACKTICKED = re.compile(r"(?<!`)`([^`]+)`(?!`)(?=(\w?))")
 NAME = re.compile(r"[A-Za-z_][\w.]*(?:\(\))?")
+ENTRY = re.compile(r"^\.\. auto(?!module)\w+:: (\S+)$", re.MULTILINE)
 ATTRS_DEFAULT = re.compile(r"attr_dict\['(\w+)'\]\.default")
 
 project = "controller-runtime for Python"
@@ -40,10 +42,10 @@ project_copyright = "the authors of controller-runtime for Python, Apache-2.0"
 version = release = controller_runtime.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
-root_doc = "README"
+root_doc = "docs/index"
 include_patterns = [
     *("*.md", "docs/*.md", "docs/decisions/*.md", "docs/site/reference/*", "config/**.md", "benchmarks/*.md"),
-    *("apimachinery/README.md", "apiserver/README.md", "controllers/README.md"),
+    *("apimachinery/README.md", "apiserver/README.md", "controllers/README.md", "examples/README.md"),
     "tests/perturbation/others/operators/README.md",
 ]
 exclude_patterns = [".tox", ".venv"]
@@ -52,7 +54,7 @@ html_theme = "furo"
 html_title = project
 html_copy_source = False
 templates_path = ["."]
-html_additional_pages = {"index": "index.html"}  # leads to the README, which a web server does not look for
+html_additional_pages = {"index": "index.html"}  # leads to the first page, which a web server looks for here
 
 myst_heading_anchors = 4  # links to headings, as code hosts make them
 highlight_language = "none"  # blocks without a language are commands and their output
@@ -103,9 +105,44 @@ def setup(app: Sphinx) -> None:
 
 
 def add_contents(app: Sphinx, name: str, source: list[str]) -> None:
-    """Append the table of contents to the first page: in the repository the README is read without it."""
-    if name == root_doc:
-        source[0] += (SITE / "contents.md").read_text(encoding="utf-8")
+    """Append the contents below a page to it, and put a list of its names before the entries of a reference page.
+
+    In the repository documents are read without the contents. Those of the first page are the groups of the sidebar.
+    """
+    source[0] += contents().get(name, "")
+    if name.startswith("docs/site/reference/"):
+        source[0] = with_summary(source[0])
+
+
+@cache
+def contents() -> dict[str, str]:
+    """Return the tables of contents by the page that they belong to."""
+    _, *parts = re.split(r"^<!-- page: (\S+) -->$", (SITE / "contents.md").read_text("utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def with_summary(page: str) -> str:
+    """Return a page of the reference with a table of its names and their first sentences, before the first entry."""
+    module = re.search(r"^\.\. currentmodule:: (\S+)$", page, re.MULTILINE)
+    rows = []
+    for name in ENTRY.findall(page):
+        full = name if "." in name else f"{module[1]}.{name}" if module else name
+        rows.append(f"   * - :py:obj:`{name.rpartition('.')[2]} <{full}>`\n     - {first_sentence(full)}\n")
+    first = re.search(r"^(?:\.\. auto\w+:: |.+\n-{3,}$)", page, re.MULTILINE)
+    if first is None:
+        return page
+    table = ".. list-table::\n   :widths: 30 70\n\n" + "".join(rows) + "\n"
+    return page[: first.start()] + table + page[first.start() :]
+
+
+def first_sentence(name: str) -> str:
+    """Return the first sentence of the docstring of a public name, as Sphinx reads it."""
+    package, _, short = name.rpartition(".")
+    value = getattr(importlib.import_module(package), short)
+    lines = (value.__doc__ or "").splitlines() if inspect.isroutine(value) or isinstance(value, type) else []
+    paragraph = " ".join(line.strip() for line in lines or docstring_of_data(name, value)).partition("  ")[0].strip()
+    sentence = re.split(r"(?<=[.:])\s", paragraph)[0].removesuffix(":")
+    return sentence if not lines else BACKTICKED.sub(as_role, sentence)
 
 
 def read_docstring(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:

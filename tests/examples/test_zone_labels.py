@@ -7,10 +7,8 @@ from controller_runtime import NODES, ObjectKey, labels_of
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 
-def test_the_zone_annotation_becomes_a_label(simulation: Simulation, cluster: EmbeddedCluster) -> None:
+def test_a_zone_becomes_a_label(simulation: Simulation, cluster: EmbeddedCluster) -> None:
     cluster.run(setup)
-
     cluster.user.create(NODES, {"metadata": {"name": "n", "annotations": {ZONE: "a"}}})
     simulation.settle()
-
     assert labels_of(cluster.user.get(NODES, ObjectKey("n")))[ZONE] == "a"

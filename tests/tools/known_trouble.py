@@ -19,7 +19,7 @@ PAGE = ROOT / "docs" / "known-trouble.md"
 ISSUES = ROOT / "docs" / "known_trouble.toml"
 
 HEAD = """\
-# Known trouble elsewhere, green here
+# Issues of other projects that cannot occur here
 
 These are issues that users of other projects have filed. Each row says why it cannot happen here, and names the tests
 that prove it. Some of the issues are closed by now, with or without a change. The list is no verdict on these

@@ -1,16 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the drawn pictures of the documents again: timelines of the examples, and the live view at two widths.
+"""Makes the drawn pictures of the documents again: timelines of the examples, and the live view of README's command.
 
-The examples run on simulated hosts, so the pictures are the same each time. Those of the status page are screenshots,
-which `tox -e browser` makes.
+The examples run on simulated hosts, so their pictures are the same each time. The live view is the last picture that
+the command drew on a terminal of 88 columns, some seconds after all its nodes had joined. Those of the status page are
+screenshots, which `tox -e browser` makes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import io
+import os
+import pty
 import re
+import select
+import signal
+import struct
 import sys
+import termios
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,40 +30,57 @@ import shared_work  # noqa: E402
 import two_replicas  # noqa: E402
 import zone_outage  # noqa: E402
 from rich.console import Console  # noqa: E402
+from rich.text import Text  # noqa: E402
 
-from controller_runtime.program.live_view import render  # noqa: E402
-from controller_runtime.program.snapshot import ControllerStatus, Snapshot  # noqa: E402
 from controller_runtime.testing import Simulation  # noqa: E402
-from controllers.command.panel import NodePanel  # noqa: E402
-from controllers.command.snapshot import ClusterSnapshot, LeaseSummary  # noqa: E402
-from controllers.command.snapshot_counters import NodeCounts, PodCounts  # noqa: E402
-from controllers.hollow.node import node_name  # noqa: E402
-from controllers.node_ttl import STEPS, advance  # noqa: E402
 
 FOLDER = ROOT / "docs" / "pictures"
-
-ZONES = {"zone-a": (1667, 0), "zone-b": (1655, 12), "zone-c": (0, 1666)}
-CLUSTER = ClusterSnapshot(
-    NodeCounts(5000, {"True": 3322, "Unknown": 1678}, {str(STEPS[advance(0, 5000)].ttl): 5000}, 14, ZONES),
-    LeaseSummary(5000, 1678, 61.0, {"controllers": "host-a_1"}),
-    PodCounts(10_000, 6640, 24),
-)
+COMMAND = "python -m controllers run --embedded --hollow-nodes 120"
+"""The command of the README that the picture below it shows."""
+COLUMNS, ROWS = 88, 36
+REDRAWN = re.compile(r"(?:\x1b\[2K|\x1b\[1A|\r)*\x1b\[2K")
+"""The movements by which a live view goes back to its first line."""
 
 
-def snapshot(seconds: float, reconciles: int) -> Snapshot:
-    """Return what the view of a cluster of 5,000 nodes may show, in the middle of the loss of a zone."""
-    names = ("node-lifecycle", "taint-eviction", "node-ttl")
-    controllers = tuple(ControllerStatus(name, reconciles * n, 0, 3 * n) for n, name in enumerate(names, 1))
-    name = node_name(17)  # of zone-c
-    events = (f"Normal NodeNotReady node/{name}: Node {name} status is now: NodeNotReady",)
-    return Snapshot(seconds, controllers, (), "", events, (NodePanel(lambda: CLUSTER),))
+def drawn_by(words: Sequence[str], until: str, seconds: float) -> str:
+    """Run a command on a terminal until it has drawn a text, and return the picture that is there some seconds later.
+
+    Raises:
+        TimeoutError: The text was not drawn within a minute.
+    """
+    process, terminal = pty.fork()
+    if process == 0:  # the command, in place of this program
+        environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", "PYTHONPATH": str(ROOT)}
+        os.execvpe(words[0], words, environment)
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    written, deadline, is_drawn = b"", time.monotonic() + 60.0, False
+    try:
+        while time.monotonic() < deadline:
+            if select.select([terminal], [], [], 0.2)[0]:
+                written += os.read(terminal, 1 << 16)
+            if not is_drawn and until in plain(written):
+                is_drawn, deadline = True, time.monotonic() + seconds
+    finally:
+        os.kill(process, signal.SIGINT)
+        with contextlib.suppress(OSError):  # the other end is closed when the program has ended
+            while os.read(terminal, 1 << 16):
+                pass
+        os.waitpid(process, 0)
+    if not is_drawn:
+        raise TimeoutError(f"{' '.join(words)} did not draw {until!r}:\n{plain(written)[-2000:]}")
+    return REDRAWN.split(written.decode())[-1].replace("\r\n", "\n")
 
 
-def live_view(width: int) -> str:
-    """Return the live view at a width, as SVG that loads nothing from elsewhere."""
-    console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    console.print(render("controllers on embedded API server", snapshot(10.0, 4000), snapshot(10.5, 4220)))
-    made = console.export_svg(title="controllers run --hollow-nodes 5000", unique_id=f"live{width}")
+def plain(written: bytes) -> str:
+    """Return the text that was written, without colours."""
+    return Text.from_ansi(written.decode(errors="replace")).plain
+
+
+def svg_of(picture: str, title: str) -> str:
+    """Return a picture of a terminal as SVG that loads nothing from elsewhere."""
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    console.print(Text.from_ansi(picture))
+    made = console.export_svg(title=title, unique_id="live")
     text = re.sub(r"@font-face \{.*?\}", "", made, flags=re.DOTALL)
     return "".join(f"{line.rstrip()}\n" for line in text.splitlines() if line.strip())
 
@@ -68,10 +95,8 @@ def main() -> None:
             shared_work.play([sim.host(f"replica-{letter}") for letter in "abc"], FOLDER / "ring.svg")
         with Simulation(0) as sim:
             zone_outage.play(sim.host("outage"), nodes=30, plot=FOLDER / "zones.svg")
-    for width in (80, 200):
-        (FOLDER / f"live-view-{width}.svg").write_text(live_view(width), encoding="utf-8")
-    for _path in sorted(FOLDER.glob("*.svg")):
-        pass
+    picture = drawn_by([sys.executable, *COMMAND.split()[1:]], "hollow nodes registered", 12.0)
+    (FOLDER / "live-view.svg").write_text(svg_of(picture, COMMAND), encoding="utf-8")
 
 
 if __name__ == "__main__":
