@@ -12,13 +12,14 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from apimachinery.errors import AlreadyExists, Conflict, ControllerRuntimeError, NotFound
+from apimachinery.errors import AlreadyExists, Conflict, ControllerRuntimeError, NotFound, StaleCache
 from apimachinery.host import Host
 from apimachinery.log import get_logger
 from apimachinery.objects import Cached, ObjectKey, microtime
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES
 from controller_runtime.cache.lister import Lister
+from controller_runtime.cache.own_writes import OwnWrites
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.client import Client
 from controller_runtime.controller.controller import Controller
@@ -52,6 +53,7 @@ class LeaseCandidateElection(Reconciler):
         recorder: Receives the events about problems.
         strategies: The strategies that this controller elects by, by name.
         memory: When renewals were seen, and which problems were reported.
+        own_writes: The leases that we made and the cache does not have yet.
     """
 
     host: Host
@@ -61,9 +63,12 @@ class LeaseCandidateElection(Reconciler):
     recorder: EventRecorder
     strategies: Mapping[str, ElectionStrategy]
     memory: Memory
+    own_writes: OwnWrites
 
     def reconcile(self, request: Request) -> Result:
         """Take one step of the election of the lease with that name, whether the lease exists or not."""
+        if self._lacks_own_lease(request):
+            return Result(requeue_after=AGAIN)
         lease, found = self.leases.get(request), _for(request, self.candidates.list(request.namespace))
         if not found:
             self._watch_without_candidates(request, lease)
@@ -77,6 +82,14 @@ class LeaseCandidateElection(Reconciler):
             decision = self._decide(request, lease, found)
             self._act(request, lease, found, decision)
         return Result(requeue_after=decision.again)
+
+    def _lacks_own_lease(self, key: ObjectKey) -> bool:
+        """Return whether the cache lacks a lease that we made: a ping would disturb candidates for nothing."""
+        try:
+            self.own_writes.check(key)
+        except StaleCache:
+            return True
+        return False
 
     def _live(self, key: ObjectKey) -> tuple[ElectionLeaseView | None, Mapping[str, CandidateView]]:
         """Return the lease and its candidates as the server has them now."""
@@ -150,7 +163,8 @@ class LeaseCandidateElection(Reconciler):
         """Write the decision into the lease, unless the lease has changed since."""
         if lease is None:
             metadata = {"name": key.name, "namespace": key.namespace}
-            self.client.create(LEASES, {"metadata": metadata, "spec": {**decision.spec}})
+            made = self.client.create(LEASES, {"metadata": metadata, "spec": {**decision.spec}})
+            self.own_writes.wrote(key, "", self.leases, made.resource_version)
         else:
             version = {"resourceVersion": lease.metadata.resource_version}
             self.client.patch(LEASES, key, {"metadata": version, "spec": {**decision.spec}})
@@ -217,6 +231,7 @@ def lease_candidate_election(
         recorder=manager.recorder(NAME),
         strategies=strategies,
         memory=Memory(manager.host),
+        own_writes=OwnWrites(manager.host),
     )
     # A failed step is tried again at least as often as the next step of a healthy election would come.
     controller = Controller(NAME, reconciler, workers=workers, limiter=ItemExponential(cap=AGAIN))

@@ -48,6 +48,21 @@ def test_a_fresh_candidate_is_elected_at_once(world: World) -> None:
     assert spec == {"holderIdentity": "a", "leaseDurationSeconds": 5, "strategy": OLDEST}
 
 
+def test_nobody_is_pinged_while_the_cache_lacks_the_lease_that_was_made(sim: Simulation) -> None:
+    """The holder leads and renews, which a silent watch does not show: to ping it would disturb it for nothing."""
+    world = World(sim, start=False)
+    world.is_blind = True
+    world.start()
+    world.candidate("a")
+    assert world.holder() == "a"
+
+    world.hold("a", leaseDurationSeconds=60)
+    world.sim.advance(15.0)
+
+    assert world.asked == ["POST leases"]
+    world.end()
+
+
 @pytest.mark.scenario("D-04", "D-05")
 def test_a_stale_candidate_is_pinged_and_elected_when_it_answers(world: World) -> None:
     """Only the ping is written; the answer is an event that leads to the election."""

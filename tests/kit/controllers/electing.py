@@ -16,7 +16,7 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.cluster import EmbeddedCluster
-from controller_runtime.testing.faults import Answered, Fault
+from controller_runtime.testing.faults import Answered, Fault, SilentStream
 from controller_runtime.testing.simulation import Simulation
 from controllers.election.lease_candidate_election import lease_candidate_election
 from embedded_apiserver.server import APIServer
@@ -32,6 +32,7 @@ class World:
         asked: The controller's requests, without watches, lists and those for events, as `METHOD collection/name`.
         before: By method, an action that runs once, before the controller's next request of that method.
         faults: The faults of requests, by the text in `asked`.
+        is_blind: Whether a watch of leases that begins now shows nothing.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class World:
         self.asked: list[str] = []
         self.before: dict[str, Callable[[], object]] = {}
         self.faults: dict[str, Fault] = {}
+        self.is_blind = False
         self._make = make
         self._starts = 0
         self._is_inside = False  # a request of the controller's
@@ -124,6 +126,8 @@ class World:
             self.sim.settle()
 
     def _fault(self, number: int, request: HTTPRequest) -> Fault | None:
+        if self.is_blind and request.path.endswith("/leases") and any(name == "watch" for name, _ in request.query):
+            return SilentStream(1)
         head, _, name = request.path.rpartition("/")
         plural = head.rpartition("/")[2] if request.method != "POST" else name
         if plural not in ("leases", "leasecandidates"):
