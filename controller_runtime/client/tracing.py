@@ -26,6 +26,7 @@ from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.objects import cached_from_bytes
 from apimachinery.texts import kept_text
 from controller_runtime.client.transport import Transport, TransportWrapper
+from controller_runtime.core.resource_paths import resource_path
 from controller_runtime.core.version import __version__
 
 REMEMBERED = 8192
@@ -163,14 +164,5 @@ def collection_of(path: str) -> str:
 
     It never has the name of an object, so that it can be the name of a span, of which there should be few.
     """
-    parts = path.strip("/").split("/")
-    match parts[0]:
-        case "api":
-            parts = parts[2:]
-        case "apis":
-            parts = parts[3:]
-        case _:
-            return ""
-    if len(parts) > 2 and parts[0] == "namespaces" and parts[2] not in ("status", "finalize"):
-        parts = parts[2:]
-    return "/".join([*parts[:1], *parts[2:3]])
+    named = resource_path(path)
+    return named.resource_and_part if named is not None else ""

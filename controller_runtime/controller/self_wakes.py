@@ -20,7 +20,8 @@ from apimachinery.log import get_logger
 from apimachinery.objects import cached_from_bytes
 from controller_runtime.controller.outcome import TIMED
 from controller_runtime.controller.reconciler import Request
-from controller_runtime.controller.written_fields import WrittenFields, name_in, place_of
+from controller_runtime.controller.written_fields import WrittenFields, place_of
+from controller_runtime.core.resource_paths import resource_path
 from controller_runtime.core.written_versions import DELETED, Chain, Running, WrittenVersions
 from controller_runtime.queue.causes import PlainCause, PlainKey, PlainVersion, version_of
 
@@ -200,9 +201,8 @@ def _written(request: HTTPRequest, body: bytes) -> list[PlainVersion]:
     if any(name == "dryRun" for name, _ in request.query):
         return []
     written: list[PlainVersion] = []
-    if request.method == "DELETE":
-        name, namespace = name_in(request.path)
-        written.append(((name, namespace), DELETED))
+    if request.method == "DELETE" and (named := resource_path(request.path)) is not None:
+        written.append(((named.name, named.namespace), DELETED))
     try:
         obj = cached_from_bytes(body)
     except DecodeError:  # such as a Status: the answer shows no object

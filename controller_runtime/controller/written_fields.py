@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from apimachinery.http import HTTPRequest
+from controller_runtime.core.resource_paths import resource_path
 
 LONGEST = 256 * 1024
 """Bytes of a body beyond which its fields are not looked at."""
@@ -84,18 +85,7 @@ def _is_time(value: object) -> bool:
     return isinstance(value, str) and _TIME.fullmatch(value) is not None
 
 
-def name_in(path: str) -> tuple[str, str]:
-    """Return name and namespace of the object that a path names; the name is its last segment."""
-    parts = path.strip("/").split("/")
-    namespace = parts[parts.index("namespaces") + 1] if "namespaces" in parts[:-2] else ""
-    return parts[-1], namespace
-
-
 def place_of(request: HTTPRequest) -> str:
     """Return what a request is about, as resource, namespace and name, as far as it names them: `pods/default/a`."""
-    parts = request.path.strip("/").split("/")
-    rest = parts[2 if parts[0] == "api" else 3 :]
-    if len(rest) > 2 and rest[0] == "namespaces" and rest[2] not in ("status", "finalize"):
-        _, namespace, plural, *name = rest
-        return "/".join([plural, namespace, *name[:1]])
-    return "/".join(rest[:2])
+    named = resource_path(request.path)
+    return "/".join(filter(None, (named.resource, named.namespace, named.name))) if named is not None else request.path

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from apimachinery.http import HTTPRequest
+from controller_runtime.core.resource_paths import resource_path
 
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_PARTS_OF_NAMESPACES = ("status", "finalize")
 _APPLY = "application/apply-patch+yaml"
 _JSON_PATCH = "application/json-patch+json"
 
@@ -102,23 +102,15 @@ def blocked_by(request: HTTPRequest) -> Iterator[Blocked]:
 
 
 def _by_path(request: HTTPRequest) -> Asked:
-    segments = request.path.strip("/").split("/")
-    if segments[0] == "api" and len(segments) > 2:
-        group, rest = "", segments[2:]
-    elif segments[0] == "apis" and len(segments) > 3:
-        group, rest = segments[1], segments[3:]
-    else:
+    asked = resource_path(request.path)
+    if asked is None:
         return Asked(request.method.lower(), path=request.path)
-    namespace = ""
-    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in _PARTS_OF_NAMESPACES:
-        namespace, rest = rest[1], rest[2:]
-    plural, name, subresource = (*rest, "", "")[:3]
     verb = _VERBS.get(request.method, request.method.lower())
-    if not name and verb == "get":
+    if not asked.name and verb == "get":
         verb = "watch" if any(key == "watch" and value in ("1", "true") for key, value in request.query) else "list"
-    if not name and verb == "delete":
+    if not asked.name and verb == "delete":
         verb = "deletecollection"
-    return Asked(verb, group, f"{plural}/{subresource}" if subresource else plural, namespace, name)
+    return Asked(verb, asked.group, asked.resource_and_part, asked.namespace, asked.name)
 
 
 def _content_type(request: HTTPRequest) -> str:

@@ -9,6 +9,7 @@ import msgspec
 
 from apimachinery.decoding import decoder_of
 from apimachinery.http import HTTPRequest
+from controller_runtime.core.resource_paths import resource_path
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
 from controller_runtime.testing.perturbation.record import MANAGER, STORY, Landed, Run, Told
 
@@ -38,12 +39,11 @@ def story_of(told: Sequence[Told]) -> str:
 
 def _target(step: HTTPRequest) -> str:
     """Return the collection and the name that a step is about."""
-    parts = step.path.strip("/").split("/")[2 if step.path.startswith("/api/") else 3 :]
-    namespace = parts[1] if len(parts) > 2 and parts[0] == "namespaces" else ""
-    plural, *rest = parts[2:] if namespace else parts
-    name = rest[0] if rest else _name_in(step.body)
-    key = "/".join(filter(None, (namespace, name)))
-    return " ".join(filter(None, (plural, key, *rest[1:])))
+    named = resource_path(step.path)
+    if named is None:
+        return step.path
+    key = "/".join(filter(None, (named.namespace, named.name or _name_in(step.body))))
+    return " ".join(filter(None, (named.resource, key, named.subresource)))
 
 
 def _name_in(body: bytes | None) -> str:
