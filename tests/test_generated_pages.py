@@ -15,7 +15,7 @@ TOOLS = Path(__file__).parent / "tools"
 
 
 @pytest.mark.parametrize(
-    "tool", ["conformance.py", "differences.py", "kinds_page.py", "known_trouble.py", "other_suites.py"]
+    "tool", ["conformance.py", "diagrams.py", "differences.py", "kinds_page.py", "known_trouble.py", "other_suites.py"]
 )
 def test_a_generated_page_is_what_the_tests_generate(tool: str) -> None:
     outcome = subprocess.run([sys.executable, TOOLS / tool, "--check"], capture_output=True, text=True, check=False)

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
-from pygments.lexers import TextLexer
 from sphinx.domains.python import PyObject
 from sphinx.ext.napoleon import Config, GoogleDocstring
 from sphinx.pycode import ModuleAnalyzer
@@ -54,6 +53,8 @@ html_theme = "furo"
 html_title = project
 html_copy_source = False
 templates_path = ["."]
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_additional_pages = {"index": "index.html"}  # leads to the first page, which a web server looks for here
 
 myst_heading_anchors = 4  # links to headings, as code hosts make them
@@ -96,7 +97,6 @@ for field in PyObject.doc_field_types:
 
 
 def setup(app: Sphinx) -> None:
-    app.add_lexer("mermaid", TextLexer)  # a diagram would need a script from the network: its text is shown
     app.connect("source-read", add_contents)
     app.connect("autodoc-process-docstring", read_docstring)
     app.connect("autodoc-skip-member", skip_fields_of_tuples)

@@ -84,11 +84,11 @@ def page() -> str:
         lines += [
             f"## {prefix}: {titles.get(prefix, prefix)}",
             "",
-            "| scenario | what the test says | test |",
-            "| --- | --- | --- |",
+            "| scenario | what the test says, and its name |",
+            "| --- | --- |",
         ]
         for p in by_prefix[prefix]:
-            lines.append(f"| {p.scenario} | {p.sentence.replace('|', chr(92) + '|')} | `{p.file}::{p.test}` |")
+            lines.append(f"| {p.scenario} | {p.sentence.replace('|', chr(92) + '|')}<br>`{p.file}::{p.test}` |")
         lines.append("")
     lines += ["## Left out", "", "| scenarios | reason |", "| --- | --- |"]
     lines += [f"| {', '.join(row['scenarios'])} | {row['reason']} |" for row in left_out["left_out"]]

@@ -64,12 +64,12 @@ def page() -> str:
         )
     lines = [HEAD]
     for group in groups:
-        lines += [f"## {group['title']}", "", "| issue | here | tests |", "| --- | --- | --- |"]
+        lines += [f"## {group['title']}", "", "| issue | here, and the tests |", "| --- | --- |"]
         for issue in group["issues"]:
             repository, _, number = issue["id"].partition("#")
             link = f"[{issue['id']}](https://github.com/{repository}/issues/{number})"
             proofs = "<br>".join(f"`{test}`" for test in tests[issue["id"]])
-            lines.append(f"| {link}: {issue['title']} | {issue['here']} | {proofs} |")
+            lines.append(f"| {link}: {issue['title']} | {issue['here']}<br>{proofs} |")
         lines.append("")
     return "\n".join(lines)
 
