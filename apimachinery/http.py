@@ -99,6 +99,24 @@ class Watch(Protocol):
         """End the watch; its reader calls this when it wants no more. Idempotent."""
 
 
+@runtime_checkable
+class Upgraded(Watch, Protocol):
+    """A response with status 101: a connection with messages in both directions, as a WebSocket has.
+
+    `take` returns the messages of the server instead of lines. It is an answer to requests with the header `upgrade`.
+    """
+
+    protocol: str
+    """The subprotocol on which client and server agreed."""
+
+    def send(self, message: bytes) -> bool:
+        """Hand a message of the client to the server. Never blocks.
+
+        Returns:
+            False if the server has no room for it: offer it again after the next call of `on_ready`.
+        """
+
+
 class Handler(Protocol):
     """Answers requests, as the embedded server does. A call returns when the response is known."""
 

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests that a real server hands on to a kubelet, a pod or a service: logs, streams and proxies.
 
-No machine can be reached from here. A request is refused with what a real server finds before it connects, and with a
-failed connection after that. The log of a pod that a hollow node runs is empty, because its containers print nothing.
+No machine can be reached from here, but containers may have programs, which a `Kubelet` runs. Without one, a request is
+refused with what a real server finds before it connects, and with a failed connection after that. The log of a pod that
+a hollow node runs is empty, because its containers print nothing.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.http import HTTPRequest, HTTPResponse, Watch
 from embedded_apiserver.answers import text
+from embedded_apiserver.authorization.attributes import Attributes
+from embedded_apiserver.authorization.authorizer import Authorizer
 from embedded_apiserver.causes import forbidden, invalid
 from embedded_apiserver.groups.core.kinds import NODE, SERVICE
 from embedded_apiserver.groups.networking.kinds import ENDPOINT_SLICE
@@ -20,8 +23,10 @@ from embedded_apiserver.groups.parts import PARTS
 from embedded_apiserver.groups.pods.all_containers import all_containers
 from embedded_apiserver.groups.pods.kinds import POD
 from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.kinds.release import Release
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.options import Query, number_of, query_of
+from embedded_apiserver.programs.kubelet import Kubelet
 from embedded_apiserver.routes import Route
 from embedded_apiserver.status import (
     Cause,
@@ -32,11 +37,16 @@ from embedded_apiserver.status import (
     not_found,
     untyped,
 )
+from embedded_apiserver.status import forbidden as not_allowed
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import key_of
+from embedded_apiserver.users import User
 
 _LOG_OPTIONS = Options("PodLogOptions", "")
 _SERVICE_LABEL = "kubernetes.io/service-name"
+_STREAMS = ("attach", "exec", "portforward")
+_CREATES_STREAMS = 35
+"""The minor version from which on streams need the verb `create`."""
 _SCHEMES = ("", "http", "https")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
@@ -46,7 +56,24 @@ def is_handed_on(route: Route) -> bool:
     return route.subresource == "log" or (route.subresource in PARTS and bool(PARTS[route.subresource].options))
 
 
-def answer(storage: Storage, route: Route, request: HTTPRequest) -> HTTPResponse:
+def check_upgrade(authorizer: Authorizer, release: Release, user: User, route: Route, verb: str) -> None:
+    """Refuse a stream to a user who may not create it: a WebSocket begins with a GET, but commands are no reads.
+
+    A real server does so from 1.35 on, by its gate `AuthorizePodWebsocketUpgradeCreatePermission`.
+
+    Raises:
+        StatusError: 403.
+    """
+    if user.may_do_everything or verb == "create" or route.kind is not POD or route.subresource not in _STREAMS:
+        return
+    asked = Attributes(user, "create", "", route.kind.plural, route.subresource, route.namespace, route.name)
+    if release.minor >= _CREATES_STREAMS and not (decision := authorizer.decide(asked)).allowed:
+        raise not_allowed(route.kind, route.name, decision.reason)
+
+
+def answer(
+    storage: Storage, kubelet: Kubelet, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None
+) -> HTTPResponse | Watch:
     """Return the response to a request that a real server hands on.
 
     Raises:
@@ -58,27 +85,37 @@ def answer(storage: Storage, route: Route, request: HTTPRequest) -> HTTPResponse
         raise _proxy_refusal(storage, route)
     query = query_of(request.query)
     if route.subresource == "log":
-        return _log(storage, route, query)
+        return _log(storage, kubelet, route, query, on_ready)
     pod = _found(storage, POD, route.namespace, route.name)
-    if route.subresource != "portforward":
-        _container(pod, query)
+    container = "" if route.subresource == "portforward" else _container(pod, query)
     node = part(pod, "spec").get("nodeName")
     if not node:
         raise bad_request(f"pod {route.name} does not have a host assigned")
-    _kubelet(storage, node)
+    if container:
+        opened = kubelet.command(pod, container, request, on_ready, attach=route.subresource == "attach")
+    else:
+        opened = kubelet.ports(pod, request, on_ready)
+    if opened is not None:
+        return opened
+    _address_of_kubelet(storage, node)
     if "upgrade" not in request.headers:
         raise bad_request("Upgrade request required")
     raise untyped(f"error dialing backend: no kubelet can be reached on node {node}")
 
 
-def _log(storage: Storage, route: Route, query: Query) -> HTTPResponse:
+def _log(
+    storage: Storage, kubelet: Kubelet, route: Route, query: Query, on_ready: Callable[[], None] | None
+) -> HTTPResponse | Watch:
     check(_LOG_OPTIONS, route.name, _log_causes(query))
     pod = _found(storage, POD, route.namespace, route.name)
     container = _container(pod, query)
     node = part(pod, "spec").get("nodeName")
     if not node:
         return HTTPResponse(204, {})
-    _kubelet(storage, node)
+    found = kubelet.log(pod, container, query, on_ready)
+    if found is not None:
+        return found
+    _address_of_kubelet(storage, node)
     if part(pod, "status").get("phase") in (None, "Pending"):
         raise bad_request(f'container "{container}" in pod "{route.name}" is waiting to start: ContainerCreating')
     return text(200, "")
@@ -120,7 +157,7 @@ def _container(pod: Object, query: Query) -> str:
     raise bad_request(f"a container name must be specified for pod {name}, choose one of: [{' '.join(names)}]")
 
 
-def _kubelet(storage: Storage, node: str) -> str:
+def _address_of_kubelet(storage: Storage, node: str) -> str:
     """Return the address of the kubelet of a node.
 
     Raises:

@@ -33,6 +33,8 @@ from embedded_apiserver.groups.core.kinds import NAMESPACE
 from embedded_apiserver.groups.networking.kinds import IP_ADDRESS
 from embedded_apiserver.kinds.kind import Kinds
 from embedded_apiserver.kinds.release import NEWEST, Release
+from embedded_apiserver.programs.kubelet import Kubelet
+from embedded_apiserver.programs.registry import Programs
 from embedded_apiserver.reads.metrics import metrics_answer
 from embedded_apiserver.reads.pretty import readable_answer
 from embedded_apiserver.routes import Route, check_part, find_route
@@ -140,7 +142,9 @@ class APIServer:
         self.records = AddressRecords(host, self.storage) if is_recording else None
         try:
             admitting = self._admitting(enable_admission_plugins, disable_admission_plugins)
-            self._verbs = Verbs(host, self.storage, self._access, self.release, admitting, gates, self._caller)
+            self._kubelet = Kubelet(host, self.storage)
+            served = self.storage, self._access, self.release, admitting, gates, self._caller, self._kubelet
+            self._verbs = Verbs(host, *served)
             self._definitions = Definitions(host, self.storage, KINDS.of_release(self.release), self._caller)
         except UsageError:
             self.storage.close()
@@ -182,6 +186,11 @@ class APIServer:
         keeper = Keeper(self._host, self.storage, lambda: self.kinds, authority, admitting)
         Registrations(self._host, self.storage)
         return keeper
+
+    @property
+    def programs(self) -> Programs:
+        """The programs of containers; see `embedded_apiserver.programs`."""
+        return self._kubelet.programs
 
     @property
     def kinds(self) -> Kinds:
@@ -234,7 +243,8 @@ class APIServer:
             self._keeper.publish(port)
 
     def close(self) -> None:
-        """End all watches and release the data directory. Idempotent."""
+        """End all watches and programs, and release the data directory. Idempotent."""
+        self._kubelet.close()
         self.storage.close()
 
     def _answer_or_refusal(

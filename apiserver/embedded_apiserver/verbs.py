@@ -14,7 +14,7 @@ from embedded_apiserver.answers import refusal, removed, succeeded, warned, whol
 from embedded_apiserver.authentication.access import Access
 from embedded_apiserver.authorization.guard import Guard
 from embedded_apiserver.connections import answer as answer_handed_on
-from embedded_apiserver.connections import is_handed_on
+from embedded_apiserver.connections import check_upgrade, is_handed_on
 from embedded_apiserver.gates import FeatureGates
 from embedded_apiserver.go_texts import check_timeout
 from embedded_apiserver.groups.core.kinds import COMPONENT_STATUS
@@ -24,6 +24,7 @@ from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.kinds.release import NEWEST, Release
 from embedded_apiserver.list_options import ListOptions, is_watch
 from embedded_apiserver.options import DeleteOptions, Query, check_segment, query_of
+from embedded_apiserver.programs.kubelet import Kubelet
 from embedded_apiserver.reads.components import Components
 from embedded_apiserver.reads.forms import Form
 from embedded_apiserver.reads.listing import Page, page_of
@@ -66,6 +67,7 @@ class Verbs:
         admitting: The admission of the server; None makes one with the steps that are on by default.
         gates: The feature gates of the server; None for those of a default configuration.
         caller: Reaches the components whose health is told; None reaches none.
+        kubelet: Runs programs of containers; None for one of its own.
 
     Attributes:
         objects: Creates, reads and updates objects, without a check of what the user may write.
@@ -82,7 +84,9 @@ class Verbs:
         admitting: Admitting | None = None,
         gates: FeatureGates | None = None,
         caller: Caller | None = None,
+        kubelet: Kubelet | None = None,
     ) -> None:
+        self._kubelet = kubelet or Kubelet(host, storage)
         self._host = host
         self._release = release
         self._gates = gates or FeatureGates()
@@ -146,7 +150,8 @@ class Verbs:
         if is_handed_on(route):
             if route.subresource == "log":
                 form_for(*wanted)
-            return answer_handed_on(self._storage, route, request)
+            check_upgrade(self._authorizer, self._release, user, route, verb)
+            return answer_handed_on(self._storage, self._kubelet, route, request, on_ready)
         if verb == "patch":
             check_patch_type(route.kind, request.headers.get("content-type", ""))
         form = form_for(*wanted, is_list=verb == "list")

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 
 from apimachinery.errors import ConnectionLost, StreamIdle
 from apimachinery.host import Host
-from apimachinery.http import NO_ANSWER, Handler, HTTPRequest, HTTPResponse, Watch
+from apimachinery.http import NO_ANSWER, Handler, HTTPRequest, HTTPResponse, Upgraded, Watch
 from controller_runtime.client.impersonating import impersonation_headers, with_headers
 from controller_runtime.client.transport import Stream
 
@@ -52,6 +53,8 @@ class InProcessTransport:
         answer = self._handler.handle(with_headers(request, self._impersonation), reader.wake)
         if answer is NO_ANSWER:
             raise ConnectionLost("the server closed the connection without an answer")
+        if isinstance(answer, Upgraded):
+            return InProcessMessages(self._host, reader, answer, request)
         if not isinstance(answer, HTTPResponse):
             return InProcessStream(self._host, reader, answer, HTTPResponse(200, answer.headers), request)
         if answer.status == 200:
@@ -72,9 +75,10 @@ class _Reader:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        # Guards the two fields below.
+        # Guards the three fields below.
         self._condition = host.condition("in-process stream")
         self._ready = False
+        self._has_room = False
         self._closed = False
 
     @property
@@ -83,13 +87,13 @@ class _Reader:
 
     def wake(self) -> None:
         with self._condition:
-            self._ready = True
-            self._condition.notify()
+            self._ready = self._has_room = True
+            self._condition.notify_all()
 
     def close(self) -> None:
         with self._condition:
             self._closed = True
-            self._condition.notify()
+            self._condition.notify_all()
 
     def wait_until(self, deadline: float) -> None:
         """Wait until `wake`, `close` or `deadline`; the next wait needs another `wake`."""
@@ -97,6 +101,13 @@ class _Reader:
             while not self._ready and not self._closed and self._host.monotonic() < deadline:
                 self._condition.wait_until(deadline)
             self._ready = False
+
+    def wait_for_room(self, deadline: float) -> None:
+        """Wait until the next `wake` after the last one that this noted, until `close` or until `deadline`."""
+        with self._condition:
+            while not self._has_room and not self._closed and self._host.monotonic() < deadline:
+                self._condition.wait_until(deadline)
+            self._has_room = False
 
 
 class InProcessStream(Stream):
@@ -130,6 +141,8 @@ class InProcessStream(Stream):
 
     def _lines(self, taken: list[bytes]) -> list[bytes]:
         if not taken[-1].endswith(b"\n"):
+            if self.is_text and self._over:
+                return b"".join(taken).split(b"\n")
             self.close()
             raise ConnectionLost(f"{self._request.method} {self._request.path}: cut inside a line")
         return [line[:-1] for line in taken]
@@ -140,12 +153,46 @@ class InProcessStream(Stream):
         self._watch.close()
 
 
+class InProcessMessages(InProcessStream):
+    """A `transport.Stream` with messages, in both directions. Threads: one receives, one sends, any closes."""
+
+    def __init__(self, host: Host, reader: _Reader, upgraded: Upgraded, request: HTTPRequest) -> None:
+        response = HTTPResponse(101, {**upgraded.headers, "sec-websocket-protocol": upgraded.protocol})
+        super().__init__(host, reader, upgraded, response, request)
+        self._upgraded = upgraded
+
+    def receive(self, deadline: float) -> list[bytes] | None:
+        """See `transport.Stream.receive`."""
+        self._host.leaving("transport stream")
+        while not self._over and not self._reader.closed:
+            taken, self._over = self._upgraded.take()
+            if taken:
+                return taken
+            if not self._over and self._host.monotonic() >= deadline:
+                return []
+            if not self._over:
+                self._reader.wait_until(deadline)
+        self.close()
+        return None
+
+    def send(self, message: bytes, deadline: float) -> None:
+        """See `transport.Stream.send`."""
+        self._host.leaving("transport stream")
+        while not self._reader.closed:
+            if self._upgraded.send(message):
+                return
+            if self._host.monotonic() >= deadline:
+                raise ConnectionLost(f"{self._request.path}: the server took no message in time")
+            self._reader.wait_for_room(deadline)
+        raise ConnectionLost(f"{self._request.path}: the connection has ended")
+
+
 class _Whole:
     """Presents a whole answer as a watch that ends after it."""
 
     def __init__(self, answer: HTTPResponse) -> None:
         self.headers: Mapping[str, str] = answer.headers
-        self._lines = answer.body.splitlines(keepends=True)
+        self._lines = io.BytesIO(answer.body).readlines()  # which ends lines at line feeds alone
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
         lines, self._lines = self._lines, []

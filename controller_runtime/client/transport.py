@@ -10,20 +10,37 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Protocol, Self
 
+from apimachinery.errors import UsageError
 from apimachinery.http import HTTPRequest, HTTPResponse
+
+_NO_MESSAGES = "this stream was not upgraded"
+
+
+def is_upgrade(request: HTTPRequest) -> bool:
+    """Return whether a request asks for a connection with messages, such as an exec: it is a GET that is no read."""
+    return "upgrade" in request.headers
 
 
 class Stream(Protocol):
-    """A streamed answer; a context manager that closes it. Threads: `read` from one, `close` from any."""
+    """A streamed answer; a context manager that closes it.
+
+    If a request with the header `upgrade` was answered with 101, it is a connection with messages in both directions,
+    as a WebSocket has: `receive` and `send` are its calls, and `read` is not.
+
+    Threads: `read` or `receive` from one, `send` from one, `close` from any.
+    """
 
     response: HTTPResponse
-    """Status and headers; the body only if the status is not 200."""
+    """Status and headers; the body only if the status is neither 200 nor 101."""
     linger: float = 0.0
     """Seconds for which a `read` that finds no line may sleep first, so that it returns more lines at once: a wake-up
     costs more than a line. A stream may ignore it."""
     is_bulk: bool = False
     """Whether many lines are about to come, as in a streamed list: a `read` may then wait some milliseconds and return
     more of them. A stream may ignore it."""
+    is_text: bool = False
+    """Whether the lines are those of a text, such as a log: empty lines count, and what follows the last newline is a
+    line at a clean end."""
 
     def read(self, deadline: float) -> list[bytes] | None:
         """Return the next complete lines, at least one, without their newlines; None when the stream has ended.
@@ -38,8 +55,26 @@ class Stream(Protocol):
             ConnectionLost: The stream was cut, inside a line or between two.
         """
 
+    def receive(self, deadline: float) -> list[bytes] | None:
+        """Return the messages that have come; none at the deadline; None when the connection has ended.
+
+        Unlike `read`, it leaves the connection open at the deadline.
+
+        Raises:
+            ConnectionLost: The connection was cut: the server did not end it.
+        """
+        raise UsageError(_NO_MESSAGES)
+
+    def send(self, message: bytes, deadline: float) -> None:
+        """Send a message; it may have arrived in part if this raises.
+
+        Raises:
+            ConnectionLost: The connection has ended or was cut, or the server took it not by `deadline`.
+        """
+        raise UsageError(_NO_MESSAGES)
+
     def close(self) -> None:
-        """End the stream, and wake a blocked `read`, which returns None. Idempotent."""
+        """End the stream, and wake a blocked `read` or `receive`, which returns None. Idempotent."""
 
     def __enter__(self) -> Self:
         return self

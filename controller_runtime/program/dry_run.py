@@ -8,7 +8,7 @@ from typing import Any
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.log import get_logger
-from controller_runtime.client.transport import Stream, TransportWrapper
+from controller_runtime.client.transport import Stream, TransportWrapper, is_upgrade
 
 log = get_logger(__name__)
 
@@ -40,9 +40,10 @@ class DryRunTransport(TransportWrapper):
 def as_dry_run(request: HTTPRequest) -> HTTPRequest:
     """Return `request` if it reads; if it writes, return one of which the server does a dry run.
 
-    A deletion with a body carries its options there, and the server ignores those of the query.
+    A command in a pod and a forwarded port are no reads; the server refuses a dry run of them. A deletion with a body
+    carries its options there, and the server ignores those of the query.
     """
-    if request.method not in _WRITES:
+    if request.method not in _WRITES and not is_upgrade(request):
         return request
     query = (*(pair for pair in request.query if pair[0] != _PARAMETER[0]), _PARAMETER)
     if request.method != "DELETE" or not request.body:

@@ -71,13 +71,15 @@ def asked_by(request: HTTPRequest) -> list[Asked]:
     """Return what a request asks, and what a server may ask for it besides; nothing that every user may do.
 
     An apply that may create the object needs `create` if it does. A watch that streams its initial list needs `list`
-    on servers that do not stream lists, where the same cache lists first.
+    on servers that do not stream lists, where the same cache lists first. A stream to a pod needs `get` and `create`.
     """
     asked = _by_path(request)
     if asked.path:
         return [] if _DISCOVERY.fullmatch(asked.path) else [asked]
     if (asked.group, asked.resource, asked.verb) in _ABOUT_ONESELF:
         return []
+    if asked.verb == "get" and "upgrade" in request.headers:  # a stream of a pod, which is no read since 1.35
+        return [asked, asked._replace(verb="create")]
     if asked.verb == "watch" and ("sendInitialEvents", "true") in request.query:
         return [asked, asked._replace(verb="list")]
     if asked.verb == "create" and not asked.name:

@@ -221,6 +221,20 @@ class _FaultyStream(Stream):
             raise StreamIdle(f"{self._what}: no complete line in time")
         raise ConnectionLost(f"{self._what}: connection cut")
 
+    def receive(self, deadline: float) -> list[bytes] | None:
+        if self._left > 0:
+            messages = self._inner.receive(deadline)
+            messages = messages if messages is None else messages[: self._left]
+            self._left -= len(messages or ())
+            return messages
+        if isinstance(self._fault, SilentStream):
+            return None if self._pause.wait_until(deadline) else []
+        self.close()
+        raise ConnectionLost(f"{self._what}: connection cut")
+
+    def send(self, message: bytes, deadline: float) -> None:
+        self._inner.send(message, deadline)
+
     def close(self) -> None:
         self._pause.end()
         self._inner.close()

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from apimachinery.http import HTTPRequest, HTTPResponse
-from controller_runtime.client.transport import Stream, Transport, TransportWrapper
+from controller_runtime.client.transport import Stream, Transport, TransportWrapper, is_upgrade
 
 
 class RecordingTransport(TransportWrapper):
@@ -34,4 +34,5 @@ class RecordingTransport(TransportWrapper):
 
     def writes(self) -> list[HTTPRequest]:
         """Return the requests that would change something, in order."""
-        return [request for request in self.requests if request.method not in ("GET", "HEAD", "OPTIONS")]
+        reads = ("GET", "HEAD", "OPTIONS")
+        return [request for request in self.requests if request.method not in reads or is_upgrade(request)]

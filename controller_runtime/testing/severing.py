@@ -61,5 +61,14 @@ class _SeverableStream(Stream):
         lines = self._inner.read(deadline)
         return None if self._transport.is_severed else lines
 
+    def receive(self, deadline: float) -> list[bytes] | None:
+        messages = self._inner.receive(deadline)
+        return None if self._transport.is_severed else messages
+
+    def send(self, message: bytes, deadline: float) -> None:
+        if self._transport.is_severed:
+            raise ConnectionLost("the process was killed")
+        self._inner.send(message, deadline)
+
     def close(self) -> None:
         self._inner.close()

@@ -22,6 +22,7 @@ from embedded_apiserver.shell.listener import Connections, Listener, connection_
 from embedded_apiserver.shell.log import ServerLog
 from embedded_apiserver.shell.request import Bodies, body_at_hand, headers_of, read_body, request_of
 from embedded_apiserver.shell.sending import PENDING_LIMIT, Sender, cut, short_response
+from embedded_apiserver.shell.upgrading import Upgrading, is_upgrade
 from embedded_apiserver.shell.watching import Watcher, Watches
 from embedded_apiserver.shell.workers import Busy, Workers
 
@@ -116,7 +117,8 @@ class Shell:
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         headers = headers_of(request)
         known = self._screen is None or self._screen.knows(headers)
-        connections, watcher, last = self._connections, Watcher(self._watches), False
+        connections, last = self._connections, False
+        watcher = Upgrading(self._watches.loop) if is_upgrade(request) else Watcher(self._watches)
         connections.begin(request.protocol, known=known)
         try:
             if not known:  # the answer does not depend on the body, which is not read: the connection ends after it
@@ -135,7 +137,7 @@ class Shell:
             connections.end(request.protocol)
 
     async def _answer_late_body(
-        self, request: web.BaseRequest, headers: dict[str, str], watcher: Watcher
+        self, request: web.BaseRequest, headers: dict[str, str], watcher: Watcher | Upgrading
     ) -> tuple[HTTPResponse | Watch, bool]:
         """Return the answer to a request whose body has not arrived with its head, and whether to close the connection.
 
@@ -152,7 +154,7 @@ class Shell:
         finally:
             self._bodies.release(reserved)
 
-    async def _answer(self, asked: HTTPRequest, watcher: Watcher) -> HTTPResponse | Watch:
+    async def _answer(self, asked: HTTPRequest, watcher: Watcher | Upgrading) -> HTTPResponse | Watch:
         """Return the answer, of a worker's thread if it may take long; 429 if too many requests wait for one."""
         screen = self._screen
         if screen is None:

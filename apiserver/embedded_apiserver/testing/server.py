@@ -12,6 +12,7 @@ from typing import Any
 from apimachinery.errors import UsageError
 from apimachinery.faults import Answered, CutReply, Delayed, Refused
 from embedded_apiserver.answers import refusal
+from embedded_apiserver.programs.registry import Programs
 from embedded_apiserver.status import StatusError
 from embedded_apiserver.testing import beside, manifests
 from embedded_apiserver.testing.matching import ANY, check_resource, target_of
@@ -75,6 +76,11 @@ class KubernetesServer:
     def requests(self) -> Requests:
         """The requests for objects so far, oldest first, at most the last 10,000; discovery is left out."""
         return self._now.requests
+
+    @property
+    def programs(self) -> Programs:
+        """The programs of containers, by the name of the container or the image: what exec, attach and ports reach."""
+        return self._now.server.programs
 
     def user(self, name: str, groups: Sequence[str] = ()) -> Path:
         """Return the path of a kubeconfig of a user, who may do what roles and bindings in the server allow."""

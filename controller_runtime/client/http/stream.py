@@ -73,6 +73,9 @@ class HTTPStream(Stream):
         if self._closed:  # set once and never cleared
             return None
         if self._rest:
+            if self.is_text:
+                rest, self._rest = bytes(self._rest), bytearray()
+                return [rest]
             raise ConnectionError("cut inside a line")
         return None
 
@@ -84,12 +87,12 @@ class HTTPStream(Stream):
         if not self._rest and piece[-1] == _NEWLINE:
             found = bytes(piece[:-1])
             if b"\n" not in found:
-                if found:
+                if found or self.is_text:
                     lines.append(found)
                 return
         head, newline, tail = bytes(piece).rpartition(b"\n")
         if newline:
-            lines += [line for line in b"".join((self._rest, head)).split(b"\n") if line]
+            lines += [line for line in b"".join((self._rest, head)).split(b"\n") if line or self.is_text]
             self._rest = bytearray()
         self._rest += tail
         if len(self._rest) > _LONGEST_LINE:

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of streams and logs, and the subprotocol on which a server agrees with its client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from apimachinery.http import HTTPRequest
+from embedded_apiserver.options import Query, is_true, number_of
+from embedded_apiserver.programs.logs import LogQuery
+from embedded_apiserver.status import bad_request
+
+
+def agreed(
+    request: HTTPRequest, protocols: Sequence[str], on_ready: Callable[[], None] | None
+) -> tuple[str, Callable[[], None]]:
+    """Return the subprotocol of a connection, and the function that announces its messages.
+
+    Raises:
+        StatusError: The request is no WebSocket, or speaks none of the protocols.
+    """
+    if "upgrade" not in request.headers or on_ready is None:
+        raise bad_request("Upgrade request required")
+    if request.headers["upgrade"].lower() != "websocket":
+        raise bad_request(f"unable to upgrade: this server speaks WebSockets, not {request.headers['upgrade']}")
+    offered = [one.strip() for one in request.headers.get("sec-websocket-protocol", "").split(",")]
+    for protocol in protocols:
+        if protocol in offered:
+            return protocol, on_ready
+    raise bad_request(f"requested protocol(s) are not supported: {offered}; supports {list(protocols)}")
+
+
+def ports_of(text: str) -> list[int]:
+    """Return the ports of one parameter.
+
+    Raises:
+        StatusError: 400, one is no port.
+    """
+    try:
+        found = [int(one) for one in text.split(",")]
+    except ValueError:
+        raise bad_request(f'unable to parse "{text}" as a port') from None
+    if any(not 0 < one < 1 << 16 for one in found):
+        raise bad_request(f'unable to parse "{text}" as a port: port must be > 0 and < 65536')
+    return found
+
+
+def log_query(query: Query, now: datetime) -> LogQuery:
+    """Return what a request asks of a log."""
+    since = None
+    if (seconds := number_of(query, "sinceSeconds")) is not None:
+        since = now - timedelta(seconds=seconds)
+    elif text := query.get("sinceTime"):
+        since = datetime.fromisoformat(text)
+    return LogQuery(
+        follow=is_true(query.get("follow")),
+        previous=is_true(query.get("previous")),
+        since=since,
+        tail=number_of(query, "tailLines"),
+        limit=number_of(query, "limitBytes"),
+        timestamps=is_true(query.get("timestamps")),
+    )

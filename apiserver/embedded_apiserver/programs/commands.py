@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The connection of one exec or attach: `v5.channel.k8s.io`, or `v4.channel.k8s.io`, in which input cannot end.
+
+The first byte of each message names its channel: input, output, errors, the outcome, and sizes of the terminal. In v5,
+a message on channel 255 ends the channel that it names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from apimachinery.host import Host
+from embedded_apiserver.programs.link import Link
+from embedded_apiserver.programs.process import Inlet, Life, Output
+from embedded_apiserver.programs.terminal import typed
+
+PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+"""The subprotocols, the preferred one first."""
+
+_STDIN, _STDOUT, _STDERR, _OUTCOME, _RESIZE, _CLOSE = 0, 1, 2, 3, 4, 255
+_INTERRUPTED = 130
+
+
+class Streams(NamedTuple):
+    """The streams that a client asks for."""
+
+    stdin: bool
+    stdout: bool
+    stderr: bool
+    tty: bool
+
+
+class CommandLink(Link):
+    """The messages of a command, whose process the caller begins.
+
+    Args:
+        host: Provides the lock.
+        protocol: One of `PROTOCOLS`.
+        streams: The streams that the client asks for.
+        on_ready: See `Link`.
+
+    Attributes:
+        life: Whether the process is to end.
+        inlet: The input of the process.
+        resized: Called with columns and rows of the client's terminal.
+    """
+
+    def __init__(self, host: Host, protocol: str, streams: Streams, on_ready: Callable[[], None]) -> None:
+        super().__init__(host, protocol, on_ready)
+        self.life = Life(self)
+        self.inlet = Inlet(self, self.life)
+        self.resized: Callable[[tuple[int, int]], None] = lambda size: None
+        self._streams = streams
+        self._typed = b""  # the line that is being typed; its reader's own
+        if not streams.stdin:
+            self.inlet.end()
+
+    def output(self, *, is_error: bool) -> Output:
+        """Return an output of the process; what it writes is dropped if the client does not want it."""
+        tty = self._streams.tty
+        channel = _STDERR if is_error and not tty else _STDOUT
+        is_wanted = self._streams.stderr if channel == _STDERR else self._streams.stdout
+        head = bytes((channel,))
+
+        def put(data: bytes) -> None:
+            if is_wanted:
+                self.put(head + data, self.life.is_killed)
+
+        return Output(put, self.life, returns=tty)
+
+    def exited(self, code: int) -> None:
+        """Send the exit status, and end the connection."""
+        self.put(bytes((_OUTCOME,)) + json.dumps(outcome(code)).encode(), is_urgent=lambda: True)
+        self.finish()
+
+    def send(self, message: bytes) -> bool:
+        """See `http.Upgraded.send`. What no channel understands is ignored, as by a real server."""
+        data = message[1:]
+        match message[:1]:
+            case b"\x00":
+                return self._feed(data)
+            case b"\x04":
+                self._resize(data)
+            case b"\xff" if data[:1] == b"\x00" and self.protocol == PROTOCOLS[0]:
+                self.inlet.end()
+        return True
+
+    def _on_close(self) -> None:
+        self.inlet.end()
+
+    def _feed(self, data: bytes) -> bool:
+        if not self._streams.tty:
+            return self.inlet.feed(data)
+        keys = typed(self._typed, data)
+        if keys.lines and not self.inlet.feed(keys.lines):
+            return False
+        self._typed = keys.rest
+        if keys.echo:
+            self.put(bytes((_STDOUT,)) + keys.echo, is_urgent=lambda: True)
+        if keys.interrupts:
+            self.life.kill(_INTERRUPTED)
+        elif keys.ends:
+            self.inlet.end()
+        return True
+
+    def _resize(self, data: bytes) -> None:
+        try:
+            size = json.loads(data)
+            self.resized((int(size["Width"]), int(size["Height"])))
+        except (ValueError, KeyError, TypeError):
+            return
+
+
+def outcome(code: int) -> Mapping[str, Any]:
+    """Return the Status that tells an exit status."""
+    if code == 0:
+        return {"metadata": {}, "status": "Success"}
+    return {
+        "metadata": {},
+        "status": "Failure",
+        "message": f"command terminated with non-zero exit code: command terminated with exit code {code}",
+        "reason": "NonZeroExitCode",
+        "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
+    }

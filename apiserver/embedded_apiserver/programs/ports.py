@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forwarded ports over `v4.channel.k8s.io`: two channels for each port, one of its bytes and one of its error."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+
+from apimachinery.host import Host
+from embedded_apiserver.programs.link import Link
+from embedded_apiserver.programs.process import Inlet, Life
+
+PROTOCOL = "v4.channel.k8s.io"
+
+
+class PortLink(Link):
+    """The connections to the ports of a pod, over one connection. None can be ended alone, so all end with the last.
+
+    Args:
+        host: Provides the lock.
+        ports: The ports.
+        on_ready: See `Link`.
+
+    Attributes:
+        ends: The end of each connection at the pod, with whether it is to end and what it reads.
+    """
+
+    def __init__(self, host: Host, ports: Sequence[int], on_ready: Callable[[], None]) -> None:
+        super().__init__(host, PROTOCOL, on_ready)
+        self.ends = []
+        for index, port in enumerate(ports):
+            life = Life(self)
+            self.ends.append((life, Inlet(self, life)))
+            for channel in (2 * index, 2 * index + 1):
+                self.put(bytes((channel,)) + struct.pack("<H", port), is_urgent=lambda: True)
+        self._left = len(ports)  # guarded by the condition
+
+    def putter(self, index: int) -> Callable[[bytes], None]:
+        """Return the function that sends bytes of one connection to the client."""
+        life, head = self.ends[index][0], bytes((2 * index,))
+        return lambda data: self.put(head + data, life.is_killed)
+
+    def ended(self, index: int, error: str) -> None:
+        """End a connection at the pod, with an error unless it is empty."""
+        if error:
+            self.put(bytes((2 * index + 1,)) + error.encode(), is_urgent=lambda: True)
+        with self.condition:
+            self._left -= 1
+            is_last = self._left == 0
+        if is_last:
+            self.finish()
+
+    def send(self, message: bytes) -> bool:
+        """See `http.Upgraded.send`."""
+        index, is_error = divmod(message[0], 2) if message else (0, 1)
+        if is_error or index >= len(self.ends):
+            return True
+        return self.ends[index][1].feed(message[1:])
+
+    def _on_close(self) -> None:
+        for _, inlet in self.ends:
+            inlet.end()
