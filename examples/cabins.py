@@ -12,23 +12,19 @@ import attrs
 from msgspec import Meta, structs
 
 from controller_runtime import (
-    DEPLOYMENTS,
     Client,
     Controller,
-    CustomResource,
     Lister,
     Manager,
     Reconciler,
     Request,
     Result,
-    Rule,
-    Struct,
-    changes,
-    custom_resource,
     enqueue_owner,
     run,
     set_controller,
 )
+from controller_runtime.crd import CustomResource, Rule, Struct, changes, custom_resource
+from controller_runtime.resources import DEPLOYMENTS
 
 
 class CabinSpec(Struct):

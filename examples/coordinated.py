@@ -21,8 +21,10 @@ from typing import Any
 import attrs
 import click
 
-from controller_runtime import LEASE_CANDIDATES, LEASES, Client, Host, NotFound, ObjectKey, Stop, SystemHost
+from controller_runtime import Client, Host, ObjectKey, Stop, SystemHost
 from controller_runtime import Timeline as Drawn
+from controller_runtime.errors import NotFound
+from controller_runtime.resources import LEASE_CANDIDATES, LEASES
 from controller_runtime.testing import APIServerProcess
 
 LEASE = ObjectKey("controllers", "kube-system")

@@ -17,37 +17,41 @@ from cronsim import CronSim, CronSimError
 from kubernetes.client import V1Job, V1JobTemplateSpec, V1ObjectReference
 
 from controller_runtime import (
-    JOBS,
-    AlreadyExists,
     Cached,
     Client,
     Clock,
     Controller,
-    CustomResource,
     EventRecorder,
-    Invalid,
     Lister,
     Manager,
-    NotFound,
     ObjectKey,
     Reconciler,
     Request,
     Result,
-    Struct,
     annotations_of,
-    changes,
-    condition,
-    conditions_of,
     controller_of,
-    custom_resource,
     enqueue_owner,
     labels_of,
     meta,
     run,
     set_controller,
-    with_condition,
 )
-from controller_runtime.crd import LIST_ATOMIC, Condition, Int32, Int64, Meta, field, list_map
+from controller_runtime.conditions import condition, conditions_of, with_condition
+from controller_runtime.crd import (
+    LIST_ATOMIC,
+    Condition,
+    CustomResource,
+    Int32,
+    Int64,
+    Meta,
+    Struct,
+    changes,
+    custom_resource,
+    field,
+    list_map,
+)
+from controller_runtime.errors import AlreadyExists, Invalid, NotFound
+from controller_runtime.resources import JOBS
 
 SCHEDULED_AT = "batch.tutorial.kubebuilder.io/scheduled-at"  # annotation of a Job: the time that it was due
 COMPLETE, FAILED = condition("Complete"), condition("Failed")

@@ -14,7 +14,7 @@ from cronjob import CronJob
 from cronsim import CronSim, CronSimError
 
 from controller_runtime import Manager, run
-from controller_runtime.webhooks import Admission, Checks, Defaults, Refused
+from controller_runtime.webhooks import Admission, Checks, Defaults, FieldError
 
 LONGEST_NAME = 52  # a Job's name has 63 characters at most, and the time of a run adds 11
 
@@ -31,15 +31,15 @@ def fill(cron_job: CronJob, request: Admission[CronJob]) -> CronJob:
     return cron_job
 
 
-def refuse(cron_job: CronJob, request: Admission[CronJob]) -> Iterator[Refused]:
+def refuse(cron_job: CronJob, request: Admission[CronJob]) -> Iterator[FieldError]:
     """Refuse long names, and schedules that cannot be read."""
     name, schedule = cron_job.metadata.name, cron_job.spec.schedule
     if len(name) > LONGEST_NAME:
-        yield Refused("metadata.name", f"must be no more than {LONGEST_NAME} characters", value=name)
+        yield FieldError("metadata.name", f"must be no more than {LONGEST_NAME} characters", value=name)
     try:
         CronSim(schedule, datetime(2026, 1, 1, tzinfo=UTC))
     except CronSimError as error:
-        yield Refused("spec.schedule", str(error), value=schedule)
+        yield FieldError("spec.schedule", str(error), value=schedule)
 
 
 def setup(manager: Manager) -> None:

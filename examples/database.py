@@ -14,28 +14,22 @@ from typing import Annotated, Any, Literal
 import attrs
 
 from controller_runtime import (
-    JOBS,
-    SERVICES,
-    STATEFUL_SETS,
-    AlreadyExists,
     Client,
     Controller,
-    CustomResource,
     Lister,
     Manager,
-    NotFound,
     ObjectKey,
     Reconciler,
     Request,
     Result,
-    Struct,
-    condition,
-    custom_resource,
     enqueue_owner,
     run,
     set_controller,
 )
-from controller_runtime.crd import Meta, Rule, immutable, validated
+from controller_runtime.conditions import condition
+from controller_runtime.crd import CustomResource, Meta, Rule, Struct, custom_resource, immutable, validated
+from controller_runtime.errors import AlreadyExists, NotFound
+from controller_runtime.resources import JOBS, SERVICES, STATEFUL_SETS
 
 IMAGE = "database:1"
 COMPLETE = condition("Complete")

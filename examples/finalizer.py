@@ -12,8 +12,6 @@ import attrs
 from kubernetes.client import V1Node
 
 from controller_runtime import (
-    EVENTS,
-    NODES,
     Client,
     Controller,
     Delta,
@@ -29,6 +27,7 @@ from controller_runtime import (
     annotations_of,
     meta,
 )
+from controller_runtime.resources import EVENTS, NODES
 from controller_runtime.testing import EmbeddedCluster
 
 ADDRESS = "example.com/address"

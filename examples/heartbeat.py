@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller_runtime import LEASES, Client, Host, NotFound, ObjectKey, Stop, SystemHost, spawn
+from controller_runtime import Client, Host, ObjectKey, Stop, SystemHost, spawn
+from controller_runtime.errors import NotFound
+from controller_runtime.resources import LEASES
 from controller_runtime.testing import EmbeddedCluster
 from controllers.heartbeat import LeaseHeartbeat
 

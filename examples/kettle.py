@@ -8,17 +8,9 @@ from contextlib import suppress
 
 import attrs
 
-from controller_runtime import (
-    NODES,
-    AsyncClient,
-    AsyncReconciler,
-    Controller,
-    Manager,
-    NotFound,
-    Request,
-    Result,
-    SystemHost,
-)
+from controller_runtime import AsyncClient, AsyncReconciler, Controller, Manager, Request, Result, SystemHost
+from controller_runtime.errors import NotFound
+from controller_runtime.resources import NODES
 from controller_runtime.testing import EmbeddedCluster, a_node
 
 

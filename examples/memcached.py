@@ -9,18 +9,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from controller_runtime import (
-    DEPLOYMENTS,
-    SERVICES,
-    CustomResource,
-    Dependents,
-    Manager,
-    Owned,
-    Struct,
-    custom_resource,
-    run,
-)
-from controller_runtime.crd import Condition, Meta, field, list_map
+from controller_runtime import Dependents, Manager, Owned, run
+from controller_runtime.crd import Condition, CustomResource, Meta, Struct, custom_resource, field, list_map
+from controller_runtime.resources import DEPLOYMENTS, SERVICES
 
 
 class MemcachedSpec(Struct):

@@ -13,8 +13,6 @@ from typing import Any
 import attrs
 
 from controller_runtime import (
-    CONFIG_MAPS,
-    DEPLOYMENTS,
     Cached,
     Client,
     Controller,
@@ -29,6 +27,7 @@ from controller_runtime import (
     annotations_of,
     run,
 )
+from controller_runtime.resources import CONFIG_MAPS, DEPLOYMENTS
 
 CONFIG = "example.com/config"  # annotation of a Deployment: the name of a ConfigMap in its namespace
 CHECKSUM = "example.com/config-checksum"  # annotation of its pods, written by this operator

@@ -13,19 +13,8 @@ from pathlib import Path
 import attrs
 import click
 
-from controller_runtime import (
-    NODES,
-    Controller,
-    Host,
-    Reconciler,
-    Request,
-    Result,
-    Ring,
-    RingBy,
-    Stop,
-    SystemHost,
-    Timeline,
-)
+from controller_runtime import Controller, Host, Reconciler, Request, Result, Ring, RingBy, Stop, SystemHost, Timeline
+from controller_runtime.resources import NODES
 from controller_runtime.testing import EmbeddedCluster
 
 SLOTS = 256

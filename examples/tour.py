@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from zone_labels import ZONE, setup
 
-from controller_runtime import NODES, Delta, Stop, SystemHost, annotations_of, labels_of
+from controller_runtime import Delta, Stop, SystemHost, annotations_of, labels_of
+from controller_runtime.resources import NODES
 from controller_runtime.testing import EmbeddedCluster
 
 

@@ -13,18 +13,9 @@ from pathlib import Path
 import attrs
 import click
 
-from controller_runtime import (
-    NODES,
-    Controller,
-    Host,
-    LeaderElectionConfig,
-    Reconciler,
-    Request,
-    Result,
-    Stop,
-    SystemHost,
-)
+from controller_runtime import Controller, Host, LeaderElectionConfig, Reconciler, Request, Result, Stop, SystemHost
 from controller_runtime import Timeline as Drawn
+from controller_runtime.resources import NODES
 from controller_runtime.testing import EmbeddedCluster
 
 ELECTION = LeaderElectionConfig(

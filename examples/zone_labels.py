@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from controller_runtime import NODES, Controller, Manager, Reconciler, Request, Result
+from controller_runtime import Controller, Manager, Reconciler, Request, Result
 from controller_runtime import annotations_of, changed, labels_of, run
+from controller_runtime.resources import NODES
 
 ZONE = "example.com/zone"
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import attrs
 import click
 
-from controller_runtime import NODES, Host, Stop, SystemHost, Timeline
+from controller_runtime import Host, Stop, SystemHost, Timeline
+from controller_runtime.resources import NODES
 from controller_runtime.testing import EmbeddedCluster
 from controllers.command.snapshot import ClusterSnapshot, ClusterSource
 from controllers.command.zone_states import disrupted_zones, zone_states

@@ -26,11 +26,11 @@ from controller_runtime import (
     Informer,
     Lister,
     Manager,
-    Resource,
     Stop,
 )
 from controller_runtime.manager.options import ManagerOptions
 from controller_runtime.program import cli_run
+from controller_runtime.resources import Resource
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

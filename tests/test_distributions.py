@@ -344,7 +344,8 @@ def test_a_pattern_beyond_the_subset_is_refused_without_re2_with_what_to_install
 DEFINE = r"""
 import sys
 sys.modules["re2"] = None
-from controller_runtime import ServerError, SystemHost
+from controller_runtime import SystemHost
+from controller_runtime.errors import ServerError
 from controller_runtime.testing import EmbeddedCluster
 
 schema = {"type": "object", "properties": {"spec": {"type": "string", "pattern": r"^\ba+$"}}}

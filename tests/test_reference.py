@@ -13,7 +13,13 @@ import attrs
 import pytest
 
 import controller_runtime
+import controller_runtime.conditions
+import controller_runtime.errors
+import controller_runtime.log
+import controller_runtime.rate_limiters
+import controller_runtime.resources
 import controller_runtime.testing
+import controller_runtime.transports
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "docs" / "site"
@@ -57,7 +63,20 @@ def kind_of(value: object) -> str:
     return "function" if inspect.isfunction(value) else "data"
 
 
-@pytest.mark.parametrize("package", [controller_runtime, controller_runtime.testing], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "package",
+    [
+        controller_runtime,
+        controller_runtime.conditions,
+        controller_runtime.errors,
+        controller_runtime.log,
+        controller_runtime.rate_limiters,
+        controller_runtime.resources,
+        controller_runtime.testing,
+        controller_runtime.transports,
+    ],
+    ids=lambda each: each.__name__,
+)
 def test_every_public_name_is_in_the_reference_exactly_once(package: object) -> None:
     prefix = f"{package.__name__}."
     listed = Counter(

@@ -24,7 +24,7 @@ from apimachinery.objects import ObjectKey, annotations_of
 from controller_runtime.api.builtin_resources import CONFIG_MAPS, DEPLOYMENTS
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.program.cli_run import run_command
-from controller_runtime.rights import Recorder, compare, granted_by
+from controller_runtime.rights import Recorder, compared, granted_by
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 TEXT = (Path(__file__).parents[1] / "docs" / "tutorial.md").read_text(encoding="utf-8")
@@ -152,7 +152,7 @@ def test_the_operator_asks_for_the_rights_that_its_manifest_grants(finished: Pat
         assert checksum_in(cluster.user.get(DEPLOYMENTS, WEB, dict))
 
     granted = granted_by(documents_of(finished, "rights.yaml"))
-    differences = compare(recorder.take(), granted)
+    differences = compared(recorder.take(), granted)
     assert differences.missing == []
     assert {(access.group, access.resource) for access in differences.unused} == {("", "events")}, "for EventAPI.CORE"
 

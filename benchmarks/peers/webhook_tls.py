@@ -20,7 +20,7 @@ from apimachinery.system import SystemHost
 from benchmarks.harness import report
 from controller_runtime.crd import CustomResource, Struct, custom_resource
 from controller_runtime.manifests.facts import unconnected_manager
-from controller_runtime.webhooks import Admission, Checks, Refused, WebhookServing
+from controller_runtime.webhooks import Admission, Checks, FieldError, WebhookServing
 from controller_runtime.webhooks.authority import created
 
 
@@ -34,9 +34,9 @@ class Cabin(CustomResource):
     spec: CabinSpec
 
 
-def refuse(cabin: Cabin, request: Admission[Cabin]) -> Refused | None:
+def refuse(cabin: Cabin, request: Admission[Cabin]) -> FieldError | None:
     """Refuse too many beds."""
-    return Refused("spec.beds", "nine at most") if cabin.spec.beds > 9 else None
+    return FieldError("spec.beds", "nine at most") if cabin.spec.beds > 9 else None
 
 
 def review(number: int) -> bytes:

@@ -15,7 +15,7 @@ from benchmarks.harness import report
 from benchmarks.peers.webhook_tls import Cabin, refuse
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing import EmbeddedCluster
-from controller_runtime.webhooks import Admission, Checks, Refused
+from controller_runtime.webhooks import Admission, Checks, FieldError
 
 ROUNDS = 10
 """Both kinds of writes take turns, because the machine may be busy for a while."""
@@ -40,7 +40,7 @@ def measure(host: Host, writes: int) -> tuple[float, float, int]:
     """Return the CPU seconds of one write without a check and with one, and how often the check was called."""
     calls = 0
 
-    def counted(cabin: Cabin, request: Admission[Cabin]) -> Refused | None:
+    def counted(cabin: Cabin, request: Admission[Cabin]) -> FieldError | None:
         nonlocal calls
         calls += 1
         return refuse(cabin, request)

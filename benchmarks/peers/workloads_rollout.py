@@ -13,7 +13,9 @@ from apimachinery.host import Host
 from apimachinery.stop import Stop
 from apimachinery.system import SystemHost
 from benchmarks.harness import peak_mib_of, report
-from controller_runtime import DEPLOYMENTS, ObjectKey, ready
+from controller_runtime import ObjectKey
+from controller_runtime.conditions import ready
+from controller_runtime.resources import DEPLOYMENTS
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 REPLICAS = 3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a path of the API names, such as `/apis/apps/v1/namespaces/default/deployments/web/scale`."""
+"""The parts of a path of the API, such as `/apis/apps/v1/namespaces/default/deployments/web/scale`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PARTS_OF_NAMESPACES = ("status", "finalize")
 
 
 class ResourcePath(NamedTuple):
-    """What a path of the API names, below the version of its group. Each part is empty if the path has none.
+    """The parts of a path of the API, below the version of its group. Each part is empty if the path has none.
 
     Attributes:
         group: The API group; empty for the core group, too.

@@ -7,8 +7,8 @@ Requests become accesses, those become the rules of roles, and roles are read fr
 from __future__ import annotations
 
 from controller_runtime.rights.access import Access, granted_by, minimal, roles
-from controller_runtime.rights.comparison import Comparison, compare
+from controller_runtime.rights.comparison import Comparison, compared
 from controller_runtime.rights.file import read, text_of, write
 from controller_runtime.rights.recorder import Recorder
 
-__all__ = ["Access", "Comparison", "Recorder", "compare", "granted_by", "minimal", "read", "roles", "text_of", "write"]
+__all__ = ["Access", "Comparison", "Recorder", "compared", "granted_by", "minimal", "read", "roles", "text_of", "write"]

@@ -23,7 +23,7 @@ class Comparison:
     unused: list[Access]
 
 
-def compare(asked: Iterable[Access], granted: Iterable[Access]) -> Comparison:
+def compared(asked: Iterable[Access], granted: Iterable[Access]) -> Comparison:
     """Compare what was asked for with what is granted. A grant that allows more than was asked for is used."""
     wanted, given = {*asked}, {*granted}
     return Comparison(

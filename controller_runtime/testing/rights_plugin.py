@@ -17,7 +17,7 @@ import pytest
 
 from apimachinery.errors import UsageError
 from controller_runtime.rights.access import Access, granted_by, minimal
-from controller_runtime.rights.comparison import compare
+from controller_runtime.rights.comparison import compared
 from controller_runtime.rights.file import read_objects, write
 from controller_runtime.rights.recorder import Recorder
 from controller_runtime.testing.markers import RIGHTS
@@ -124,7 +124,7 @@ def checked(record: Record, target: Path, *, partial: str) -> Verdict:
         files |= {file: {} for suffix in _SUFFIXES for file in target.glob(f"*{suffix}") if file not in files}
     lines, unused = [], []
     for file, accesses in sorted(files.items()):
-        differences = compare(minimal(accesses), granted_by(read_objects(file)) if file.exists() else ())
+        differences = compared(minimal(accesses), granted_by(read_objects(file)) if file.exists() else ())
         lines += [f"{file} lacks: {access} (needed by {accesses[access]})" for access in differences.missing]
         unused += [f"{file} grants what no test used: {access}" for access in differences.unused]
     if unused and partial:

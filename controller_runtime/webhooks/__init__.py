@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from controller_runtime.webhooks.admission import Admission, Findings, Operation, Refused, User
+    from controller_runtime.webhooks.admission import Admission, FieldError, Findings, Operation, User
     from controller_runtime.webhooks.converting import Converts
     from controller_runtime.webhooks.hooks import Checks, Defaults, Hook
     from controller_runtime.webhooks.webhooks import Webhooks, WebhookServing
@@ -20,10 +20,10 @@ __all__ = [
     "Checks",
     "Converts",
     "Defaults",
+    "FieldError",
     "Findings",
     "Hook",
     "Operation",
-    "Refused",
     "User",
     "WebhookServing",
     "Webhooks",

@@ -82,7 +82,7 @@ class Admission(Generic[T]):
 
 
 @attrs.frozen
-class Refused:
+class FieldError:
     """A reason to refuse a write. Its user sees it as the server's own refusal of an invalid field (status 422).
 
     Attributes:
@@ -98,5 +98,5 @@ class Refused:
     reason: str = "FieldValueInvalid"
 
 
-Findings = Iterable[Refused | str] | Refused | None
+Findings = Iterable[FieldError | str] | FieldError | None
 """The result of a check: reasons to refuse the write, and texts to warn the user of; nothing allows it silently."""

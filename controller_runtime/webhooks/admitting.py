@@ -20,7 +20,7 @@ from controller_runtime.api.differ import merge_patch
 from controller_runtime.api.unreadable import UnreadableObject
 from controller_runtime.crd.merging import graft, patched
 from controller_runtime.crd.writing import written
-from controller_runtime.webhooks.admission import Admission, Operation, Refused
+from controller_runtime.webhooks.admission import Admission, FieldError, Operation
 from controller_runtime.webhooks.hooks import ChecksHook, DefaultsHook, Hook
 from controller_runtime.webhooks.json_patch import json_patch
 from controller_runtime.webhooks.reviews import (
@@ -67,7 +67,7 @@ def admitted(hook: Hook[Any], asked: AdmissionRequest) -> Mapping[str, Any] | No
         response = _response(hook, asked, raw)
     except DecodeError as error:  # an object without a name yet is not even an `UnreadableObject`
         reason = error.reason if isinstance(error, UnreadableObject) else str(error)
-        response = _refusal(asked, [Refused("", f"it cannot be read: {reason}")])
+        response = _refusal(asked, [FieldError("", f"it cannot be read: {reason}")])
     return None if response is _ALLOWED else response
 
 
@@ -75,17 +75,19 @@ def _response(hook: Hook[Any], asked: AdmissionRequest, raw: bytes) -> Mapping[s
     obj, request = hook.decoder(raw), _admission(hook, asked)
     if isinstance(hook, DefaultsHook):
         filled = hook.fill(obj, request)
-        if isinstance(filled, Refused):
+        if isinstance(filled, FieldError):
             return _refusal(asked, [filled])
         return _patch(hook, raw, filled)
     findings = cast("ChecksHook[Any]", hook).refuse(obj, request)
     if findings is None:
         return _ALLOWED
-    found = [findings] if isinstance(findings, Refused | str) else [*(findings or ())]
+    found = [findings] if isinstance(findings, FieldError | str) else [*(findings or ())]
     warnings = [each for each in found if isinstance(each, str)]
-    refusals = [each for each in found if isinstance(each, Refused)]
+    refusals = [each for each in found if isinstance(each, FieldError)]
     if len(warnings) + len(refusals) != len(found):
-        raise TypeError(f"{hook.name} returned something that is neither a Refused nor a warning (str): {found!r:.200}")
+        raise TypeError(
+            f"{hook.name} returned something that is neither a FieldError nor a warning (str): {found!r:.200}"
+        )
     response = _refusal(asked, refusals) if refusals else _ALLOWED
     return {**response, "warnings": warnings} if warnings else response
 
@@ -141,7 +143,7 @@ def _allowed(operations: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return {"allowed": True, "patchType": "JSONPatch", "patch": patch}
 
 
-def _refusal(asked: AdmissionRequest, refused: Sequence[Refused]) -> dict[str, Any]:
+def _refusal(asked: AdmissionRequest, refused: Sequence[FieldError]) -> dict[str, Any]:
     """Return the answer whose status is that of an invalid object; an API server passes it on."""
     kind, causes = asked.kind, [_cause(each) for each in refused]
     name = asked.name or "(no name yet)"
@@ -168,7 +170,7 @@ _WORDS = {
 }
 
 
-def _cause(refused: Refused) -> dict[str, str]:
+def _cause(refused: FieldError) -> dict[str, str]:
     words = _WORDS.get(refused.reason, "Invalid value")
     value = "" if refused.value is None else f" {msgspec.json.encode(refused.value).decode()[:200]}:"
     text = f"{words}:{value} {refused.text}" if refused.path else refused.text

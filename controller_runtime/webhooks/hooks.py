@@ -15,7 +15,7 @@ from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.crd.declaration import declaration_of
 from controller_runtime.crd.official import is_official, official_schema
 from controller_runtime.crd.types import CustomResource
-from controller_runtime.webhooks.admission import Admission, Findings, Operation, Refused
+from controller_runtime.webhooks.admission import Admission, FieldError, Findings, Operation
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ class DefaultsHook(Hook[T]):
         fill: The function.
     """
 
-    fill: Callable[[T, Admission[T]], T | Refused]
+    fill: Callable[[T, Admission[T]], T | FieldError]
 
     @property
     def schema(self) -> Mapping[str, Any]:
@@ -103,7 +103,7 @@ class ChecksHook(Hook[T]):
 
 def Defaults(  # noqa: N802  it reads as the declaration that it makes
     kind: Kind[T],
-    fill: Callable[[T, Admission[T]], T | Refused],
+    fill: Callable[[T, Admission[T]], T | FieldError],
     *,
     view: type[Any] | None = None,
     operations: Iterable[Operation] = ("CREATE", "UPDATE"),
@@ -122,7 +122,7 @@ def Defaults(  # noqa: N802  it reads as the declaration that it makes
     Args:
         kind: A declared class or a resource.
         fill: Takes the object and the request, and returns the object as it is to be stored: the same one, changed or
-            not, or another one; or a `Refused`. Fields that the class does not know are kept. It is no `async def`.
+            not, or another one; or a `FieldError`. Fields that the class does not know are kept. It is no `async def`.
         view: The class of the objects, such as `dict`; None is the resource's own.
         operations: `CREATE` and `UPDATE`, or one of them.
         name: Its name, if there are several for one kind; by default `defaults`, then the resource.

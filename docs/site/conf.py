@@ -21,8 +21,7 @@ from sphinx.ext.napoleon import Config, GoogleDocstring
 from sphinx.pycode import ModuleAnalyzer
 
 import controller_runtime
-import controller_runtime.testing
-from controller_runtime import Resource
+from controller_runtime.resources import Resource
 
 if TYPE_CHECKING:
     from docutils.nodes import Element, TextElement
@@ -34,6 +33,7 @@ SITE = Path(__file__).parent
 BACKTICKED = re.compile(r"(?<!`)`([^`]+)`(?!`)(?=(\w?))")
 NAME = re.compile(r"[A-Za-z_][\w.]*(?:\(\))?")
 ENTRY = re.compile(r"^\.\. auto(?!module)\w+:: (\S+)$", re.MULTILINE)
+MODULES = ("conditions", "errors", "log", "rate_limiters", "resources", "testing", "transports")
 ATTRS_DEFAULT = re.compile(r"attr_dict\['(\w+)'\]\.default")
 
 project = "controller-runtime for Python"
@@ -81,11 +81,11 @@ nitpick_ignore_regex = [
 def public_names() -> dict[str, str]:
     """Return the name in the reference of each public class and function, by the name of its definition."""
     found = {}
-    for package in (controller_runtime, controller_runtime.testing):
-        for name in package.__all__:
-            value = getattr(package, name)
+    for module in (controller_runtime, *(importlib.import_module(f"controller_runtime.{name}") for name in MODULES)):
+        for name in module.__all__:
+            value = getattr(module, name)
             if hasattr(value, "__qualname__"):
-                found[f"{value.__module__}.{value.__qualname__}"] = f"{package.__name__}.{value.__qualname__}"
+                found[f"{value.__module__}.{value.__qualname__}"] = f"{module.__name__}.{value.__qualname__}"
     return found
 
 

@@ -10,13 +10,15 @@ import pytest
 
 from apimachinery.errors import ConnectionLost
 from apimachinery.http import HTTPRequest, HTTPResponse
-from controller_runtime import Client, NotFound, ObjectKey, Resource, Stop, UsageError, spawn
+from controller_runtime import Client, ObjectKey, Stop, spawn
 from controller_runtime.client import storage_migration
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.storage_migration import Progress, StorageMigration
 from controller_runtime.client.transport import TransportWrapper
 from controller_runtime.crd import DEFINITIONS
 from controller_runtime.crd.storage import ANNOTATION
+from controller_runtime.errors import NotFound, UsageError
+from controller_runtime.resources import Resource
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 HUTS = ObjectKey("huts.example.com")

@@ -17,7 +17,7 @@ from kit.manifests.manifests import ROOT, Right
 from controller_runtime.api.resources import NAMESPACES, NODES
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.lifecycle import CANCEL_GRACE
-from controller_runtime.rights import Access, Recorder, compare, granted_by
+from controller_runtime.rights import Access, Recorder, compared, granted_by
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node
 from controllers.command import catalog, cli, run
 
@@ -132,7 +132,7 @@ def test_nothing_is_asked_of_the_server_that_the_roles_do_not_allow(simulation: 
     asked = recorder.take()
     lease = Access("controllers-system", LEASES, "leases", "update", "controllers")
     assert {Access("", CORE, "nodes", "watch"), Access("", CORE, "nodes", "patch"), lease} <= asked
-    assert compare(asked, granted_by(roles)).missing == []
+    assert compared(asked, granted_by(roles)).missing == []
 
 
 def test_the_lease_that_the_role_names_is_the_one_that_is_asked_for() -> None:

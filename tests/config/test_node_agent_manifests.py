@@ -14,7 +14,7 @@ from kit.manifests.manifests import ROOT
 
 from controller_runtime.api.resources import LEASES
 from controller_runtime.manager.rights import Right
-from controller_runtime.rights import Recorder, compare, granted_by
+from controller_runtime.rights import Recorder, compared, granted_by
 from controller_runtime.testing import EmbeddedCluster, Simulation
 from controllers.agent.agent import add_node_agent
 from controllers.agent.machine import Machine
@@ -46,7 +46,7 @@ def test_the_agent_asks_for_what_its_roles_allow_and_uses_all_of_it(simulation: 
         cluster.start()
         simulation.advance(600.0)
 
-    differences = compare(recorder.take(), granted_by(documents()))
+    differences = compared(recorder.take(), granted_by(documents()))
     assert (differences.missing, differences.unused) == ([], [])
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller_runtime import NODES, Manager, ObjectKey, annotations_of
+from controller_runtime import Manager, ObjectKey, annotations_of
+from controller_runtime.resources import NODES
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node
 from controllers import node_ttl as module
 from controllers.node_ttl import ANNOTATION, TTLStep, node_ttl

@@ -10,7 +10,7 @@ from kubernetes.client import V1Namespace, V1ObjectMeta, V1Pod
 
 from apimachinery.errors import DecodeError
 from apimachinery.objects import ObjectKey, ObjectMeta, PartialObjectMetadata, cached_from_bytes
-from controller_runtime import CustomResource, Struct, custom_resource
+from controller_runtime.crd import CustomResource, Struct, custom_resource
 
 
 class Spec(Struct):

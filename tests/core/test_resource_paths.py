@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a path of the API names."""
+"""The parts of a path of the API."""
 
 from __future__ import annotations
 

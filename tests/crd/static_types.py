@@ -8,25 +8,20 @@ from typing import Any, assert_type
 from kubernetes.client import V1Node
 
 from controller_runtime import (
-    NODES,
     Cached,
     Client,
     Controller,
-    CustomResource,
     Finalizers,
     Lister,
     Manager,
     ObjectKey,
     ObjectMeta,
     Reconciler,
-    Resource,
-    Struct,
-    changes,
-    custom_resource,
     enqueue_owner,
     set_controller,
 )
-from controller_runtime.crd import resource_of
+from controller_runtime.crd import CustomResource, Struct, changes, custom_resource, resource_of
+from controller_runtime.resources import NODES, Resource
 
 
 class HutSpec(Struct):

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from kit.crd.cabins import Cabin, CabinSpec, CabinStatus, CabinV1Alpha1, Door, Lodge, OldSpec
 from msgspec import structs
 
-from controller_runtime import ObjectKey, ObjectMeta, UsageError
+from controller_runtime import ObjectKey, ObjectMeta
 from controller_runtime.crd import Conversion, CustomResource, Struct, converts, custom_resource
+from controller_runtime.errors import UsageError
 from controller_runtime.testing import EmbeddedCluster, strategy_of
 
 KEEP = "example.com/cabin"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kit.crd.cabins import Cabin, CabinSpec, CabinV1Alpha1, Lodge
 
-from controller_runtime import ObjectKey, Resource
+from controller_runtime import ObjectKey
 from controller_runtime.crd import (
     DEFINITIONS,
     Column,
@@ -21,6 +21,7 @@ from controller_runtime.crd import (
     resource_of,
     schema_of,
 )
+from controller_runtime.resources import Resource
 from controller_runtime.testing import EmbeddedCluster
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import pytest
 from kit.crd.cabins import Cabin, CabinSpec
 
-from controller_runtime import Client, Invalid, ObjectKey, ObjectMeta
+from controller_runtime import Client, ObjectKey, ObjectMeta
 from controller_runtime.crd import (
     DEFINITIONS,
     CustomResource,
@@ -20,6 +20,7 @@ from controller_runtime.crd import (
     immutable,
     validated,
 )
+from controller_runtime.errors import Invalid
 from controller_runtime.testing import EmbeddedCluster
 
 BARN = ObjectKey("barn", "default")

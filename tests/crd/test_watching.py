@@ -11,9 +11,7 @@ import pytest
 from kit.crd.cabins import Cabin, CabinSpec
 
 from controller_runtime import (
-    PODS,
     Client,
-    Collection,
     Controller,
     Delta,
     EventRecorder,
@@ -23,14 +21,14 @@ from controller_runtime import (
     ObjectMeta,
     Reconciler,
     Request,
-    Resource,
     Result,
-    UsageError,
     enqueue_owner,
     set_controller,
     without,
 )
 from controller_runtime.crd import resource_of
+from controller_runtime.errors import UsageError
+from controller_runtime.resources import PODS, Collection, Resource
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_pod, eventually
 
 HUT = ObjectKey("hut", "default")

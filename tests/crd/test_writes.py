@@ -12,18 +12,10 @@ import pytest
 from kit.crd.cabins import Cabin, CabinSpec, CabinStatus, CabinV1Alpha1, Door, Heater, Lodge, LodgeSpec, OldSpec, Roof
 from kubernetes.client import V1ObjectMeta, V1PodTemplateSpec
 
-from controller_runtime import (
-    Client,
-    Conflict,
-    Invalid,
-    ObjectKey,
-    ObjectMeta,
-    PatchType,
-    changes,
-    create_or_patch,
-)
-from controller_runtime.crd import Condition, CustomResource, custom_resource, resource_of
+from controller_runtime import Client, ObjectKey, ObjectMeta, PatchType, create_or_patch
+from controller_runtime.crd import Condition, CustomResource, changes, custom_resource, resource_of
 from controller_runtime.crd.writing import written
+from controller_runtime.errors import Conflict, Invalid
 from controller_runtime.testing import EmbeddedCluster
 
 HUT = ObjectKey("hut", "default")

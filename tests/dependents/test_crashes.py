@@ -10,9 +10,11 @@ import pytest
 from kit.owning import KEY, OwningBench, Site, deployment_of, page, pages_of
 
 from apimachinery.objects import Cached
-from controller_runtime import CONFIG_MAPS, DEPLOYMENTS, Dependents, HTTPRequest, Manager, Owned
+from controller_runtime import Dependents, Manager, Owned
 from controller_runtime.api.collection import Collection
+from controller_runtime.resources import CONFIG_MAPS, DEPLOYMENTS
 from controller_runtime.testing import CutReply, Delayed, EmbeddedCluster, Fault, SilentStream, Simulation
+from controller_runtime.transports import HTTPRequest
 
 WRITES = 9  # of the story below, at least; a test counts them
 SLOW = 1.0  # seconds that each write is on its way, so that a kill hits it there

@@ -9,18 +9,11 @@ import pytest
 from kit.owning import KEY, OwningBench, Site, deployment_of, page, pages_of
 from kubernetes.client import V1ConfigMap, V1ObjectMeta
 
-from controller_runtime import (
-    CONFIG_MAPS,
-    DEPLOYMENTS,
-    SERVICES,
-    CustomResource,
-    NotFound,
-    ObjectMeta,
-    Owned,
-    Struct,
-    condition,
-    custom_resource,
-)
+from controller_runtime import ObjectMeta, Owned
+from controller_runtime.conditions import condition
+from controller_runtime.crd import CustomResource, Struct, custom_resource
+from controller_runtime.errors import NotFound
+from controller_runtime.resources import CONFIG_MAPS, DEPLOYMENTS, SERVICES
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 

@@ -8,18 +8,11 @@ from typing import Any
 import pytest
 from kit.owning import KEY, OwningBench, Site, deployment_of, page, pages_of
 
-from controller_runtime import (
-    CONFIG_MAPS,
-    DEPLOYMENTS,
-    EVENTS,
-    NAMESPACES,
-    Dependents,
-    HTTPRequest,
-    Owned,
-    UsageError,
-    set_controller,
-)
+from controller_runtime import Dependents, Owned, set_controller
+from controller_runtime.errors import UsageError
+from controller_runtime.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS, NAMESPACES
 from controller_runtime.testing import EmbeddedCluster, Simulation
+from controller_runtime.transports import HTTPRequest
 
 
 def events_of(bench: OwningBench) -> list[tuple[str, str]]:

@@ -11,23 +11,7 @@ from hypothesis import strategies as st
 from kit.owning import deployment_of, pages_of
 
 from apimachinery.objects import cached_from_bytes
-from controller_runtime import (
-    CONFIG_MAPS,
-    DEPLOYMENTS,
-    APIError,
-    Cached,
-    Conflict,
-    Forbidden,
-    Invalid,
-    NotFound,
-    ObjectKey,
-    Owned,
-    Progress,
-    ServerError,
-    TooManyRequests,
-    Unauthorized,
-    UsageError,
-)
+from controller_runtime import Cached, ObjectKey, Owned, Progress
 from controller_runtime.api.resources import PODS, Resource
 from controller_runtime.client.bodies import encoded
 from controller_runtime.dependents.memory import PrimaryMemory, Record, Refusal, identity_of, values_of
@@ -46,6 +30,18 @@ from controller_runtime.dependents.plan import (
 )
 from controller_runtime.dependents.refusals import is_refusal
 from controller_runtime.dependents.summary import applied, problem_of
+from controller_runtime.errors import (
+    APIError,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unauthorized,
+    UsageError,
+)
+from controller_runtime.resources import CONFIG_MAPS, DEPLOYMENTS
 
 SITES: Resource[Any] = Resource("example.com", "v1", "Site", "sites")
 UID = "11"

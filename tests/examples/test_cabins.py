@@ -6,7 +6,9 @@ from __future__ import annotations
 import pytest
 from cabins import Cabin, CabinSpec, CabinStatus, setup
 
-from controller_runtime import DEPLOYMENTS, Invalid, ObjectKey, ObjectMeta
+from controller_runtime import ObjectKey, ObjectMeta
+from controller_runtime.errors import Invalid
+from controller_runtime.resources import DEPLOYMENTS
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 HUT = ObjectKey("hut", "default")

@@ -13,9 +13,11 @@ from kit.crd.structure import structure
 from kubernetes.client import V1Job, V1JobTemplateSpec
 
 from apimachinery.models import model_of
-from controller_runtime import EVENTS, JOBS, HTTPRequest, ObjectKey, ObjectMeta, annotations_of
+from controller_runtime import ObjectKey, ObjectMeta, annotations_of
 from controller_runtime.crd import schema_of
+from controller_runtime.resources import EVENTS, JOBS
 from controller_runtime.testing import EmbeddedCluster, Fault, LostReply, Simulation
+from controller_runtime.transports import HTTPRequest
 
 HELLO = ObjectKey("hello", "default")
 POD = {"restartPolicy": "Never", "containers": [{"name": "hello", "image": "busybox"}]}

@@ -11,7 +11,9 @@ import pytest
 from database import COMPLETE, Database, DatabaseSpec, Step, next_step, setup
 from kit.perturbation.noting_database import NotingDatabases
 
-from controller_runtime import JOBS, PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS, Invalid, ObjectKey, ObjectMeta
+from controller_runtime import ObjectKey, ObjectMeta
+from controller_runtime.errors import Invalid
+from controller_runtime.resources import JOBS, PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
 from controller_runtime.testing import EmbeddedCluster, Simulation
 from controller_runtime.testing.perturbation.plans import Crash
 from controller_runtime.testing.perturbation.sequence_explore import try_sequences

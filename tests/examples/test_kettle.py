@@ -4,7 +4,8 @@
 import pytest
 from kettle import kettle, setup
 
-from controller_runtime import NODES, ObjectKey
+from controller_runtime import ObjectKey
+from controller_runtime.resources import NODES
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node
 
 

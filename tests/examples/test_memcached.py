@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 from memcached import Memcached, MemcachedSpec, setup
 
-from controller_runtime import DEPLOYMENTS, SERVICES, NotFound, ObjectKey, ObjectMeta, condition_of
+from controller_runtime import ObjectKey, ObjectMeta
+from controller_runtime.conditions import condition_of
+from controller_runtime.errors import NotFound
+from controller_runtime.resources import DEPLOYMENTS, SERVICES
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 pytestmark = pytest.mark.story

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from restarts import CHECKSUM, CONFIG, setup
 
-from controller_runtime import CONFIG_MAPS, DEPLOYMENTS, ObjectKey, annotations_of
+from controller_runtime import ObjectKey, annotations_of
+from controller_runtime.resources import CONFIG_MAPS, DEPLOYMENTS
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 pytestmark = pytest.mark.story

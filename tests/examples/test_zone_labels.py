@@ -3,7 +3,8 @@
 
 from zone_labels import ZONE, setup
 
-from controller_runtime import NODES, ObjectKey, labels_of
+from controller_runtime import ObjectKey, labels_of
+from controller_runtime.resources import NODES
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 

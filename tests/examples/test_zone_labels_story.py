@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 from zone_labels import ZONE, setup
 
-from controller_runtime import NODES, ObjectKey, labels_of
+from controller_runtime import ObjectKey, labels_of
+from controller_runtime.resources import NODES
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 pytestmark = pytest.mark.story

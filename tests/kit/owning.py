@@ -8,21 +8,10 @@ from typing import Annotated, Any
 
 import attrs
 
-from controller_runtime import (
-    CONFIG_MAPS,
-    DEPLOYMENTS,
-    CustomResource,
-    Dependents,
-    Manager,
-    ObjectKey,
-    ObjectMeta,
-    Owned,
-    Resource,
-    Struct,
-    condition_of,
-    custom_resource,
-)
-from controller_runtime.crd import Condition, Meta, field, list_map
+from controller_runtime import Dependents, Manager, ObjectKey, ObjectMeta, Owned
+from controller_runtime.conditions import condition_of
+from controller_runtime.crd import Condition, CustomResource, Meta, Struct, custom_resource, field, list_map
+from controller_runtime.resources import CONFIG_MAPS, DEPLOYMENTS, Resource
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 KEY = ObjectKey("site", "default")

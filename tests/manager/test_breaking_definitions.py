@@ -8,21 +8,9 @@ from typing import Annotated, Any
 import attrs
 import pytest
 
-from controller_runtime import (
-    Controller,
-    CustomResource,
-    Lister,
-    Manager,
-    ObjectKey,
-    ObjectMeta,
-    Reconciler,
-    Request,
-    Result,
-    Struct,
-    UsageError,
-    custom_resource,
-)
-from controller_runtime.crd import DEFINITIONS, Meta, definition
+from controller_runtime import Controller, Lister, Manager, ObjectKey, ObjectMeta, Reconciler, Request, Result
+from controller_runtime.crd import DEFINITIONS, CustomResource, Meta, Struct, custom_resource, definition
+from controller_runtime.errors import UsageError
 from controller_runtime.manager.breaking_definitions import breaking_on_server
 from controller_runtime.program.filling import choose_definitions
 from controller_runtime.testing import EmbeddedCluster, Simulation

@@ -12,7 +12,6 @@ from kit.crd.cabins import Cabin, CabinSpec, CabinV1Alpha1, Lodge
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime import (
-    NODES,
     Controller,
     Manager,
     ObjectKey,
@@ -22,11 +21,12 @@ from controller_runtime import (
     Result,
     Setup,
     Stop,
-    UsageError,
     spawn,
 )
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.crd import DEFINITIONS, definition
+from controller_runtime.errors import UsageError
+from controller_runtime.resources import NODES
 from controller_runtime.testing import (
     Answered,
     EmbeddedCluster,

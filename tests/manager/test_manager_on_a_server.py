@@ -9,9 +9,7 @@ import attrs
 import pytest
 
 from controller_runtime import (
-    NODES,
     Client,
-    ConnectionLost,
     Controller,
     Lister,
     Manager,
@@ -21,11 +19,12 @@ from controller_runtime import (
     Result,
     Stop,
     SystemHost,
-    UsageError,
     annotations_of,
     changed,
     labels_of,
 )
+from controller_runtime.errors import ConnectionLost, UsageError
+from controller_runtime.resources import NODES
 from controller_runtime.testing.server_process import APIServerProcess
 
 

@@ -11,27 +11,24 @@ import pytest
 from apimachinery.http import HTTPRequest
 from apimachinery.stop import spawn
 from controller_runtime import (
-    EVENTS,
-    LEASES,
-    NODES,
     Client,
     Controller,
     EventAPI,
     EventRecorder,
     LeaderElectionConfig,
-    LeadershipLost,
     Manager,
     ObjectKey,
     Reconciler,
     Request,
     Result,
     Stop,
-    UsageError,
 )
 from controller_runtime.api.resources import CORE_EVENTS
 from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.errors import LeadershipLost, UsageError
 from controller_runtime.events.occurrence import Fate
 from controller_runtime.manager.lifecycle import CANCEL_GRACE
+from controller_runtime.resources import EVENTS, LEASES, NODES
 from controller_runtime.testing import EmbeddedCluster, a_node
 from controller_runtime.testing.faults import Fault, FaultyTransport, LostReply
 from controller_runtime.testing.simulation import Simulation

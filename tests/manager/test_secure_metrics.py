@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from controller_runtime import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, SERVICE_ACCOUNTS, HTTPRequest, ObjectKey
+from controller_runtime import ObjectKey
 from controller_runtime.manager.secure_metrics import show_metrics
+from controller_runtime.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, SERVICE_ACCOUNTS
 from controller_runtime.testing import EmbeddedCluster, Refused, Simulation
+from controller_runtime.transports import HTTPRequest
 from controller_runtime.webhooks import authorizing
 
 RBAC = "rbac.authorization.k8s.io"

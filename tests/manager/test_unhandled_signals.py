@@ -15,16 +15,18 @@ from typing import Any
 import pytest
 
 from apimachinery.stop import Stop
-from controller_runtime import LEASES, Client, ObjectKey, SystemHost
+from controller_runtime import Client, ObjectKey, SystemHost
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.manager.unhandled_signals import stop_on_unhandled_signals, unhandled
+from controller_runtime.resources import LEASES
 from controller_runtime.testing import APIServerProcess
 from controller_runtime.testing.simulation import Simulation
 
 PROGRAM = """
 import signal, sys
-from controller_runtime import LeaderElectionConfig, Manager, NODES, Controller, Reconciler, Request, Result, Stop
+from controller_runtime import Controller, LeaderElectionConfig, Manager, Reconciler, Request, Result, Stop
+from controller_runtime.resources import NODES
 
 class Shown(Reconciler):
     def reconcile(self, request):

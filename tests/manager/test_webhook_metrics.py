@@ -9,19 +9,20 @@ from kit.crd.conversions import cabins
 from kit.manager.scraping import lines_of, series_of
 from kit.webhooks.reviewing import admission_review, conversion_review, post
 
-from controller_runtime import ControllerRuntimeError, Manager, SystemHost
+from controller_runtime import Manager, SystemHost
 from controller_runtime.crd import converts
+from controller_runtime.errors import ControllerRuntimeError
 from controller_runtime.manifests.facts import unconnected_manager
-from controller_runtime.webhooks import Admission, Checks, Converts, Refused
+from controller_runtime.webhooks import Admission, Checks, Converts, FieldError
 
 CHECKS = "/checks.cabins.v1.example.com"
 
 
-def by_beds(cabin: Cabin, request: Admission[Cabin]) -> Refused | None:
+def by_beds(cabin: Cabin, request: Admission[Cabin]) -> FieldError | None:
     """End the review in the way that the number of beds says."""
     match cabin.spec.beds:
         case 2:
-            return Refused("spec.beds", "two are too many")
+            return FieldError("spec.beds", "two are too many")
         case 3:
             raise ControllerRuntimeError("the world is not ready")
         case 4:

@@ -9,8 +9,9 @@ from kit.crd.conversions import cabins
 from kit.webhooks.reviewing import conversion_review, post
 
 from apimachinery.http import HTTPRequest
-from controller_runtime import Controller, Reconciler, Request, Result, SystemHost, UsageError
+from controller_runtime import Controller, Reconciler, Request, Result, SystemHost
 from controller_runtime.crd import DEFINITIONS
+from controller_runtime.errors import UsageError
 from controller_runtime.manager.health import health_of
 from controller_runtime.manifests.facts import unconnected_manager
 from controller_runtime.testing import EmbeddedCluster, Refused, Simulation

@@ -14,16 +14,9 @@ import yaml
 from cabins import Cabin, CabinSpec, CabinStatus, setup
 from kit.manifests.bundles import DATA, IMAGE, RIGHTS, cabins_bundle, difficult_bundle
 
-from controller_runtime import (
-    DEPLOYMENTS,
-    NAMESPACES,
-    PODS,
-    Forbidden,
-    LeaderElectionConfig,
-    ObjectKey,
-    ObjectMeta,
-)
+from controller_runtime import LeaderElectionConfig, ObjectKey, ObjectMeta
 from controller_runtime.api.resources import Resource
+from controller_runtime.errors import Forbidden
 from controller_runtime.manager.lifecycle import CANCEL_GRACE
 from controller_runtime.manifests.bundles import Bundle, image_parts, kustomization, yaml_of
 from controller_runtime.manifests.deployment import arguments
@@ -32,6 +25,7 @@ from controller_runtime.manifests.rights import read_rights
 from controller_runtime.manifests.settings import GRACE
 from controller_runtime.program.cli_options import program_options
 from controller_runtime.program.program import CLUSTER_GRACE
+from controller_runtime.resources import DEPLOYMENTS, NAMESPACES, PODS
 from controller_runtime.ring.by import RingBy
 from controller_runtime.testing import EmbeddedCluster, Simulation
 

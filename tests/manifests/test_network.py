@@ -13,12 +13,13 @@ from kit.manifests.bundles import IMAGE, cabins_bundle, chart_data
 from kit.manifests.go_templates import render
 
 from apimachinery.errors import UsageError
-from controller_runtime import NAMESPACES, NETWORK_POLICIES, Manager, ObjectKey, SystemHost
+from controller_runtime import Manager, ObjectKey, SystemHost
 from controller_runtime.manifests.bundles import Bundle
 from controller_runtime.manifests.chart import chart
 from controller_runtime.manifests.facts import facts_of, unconnected_manager
 from controller_runtime.manifests.network import peers_of
 from controller_runtime.manifests.settings import METRICS_PORT, PROBES_PORT, WEBHOOKS_PORT, plain_settings
+from controller_runtime.resources import NAMESPACES, NETWORK_POLICIES
 from controller_runtime.testing import EmbeddedCluster
 from controller_runtime.webhooks import Checks
 

@@ -9,10 +9,11 @@ import pytest
 
 from apimachinery.errors import UsageError
 from apimachinery.system import SystemHost
-from controller_runtime import NODES, PODS, Controller, Manager, Reconciler, Request, Result
+from controller_runtime import Controller, Manager, Reconciler, Request, Result
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manifests.facts import Watched, facts_of, unconnected_manager
 from controller_runtime.manifests.rights import Rights, read_rights, require_watches
+from controller_runtime.resources import NODES, PODS
 
 RBAC = "apiVersion: rbac.authorization.k8s.io/v1\n"
 CLUSTER = (

@@ -14,20 +14,8 @@ from kit.manifests.bundles import chart_data
 from kit.manifests.go_templates import render
 
 from apimachinery.system import SystemHost
-from controller_runtime import (
-    CONFIG_MAPS,
-    LEASES,
-    NODES,
-    Client,
-    Controller,
-    Lister,
-    Manager,
-    ObjectKey,
-    Reconciler,
-    Request,
-    Result,
-    UsageError,
-)
+from controller_runtime import Client, Controller, Lister, Manager, ObjectKey, Reconciler, Request, Result
+from controller_runtime.errors import UsageError
 from controller_runtime.manifests.bundles import Bundle
 from controller_runtime.manifests.chart import chart
 from controller_runtime.manifests.deployment import arguments
@@ -39,6 +27,7 @@ from controller_runtime.program.cli_manifests import ManifestOptions, run_manife
 from controller_runtime.program.origin import Origin
 from controller_runtime.program.plan import RingPlan
 from controller_runtime.program.sharing import share_work
+from controller_runtime.resources import CONFIG_MAPS, LEASES, NODES
 from controller_runtime.ring.by import RingBy
 from controller_runtime.testing import EmbeddedCluster, Simulation
 

@@ -13,21 +13,12 @@ from kit.crd.conversions import cabins
 from kit.manifests.bundles import IMAGE
 from kit.webhooks.certifying import certified
 
-from controller_runtime import (
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
-    NAMESPACES,
-    PODS,
-    ROLE_BINDINGS,
-    ROLES,
-    Manager,
-    ObjectKey,
-    SystemHost,
-)
+from controller_runtime import Manager, ObjectKey, SystemHost
 from controller_runtime.manifests.bundles import Bundle
 from controller_runtime.manifests.chart import chart
 from controller_runtime.manifests.facts import facts_of, unconnected_manager
 from controller_runtime.manifests.settings import plain_settings
+from controller_runtime.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, PODS, ROLE_BINDINGS, ROLES
 from controller_runtime.webhooks import Checks, Converts, Defaults
 
 

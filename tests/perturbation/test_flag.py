@@ -15,7 +15,9 @@ from kit.processes.inline_pytest import Printed, run_printed
 OPERATOR = """
 import unittest
 import attrs, pytest
-from controller_runtime import CONFIG_MAPS, PODS, AlreadyExists, Controller, ObjectKey, Reconciler, Result
+from controller_runtime import Controller, ObjectKey, Reconciler, Result
+from controller_runtime.errors import AlreadyExists
+from controller_runtime.resources import CONFIG_MAPS, PODS
 
 @attrs.frozen
 class OnePod(Reconciler):

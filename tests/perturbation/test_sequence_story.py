@@ -10,23 +10,9 @@ from typing import Any
 import attrs
 import pytest
 
-from controller_runtime import (
-    CONFIG_MAPS,
-    NAMESPACES,
-    PERSISTENT_VOLUME_CLAIMS,
-    SECRETS,
-    Client,
-    Controller,
-    Lister,
-    Manager,
-    ObjectKey,
-    PatchType,
-    Reconciler,
-    Request,
-    Resource,
-    Result,
-    UsageError,
-)
+from controller_runtime import Client, Controller, Lister, Manager, ObjectKey, PatchType, Reconciler, Request, Result
+from controller_runtime.errors import UsageError
+from controller_runtime.resources import CONFIG_MAPS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, SECRETS, Resource
 from controller_runtime.testing import EmbeddedCluster, Simulation
 from controller_runtime.testing.perturbation import ambient
 from controller_runtime.testing.perturbation.plans import from_json, to_json

@@ -20,7 +20,8 @@ from kit.perturbation.miniatures import (
     setup_of,
 )
 
-from controller_runtime import CONFIG_MAPS, SECRETS, Manager, Request, Result
+from controller_runtime import Manager, Request, Result
+from controller_runtime.resources import CONFIG_MAPS, SECRETS
 from controller_runtime.testing import EmbeddedCluster, Simulation
 from controller_runtime.testing.perturbation.plans import Crash, Plan, Restart
 from controller_runtime.testing.perturbation.trial import Outcome, perturb

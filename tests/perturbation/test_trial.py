@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from kit.perturbation.miniatures import DATABASES, Body, Operator, World, beside, is_going, key, name_of, setup_of
 
-from controller_runtime import CONFIG_MAPS, Invalid, Manager, Request, Result
+from controller_runtime import Manager, Request, Result
+from controller_runtime.errors import Invalid
+from controller_runtime.resources import CONFIG_MAPS
 from controller_runtime.testing import EmbeddedCluster, Simulation
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
 from controller_runtime.testing.perturbation.trial import CalmRunFailed, Outcome, perturb
-from controller_runtime.webhooks import Admission, Checks, Defaults, Refused
+from controller_runtime.webhooks import Admission, Checks, Defaults, FieldError
 
 
 def tried(operator: type[Operator], *plans: Plan, tell: Any = None, **options: Any) -> Outcome:
@@ -257,8 +259,8 @@ class Guarded(Right):
             database["spec"]["size"] //= 2
         return database
 
-    def refuse(self, database: Body, request: Admission[Body]) -> Refused | None:
-        return Refused("spec.size", "at most ten") if database["spec"]["size"] > 10 else None
+    def refuse(self, database: Body, request: Admission[Body]) -> FieldError | None:
+        return FieldError("spec.size", "at most ten") if database["spec"]["size"] > 10 else None
 
 
 def test_an_operator_with_webhooks_is_perturbed_and_they_come_back_with_it() -> None:

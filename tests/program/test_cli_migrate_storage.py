@@ -9,10 +9,11 @@ import pytest
 from kit.crd.cabins import Cabin, CabinSpec
 
 from apimachinery.http import HTTPRequest, HTTPResponse
-from controller_runtime import Client, ControllerRuntimeError, ObjectMeta, Stop, UsageError
+from controller_runtime import Client, ObjectMeta, Stop
 from controller_runtime.client.storage_migration import StorageMigration
 from controller_runtime.client.transport import TransportWrapper
 from controller_runtime.crd import DEFINITIONS, definition
+from controller_runtime.errors import ControllerRuntimeError, UsageError
 from controller_runtime.program.cli_migrate_storage import definitions_of, migrate
 from controller_runtime.testing import EmbeddedCluster
 

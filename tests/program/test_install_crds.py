@@ -6,8 +6,9 @@ from __future__ import annotations
 import pytest
 from kit.crd.cabins import Cabin, CabinV1Alpha1
 
-from controller_runtime import Manager, NotFound, ObjectKey, Setup
+from controller_runtime import Manager, ObjectKey, Setup
 from controller_runtime.crd import DEFINITIONS
+from controller_runtime.errors import NotFound
 from controller_runtime.program.filling import choose_definitions
 from controller_runtime.testing import EmbeddedCluster
 

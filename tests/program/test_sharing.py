@@ -10,7 +10,6 @@ import pytest
 from kit.manager.managing import Calling
 
 from controller_runtime import (
-    NODES,
     Client,
     Controller,
     LeaderElectionConfig,
@@ -20,11 +19,12 @@ from controller_runtime import (
     Reconciler,
     Request,
     Result,
-    UsageError,
 )
+from controller_runtime.errors import UsageError
 from controller_runtime.program.plan import RingPlan
 from controller_runtime.program.sharing import share_work
 from controller_runtime.program.snapshot import SnapshotSource
+from controller_runtime.resources import NODES
 from controller_runtime.ring.by import RingBy
 from controller_runtime.testing import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation

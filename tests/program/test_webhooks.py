@@ -11,13 +11,14 @@ from kit.crd.cabins import Cabin, CabinSpec, CabinV1Alpha1
 from kit.crd.conversions import cabins
 
 from apimachinery.stop import Stop
-from controller_runtime import Invalid, Manager, ObjectKey, SystemHost, UsageError
+from controller_runtime import Manager, ObjectKey, SystemHost
+from controller_runtime.errors import Invalid, UsageError
 from controller_runtime.manifests.facts import unconnected_manager
 from controller_runtime.program.plan import ProgramOptions
 from controller_runtime.program.program import Program, execute
 from controller_runtime.program.webhooks import EMBEDDED, choose_webhooks, forget_webhooks, webhook_serving
 from controller_runtime.testing import EmbeddedCluster
-from controller_runtime.webhooks import Admission, Checks, Converts, Defaults, Refused, WebhookServing
+from controller_runtime.webhooks import Admission, Checks, Converts, Defaults, FieldError, WebhookServing
 from controller_runtime.webhooks.injecting import MUTATING, VALIDATING
 
 SERVED = {"webhook_bind_address": ":9443", "webhook_service": "cabins-system/hooks"}
@@ -135,8 +136,8 @@ def fill(cabin: Cabin, request: Admission[Cabin]) -> Cabin:
     return cabin
 
 
-def refuse(cabin: Cabin, request: Admission[Cabin]) -> Refused | None:
-    return Refused("spec.beds", "seven at most", value=cabin.spec.beds) if cabin.spec.beds > 7 else None
+def refuse(cabin: Cabin, request: Admission[Cabin]) -> FieldError | None:
+    return FieldError("spec.beds", "seven at most", value=cabin.spec.beds) if cabin.spec.beds > 7 else None
 
 
 def test_the_webhooks_of_an_earlier_manager_are_not_called_while_the_next_one_is_set_up(

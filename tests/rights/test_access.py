@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.rights import Access, compare, granted_by, minimal, roles
+from controller_runtime.rights import Access, compared, granted_by, minimal, roles
 from controller_runtime.rights.access import rules
 
 ACCESSES = st.sets(
@@ -38,8 +38,8 @@ def test_roles_grant_exactly_the_accesses_each_once(accesses: set[Access]) -> No
         access for role in made for rule in role["rules"] for access in granted_by([{**role, "rules": [rule]}])
     ]
     assert len(granted_once) == len(set(granted_once))
-    assert compare(accesses, granted_by(made)).missing == []
-    assert compare(minimal(accesses), granted_by(made)).unused == []
+    assert compared(accesses, granted_by(made)).missing == []
+    assert compared(minimal(accesses), granted_by(made)).unused == []
 
 
 @given(accesses=ACCESSES, order=st.randoms(use_true_random=False))
@@ -121,7 +121,7 @@ def test_each_difference_is_named() -> None:
     asked = {Access("", "", "pods", "list"), lease, Access("", "", "", "get", path="/metrics")}
     granted = {Access("", "", "*", "list"), Access("", "apps", "deployments/status", "patch")}
 
-    differences = compare(asked, granted)
+    differences = compared(asked, granted)
 
     assert [str(access) for access in differences.missing] == [
         "get /metrics",

@@ -16,7 +16,8 @@ pytestmark = pytest.mark.embedded("the programs start servers of their own")
 PROGRAM = """
 import sys, threading, time
 
-from controller_runtime import NAMESPACES, Controller, Manager, Reconciler, Request, Result, run
+from controller_runtime import Controller, Manager, Reconciler, Request, Result, run
+from controller_runtime.resources import NAMESPACES
 
 
 blocked = threading.Event()

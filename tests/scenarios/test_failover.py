@@ -21,9 +21,10 @@ from kit.processes import replica
 from kit.processes.replica import LOST, WRITTEN
 
 from apimachinery.stop import Stop
-from controller_runtime import LEASES, NODES, Client, ObjectKey, SystemHost
+from controller_runtime import Client, ObjectKey, SystemHost
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
+from controller_runtime.resources import LEASES, NODES
 from controller_runtime.testing import a_node
 from controller_runtime.testing.server_process import APIServerProcess
 

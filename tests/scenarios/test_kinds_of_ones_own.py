@@ -16,21 +16,12 @@ from kit.contract.real_server import emptied, established
 from apimachinery.host import Thread
 from apimachinery.stop import Stop, spawn
 from apimachinery.system import SystemHost
-from controller_runtime import (
-    AlreadyExists,
-    Controller,
-    Invalid,
-    Lister,
-    Manager,
-    ObjectKey,
-    Reconciler,
-    Request,
-    Resource,
-    Result,
-)
+from controller_runtime import Controller, Lister, Manager, ObjectKey, Reconciler, Request, Result
 from controller_runtime.client.client import Client
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
+from controller_runtime.errors import AlreadyExists, Invalid
+from controller_runtime.resources import Resource
 from controller_runtime.testing import EmbeddedCluster, Simulation, eventually
 from embedded_apiserver.server import APIServer
 from embedded_apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig

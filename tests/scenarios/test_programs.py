@@ -22,7 +22,8 @@ from kit.processes.processes import read_until, running
 from kit.processes.programs import clean_environment, client_of, module_command, write_program
 
 import controller_runtime.__main__
-from controller_runtime import LEASES, NODES, Client, ObjectKey, SystemHost, labels_of
+from controller_runtime import Client, ObjectKey, SystemHost, labels_of
+from controller_runtime.resources import LEASES, NODES
 from controller_runtime.testing import APIServerProcess
 
 pytestmark = pytest.mark.embedded("the programs start servers of their own")
@@ -195,7 +196,7 @@ def test_a_dry_run_writes_nothing_and_tells_each_write(tmp_path: Path, kubeconfi
 
 def test_a_namespace_bounds_what_a_program_reads(tmp_path: Path) -> None:
     (tmp_path / "wide.py").write_text(
-        "from controller_runtime import LEASES, NODES\n"
+        "from controller_runtime.resources import LEASES, NODES\n"
         "def setup(manager):\n"
         "    print([str(manager.informer(kind)) for kind in (LEASES, NODES)])\n"
     )

@@ -24,9 +24,10 @@ import pytest
 from kit.processes import ring_replica
 
 from apimachinery.stop import Stop
-from controller_runtime import LEASES, NODES, Client, SystemHost
+from controller_runtime import Client, SystemHost
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
+from controller_runtime.resources import LEASES, NODES
 from controller_runtime.ring.records import CLAIM, Claim, annotations_of
 from controller_runtime.ring.slots import ALL
 from controller_runtime.testing import a_node

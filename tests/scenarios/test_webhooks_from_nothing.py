@@ -17,8 +17,6 @@ from kit.processes.programs import client_of
 from apimachinery.http import HTTPRequest
 from apimachinery.stop import Stop, spawn
 from controller_runtime import (
-    NAMESPACES,
-    APIError,
     Client,
     Controller,
     LeaderElectionConfig,
@@ -30,7 +28,9 @@ from controller_runtime import (
     SystemHost,
 )
 from controller_runtime.crd import DEFINITIONS, definition
+from controller_runtime.errors import APIError
 from controller_runtime.manager.health import health_of
+from controller_runtime.resources import NAMESPACES
 from controller_runtime.testing import APIServerProcess
 from controller_runtime.testing.waiting import eventually
 from controller_runtime.webhooks import Converts, WebhookServing

@@ -10,11 +10,12 @@ from typing import Any
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.system import SystemHost
-from controller_runtime import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, Manager
+from controller_runtime import Manager
 from controller_runtime.crd import CustomResource, Struct, custom_resource
+from controller_runtime.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES
 from controller_runtime.testing import EmbeddedCluster
 from controller_runtime.testing.faults import Fault
-from controller_runtime.webhooks import Admission, Checks, Defaults, Refused
+from controller_runtime.webhooks import Admission, Checks, Defaults, FieldError
 
 MERGE = {"content-type": "application/merge-patch+json"}
 APPLY = {"content-type": "application/apply-patch+yaml"}
@@ -76,11 +77,11 @@ def filled(obj: Cabin, request: Admission[Cabin]) -> Cabin:
     return obj
 
 
-def judged(obj: Cabin) -> Iterable[Refused | str]:
+def judged(obj: Cabin) -> Iterable[FieldError | str]:
     if obj.spec.beds == 7:
         raise RuntimeError("seven")
     if obj.spec.beds > 9:
-        yield Refused("spec.beds", "nine at most", obj.spec.beds)
+        yield FieldError("spec.beds", "nine at most", obj.spec.beds)
     if obj.spec.beds > 5:
         yield "more than five beds are cold"
 
@@ -108,7 +109,7 @@ class Observed:
         facts = (request.operation, request.key, request.user, request.dry_run, request.subresource, request.options)
         self.given.append((obj, request.old, *facts))
 
-    def _judged(self, obj: Cabin, request: Admission[Cabin]) -> Iterable[Refused | str]:
+    def _judged(self, obj: Cabin, request: Admission[Cabin]) -> Iterable[FieldError | str]:
         self._note(obj, request)
         return judged(obj)
 

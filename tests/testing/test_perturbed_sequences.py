@@ -10,7 +10,8 @@ import pytest
 from kit.processes.inline_pytest import run_printed
 
 TEST = """
-from controller_runtime import CONFIG_MAPS, SECRETS, Controller, Reconciler, Result
+from controller_runtime import Controller, Reconciler, Result
+from controller_runtime.resources import CONFIG_MAPS, SECRETS
 
 class Copies(Reconciler):
     def __init__(self, maps, client):

@@ -91,7 +91,8 @@ def test_it(simulation, simulation_seed):
 OPERATOR = """
 import time
 import pytest
-from controller_runtime import Controller, NODES, Reconciler, Result
+from controller_runtime import Controller, Reconciler, Result
+from controller_runtime.resources import NODES
 from controller_runtime.testing import a_node
 
 class Failing(Reconciler):

@@ -10,9 +10,6 @@ from kit.apiserver.asking import node
 
 from apimachinery.stop import spawn
 from controller_runtime import (
-    EVENTS,
-    LEASES,
-    NODES,
     Candidacy,
     Client,
     Controller,
@@ -24,9 +21,10 @@ from controller_runtime import (
     Request,
     Result,
     Stop,
-    UsageError,
 )
 from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.errors import UsageError
+from controller_runtime.resources import EVENTS, LEASES, NODES
 from controller_runtime.testing import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
 from controllers.heartbeat import LeaseHeartbeat

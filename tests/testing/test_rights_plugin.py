@@ -17,7 +17,8 @@ from controller_runtime.testing.rights_plugin import Record, RightsPlugin, Verdi
 PLUGIN = "controller_runtime.testing.pytest_plugin"
 OPERATOR = """
 import pytest
-from controller_runtime import CONFIG_MAPS, Controller, ObjectKey, PODS, Reconciler, Result, Right
+from controller_runtime import Controller, ObjectKey, Reconciler, Result, Right
+from controller_runtime.resources import CONFIG_MAPS, PODS
 from controller_runtime.testing import a_pod
 
 class Reads(Reconciler):

@@ -15,16 +15,9 @@ from apimachinery.errors import UsageError
 from apimachinery.host import Host
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.system import SystemHost
-from controller_runtime import (
-    CONFIG_MAPS,
-    RESOURCE_QUOTAS,
-    SERVICES,
-    VALIDATING_WEBHOOK_CONFIGURATIONS,
-    APIError,
-    Manager,
-    ObjectKey,
-    webhooks,
-)
+from controller_runtime import Manager, ObjectKey, webhooks
+from controller_runtime.errors import APIError
+from controller_runtime.resources import CONFIG_MAPS, RESOURCE_QUOTAS, SERVICES, VALIDATING_WEBHOOK_CONFIGURATIONS
 from controller_runtime.testing import EmbeddedCluster
 from controller_runtime.testing.faults import Fault, LostReply, Refused, scripted
 from controller_runtime.testing.simulation import Simulation
@@ -83,7 +76,7 @@ def cluster_with(webhook: Slow, **options: Any) -> Iterator[tuple[Simulation, Em
 @pytest.mark.parametrize("seed", range(4))
 def test_a_managers_webhooks_answer_as_soon_as_its_cluster_is_started(seed: int) -> None:
     def setup(manager: Manager) -> None:
-        manager.webhooks.add(Checks(CONFIG_MAPS, lambda *_: webhooks.Refused("data", "none at all")))
+        manager.webhooks.add(Checks(CONFIG_MAPS, lambda *_: webhooks.FieldError("data", "none at all")))
 
     with Simulation(seed) as sim, EmbeddedCluster(sim.host("c")) as cluster:
         cluster.run(setup)

@@ -37,7 +37,8 @@ PATIENCE = 120.0  # seconds that a program may take to start, or to end; all tak
 THE_OPERATOR_ALONE = """
 import importlib.metadata
 import controller_runtime
-from controller_runtime import NODES, Client, Controller, Endpoints, LeaderElectionConfig, Manager
+from controller_runtime import Client, Controller, Endpoints, LeaderElectionConfig, Manager
+from controller_runtime.resources import NODES
 installed = {each.name for each in importlib.metadata.distributions()}
 assert not installed & {"rich", "psutil", "google-re2", "cryptography", "embedded-apiserver"}, installed
 import controllers
@@ -52,7 +53,8 @@ assert not installed & {"kubernetes", "controller-runtime", "prometheus_client"}
 """
 A_NODE_GETS_ITS_LABEL = """
 import sys, time
-from controller_runtime import NODES, Client, ObjectKey, labels_of
+from controller_runtime import Client, ObjectKey, labels_of
+from controller_runtime.resources import NODES
 user = Client.from_kubeconfig(sys.argv[1])
 user.create(NODES, {"metadata": {"name": "n", "annotations": {"example.com/zone": "a"}}})
 until = time.monotonic() + 60

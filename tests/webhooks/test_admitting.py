@@ -12,8 +12,8 @@ from kit.crd.cabins import Cabin, CabinSpec, Door
 from kit.webhooks.reviewing import admission_review, answered, operations, patched, webhooks
 from kubernetes.client import V1Pod
 
-from controller_runtime import PODS, Resource
-from controller_runtime.webhooks import Admission, Checks, Defaults, Refused, User
+from controller_runtime.resources import PODS, Resource
+from controller_runtime.webhooks import Admission, Checks, Defaults, FieldError, User
 
 DEFAULTS, CHECKS = "/defaults.cabins.v1.example.com", "/checks.cabins.v1.example.com"
 
@@ -113,10 +113,10 @@ def test_dicts_are_filled_in_as_they_are() -> None:
 
 @pytest.mark.scenario("WH-03")
 def test_a_refusal_is_that_of_an_invalid_object_with_its_causes() -> None:
-    def refuse(cabin: Cabin, request: Admission[Cabin]) -> Iterator[Refused | str]:
+    def refuse(cabin: Cabin, request: Admission[Cabin]) -> Iterator[FieldError | str]:
         yield "cabins are deprecated"
-        yield Refused(".spec.beds", "must be even", value=cabin.spec.beds)
-        yield Refused("spec.tags", "name the owner", reason="FieldValueRequired")
+        yield FieldError(".spec.beds", "must be even", value=cabin.spec.beds)
+        yield FieldError("spec.tags", "name the owner", reason="FieldValueRequired")
 
     response = answered(webhooks(Checks(Cabin, refuse)), CHECKS, admission_review(cabin(beds=3)))
 
@@ -146,7 +146,7 @@ def test_a_refusal_is_that_of_an_invalid_object_with_its_causes() -> None:
         pytest.param(None, True, None, id="nothing"),
         pytest.param([], True, None, id="an empty list"),
         pytest.param("old", True, ["old"], id="one warning"),
-        pytest.param(Refused("", "no"), False, None, id="one refusal"),
+        pytest.param(FieldError("", "no"), False, None, id="one refusal"),
     ],
 )
 def test_a_check_may_return_nothing_one_finding_or_several(found: Any, allowed: bool, warnings: Any) -> None:
@@ -189,11 +189,11 @@ def test_what_a_function_does_to_the_facts_of_a_user_does_not_reach_the_next_rev
 
 
 def test_a_stored_object_that_cannot_be_read_can_be_mended() -> None:
-    def even(cabin: Cabin, request: Admission[Cabin]) -> Refused | None:
-        return Refused("spec.beds", "odd") if cabin.spec.beds % 2 else None
+    def even(cabin: Cabin, request: Admission[Cabin]) -> FieldError | None:
+        return FieldError("spec.beds", "odd") if cabin.spec.beds % 2 else None
 
-    def frozen(cabin: Cabin, request: Admission[Cabin]) -> Refused | None:
-        return Refused("spec", "frozen") if request.old and request.old.spec != cabin.spec else None
+    def frozen(cabin: Cabin, request: Admission[Cabin]) -> FieldError | None:
+        return FieldError("spec", "frozen") if request.old and request.old.spec != cabin.spec else None
 
     served = webhooks(Checks(Cabin, even), Checks(Cabin, frozen, name="frozen.cabins.example.com"))
     review = admission_review(cabin(), cabin(beds="many"))

@@ -190,7 +190,7 @@ def test_a_definition_that_was_just_installed_is_trusted_without_waiting_for_a_l
 
 
 def _role(*rules: dict[str, list[str]]) -> list[tuple[object, dict[str, object]]]:
-    from controller_runtime import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES
+    from controller_runtime.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES
 
     group = "rbac.authorization.k8s.io"
     subject = {"kind": "User", "apiGroup": group, "name": "replica"}

@@ -11,8 +11,8 @@ from kit.crd.cabins import Cabin, CabinSpec, CabinV1Alpha1, OldSpec
 from kit.crd.conversions import cabins
 from kit.webhooks.reviewing import answered, conversion_review, webhooks
 
-from controller_runtime import CustomResource, Struct, UsageError, custom_resource
-from controller_runtime.crd import Conversion, converts
+from controller_runtime.crd import Conversion, CustomResource, Struct, converts, custom_resource
+from controller_runtime.errors import UsageError
 from controller_runtime.webhooks import Converts
 
 OLD, NEW = "example.com/v1alpha1", "example.com/v1"

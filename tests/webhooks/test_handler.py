@@ -10,8 +10,9 @@ import pytest
 from kit.crd.cabins import Cabin
 from kit.webhooks.reviewing import admission_review, answered, conversion_review, post, shown, webhooks
 
-from controller_runtime import HTTPRequest, UsageError
 from controller_runtime.core.deadline import reconcile_deadline
+from controller_runtime.errors import UsageError
+from controller_runtime.transports import HTTPRequest
 from controller_runtime.webhooks import Checks, Defaults
 from controller_runtime.webhooks.handler import REVIEW_LIMIT, timeout_of
 

@@ -22,8 +22,10 @@ from kit.webhooks.certifying import is_signed
 from apimachinery.host import Thread
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.stop import Stop, spawn
-from controller_runtime import CONFIG_MAPS, NAMESPACES, APIError, Client, Manager, ObjectKey, SystemHost
+from controller_runtime import Client, Manager, ObjectKey, SystemHost
 from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.errors import APIError
+from controller_runtime.resources import CONFIG_MAPS, NAMESPACES
 from controller_runtime.webhooks import Checks, WebhookServing, authority, certificate_plan, certificates
 from controller_runtime.webhooks.certificates import SECRETS
 from controller_runtime.webhooks.injecting import VALIDATING

@@ -31,10 +31,11 @@ from kit.webhooks.serving_webhooks import (
 from apimachinery.host import Thread
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.stop import Stop
-from controller_runtime import Client, Manager, ObjectKey, UsageError
+from controller_runtime import Client, Manager, ObjectKey
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.core.listening import bind
 from controller_runtime.crd import DEFINITIONS
+from controller_runtime.errors import UsageError
 from controller_runtime.manager.health import health_of
 from controller_runtime.serving import front, rare_line, threads
 from controller_runtime.serving.front import MOST_SILENT

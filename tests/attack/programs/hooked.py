@@ -14,8 +14,9 @@ from collections.abc import Sequence
 import attrs
 
 from apimachinery.stop import Stop
-from controller_runtime import CONFIG_MAPS, CustomResource, Manager, Struct, custom_resource
-from controller_runtime.crd import converts
+from controller_runtime import Manager
+from controller_runtime.crd import CustomResource, Struct, converts, custom_resource
+from controller_runtime.resources import CONFIG_MAPS
 from controller_runtime.webhooks import Checks, Converts, WebhookServing
 
 

@@ -11,7 +11,8 @@ import pytest
 from kit.controllers.bystanders import SILENT, Replicas
 
 from apimachinery.objects import microtime
-from controller_runtime import LEASE_CANDIDATES, LEASES, Manager, ObjectKey
+from controller_runtime import Manager, ObjectKey
+from controller_runtime.resources import LEASE_CANDIDATES, LEASES
 from controller_runtime.testing import EmbeddedCluster, Simulation
 from controllers.election.lease_candidate_election import lease_candidate_election
 from controllers.expiry.lease_candidate_gc import lease_candidate_gc

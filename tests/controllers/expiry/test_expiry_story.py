@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from apimachinery.objects import microtime
-from controller_runtime import LEASES, Manager, ObjectKey
+from controller_runtime import Manager, ObjectKey
+from controller_runtime.resources import LEASES
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_lease
 from controllers.expiry.apiserver_lease_gc import NAMESPACE, SELECTOR, apiserver_lease_gc
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from controller_runtime import LEASES, NODES, Manager, ObjectKey
+from controller_runtime import Manager, ObjectKey
+from controller_runtime.resources import LEASES, NODES
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node
 from controllers.heartbeat.node_lease import NAMESPACE, node_lease
 

@@ -10,7 +10,8 @@ import pytest
 from kit.controllers.bystanders import SILENT, Kubelets
 from kit.controllers.evicting import UNREACHABLE, tolerates
 
-from controller_runtime import NODES, PODS, Manager, ObjectKey
+from controller_runtime import Manager, ObjectKey
+from controller_runtime.resources import NODES, PODS
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node, a_pod
 from controllers.node_lifecycle.node_lifecycle import node_lifecycle
 from controllers.taint_eviction.taint_eviction import taint_eviction

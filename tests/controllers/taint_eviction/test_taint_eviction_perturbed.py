@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from kit.controllers.evicting import TAINT, tolerates
 
-from controller_runtime import NODES, PODS, Client, Manager, ObjectKey
+from controller_runtime import Client, Manager, ObjectKey
+from controller_runtime.resources import NODES, PODS
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node, a_pod
 from controller_runtime.testing.perturbation.trial import perturb
 from controllers.taint_eviction.taint_eviction import taint_eviction

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import pytest
 from kit.controllers.evicting import TAINT, tolerates
 
-from controller_runtime import NODES, PODS, Manager, ObjectKey
+from controller_runtime import Manager, ObjectKey
+from controller_runtime.resources import NODES, PODS
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node, a_pod
 from controllers.taint_eviction.taint_eviction import taint_eviction
 

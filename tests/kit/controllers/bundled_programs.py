@@ -18,7 +18,7 @@ from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES, NAMESPACE
 from controller_runtime.client.patches import PatchType
 from controller_runtime.election.config import Candidacy, LeaderElectionConfig
 from controller_runtime.manager.rights import Right
-from controller_runtime.rights import Access, Recorder, compare, granted_by, text_of
+from controller_runtime.rights import Access, Recorder, compared, granted_by, text_of
 from controller_runtime.rights.file import read_objects
 from controller_runtime.ring.by import RingBy
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_lease, a_node, a_pod
@@ -245,7 +245,7 @@ class BundledProgram:
     def text(self, asked: set[Access]) -> str:
         """Return the text of the program's file, with the comment and the bindings that it has."""
         objects = [one for each in self.others() for one in (read_objects(each) if isinstance(each, Path) else [each])]
-        own = compare(asked, granted_by(objects)).missing
+        own = compared(asked, granted_by(objects)).missing
         before = self.file.read_text(encoding="utf-8") if self.file.exists() else ""
         return text_of(own, before, name=f"controllers-{self.name}", path=self.file)
 

@@ -10,18 +10,18 @@ from typing import Any, ClassVar, NamedTuple
 from controller_runtime import (
     Client,
     Controller,
-    CustomResource,
     Manager,
-    NotFound,
     ObjectKey,
     ObjectMeta,
     Reconciler,
     Request,
-    Resource,
     Result,
     enqueue_owner,
     set_controller,
 )
+from controller_runtime.crd import CustomResource
+from controller_runtime.errors import NotFound
+from controller_runtime.resources import Resource
 from controller_runtime.testing import EmbeddedCluster, Simulation
 from controller_runtime.testing.perturbation.sequence_explore import Explored, try_sequences
 

@@ -11,23 +11,11 @@ from typing import Any, ClassVar
 import attrs
 
 from apimachinery.host import Host
-from controller_runtime import (
-    CUSTOM_RESOURCE_DEFINITIONS,
-    STORAGE_CLASSES,
-    Cached,
-    Client,
-    Controller,
-    Manager,
-    NotFound,
-    ObjectKey,
-    Reconciler,
-    Request,
-    Resource,
-    Result,
-    labels_of,
-)
+from controller_runtime import Cached, Client, Controller, Manager, ObjectKey, Reconciler, Request, Result, labels_of
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.errors import NotFound
+from controller_runtime.resources import CUSTOM_RESOURCE_DEFINITIONS, STORAGE_CLASSES, Resource
 from controller_runtime.testing import EmbeddedCluster, Simulation
 from embedded_apiserver.server import APIServer
 from kit.perturbation.workloads import Workloads, a_set

@@ -8,8 +8,9 @@ from typing import Any
 import attrs
 from database import Database, Databases, Step, move_key, setup
 
-from controller_runtime import JOBS, ObjectKey, run
+from controller_runtime import ObjectKey, run
 from controller_runtime.api.references import meta
+from controller_runtime.resources import JOBS
 
 MOVING = "db.example.com/moving"
 

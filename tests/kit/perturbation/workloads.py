@@ -10,17 +10,9 @@ from typing import Any, Self
 
 from apimachinery.host import Host
 from apimachinery.stop import Stop, spawn
-from controller_runtime import (
-    PERSISTENT_VOLUME_CLAIMS,
-    PODS,
-    STATEFUL_SETS,
-    AlreadyExists,
-    Client,
-    Conflict,
-    NotFound,
-    ObjectKey,
-    Resource,
-)
+from controller_runtime import Client, ObjectKey
+from controller_runtime.errors import AlreadyExists, Conflict, NotFound
+from controller_runtime.resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS, Resource
 from embedded_apiserver.server import APIServer
 from embedded_apiserver.storage.storage import Cursor
 

@@ -7,7 +7,6 @@ import sys
 import urllib.request
 
 from controller_runtime import (
-    NAMESPACES,
     Controller,
     Endpoints,
     LeaderElectionConfig,
@@ -19,6 +18,7 @@ from controller_runtime import (
     Stop,
     labels_of,
 )
+from controller_runtime.resources import NAMESPACES
 
 KEY = ObjectKey("default")
 

@@ -13,10 +13,11 @@ import sys
 import msgspec
 
 from apimachinery.errors import AlreadyExists, Conflict, DecodeError, NotFound
-from controller_runtime import NODES, PODS, Controller, Manager, Reconciler, Request, Result
+from controller_runtime import Controller, Manager, Reconciler, Request, Result
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.lister import Lister
 from controller_runtime.client.client import Client
+from controller_runtime.resources import NODES, PODS
 from controllers.hollow.node import node_name
 from controllers.hollow.nodes import HollowNodes
 from controllers.hollow.pods import HollowPods

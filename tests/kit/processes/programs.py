@@ -19,7 +19,8 @@ import logging
 
 import attrs
 
-from controller_runtime import NODES, Client, Controller, Lister, Manager, Reconciler, Request, Result, labels_of, run
+from controller_runtime import Client, Controller, Lister, Manager, Reconciler, Request, Result, labels_of, run
+from controller_runtime.resources import NODES
 from words import WORD
 
 

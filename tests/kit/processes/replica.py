@@ -13,11 +13,9 @@ import sys
 import attrs
 
 from controller_runtime import (
-    NODES,
     Client,
     Controller,
     LeaderElectionConfig,
-    LeadershipLost,
     Manager,
     ObjectKey,
     Reconciler,
@@ -29,6 +27,8 @@ from controller_runtime import (
 )
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
+from controller_runtime.errors import LeadershipLost
+from controller_runtime.resources import NODES
 
 LOST = 3
 WRITTEN = ObjectKey("written")

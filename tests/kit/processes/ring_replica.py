@@ -11,7 +11,6 @@ import sys
 import attrs
 
 from controller_runtime import (
-    NODES,
     Client,
     Controller,
     Manager,
@@ -25,6 +24,7 @@ from controller_runtime import (
 )
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
+from controller_runtime.resources import NODES
 
 
 @attrs.frozen

@@ -24,9 +24,10 @@ import yaml
 
 from apimachinery.errors import AlreadyExists
 from apimachinery.objects import ObjectKey
-from controller_runtime import LEASES, NODES, Client, SystemHost
+from controller_runtime import Client, SystemHost
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
+from controller_runtime.resources import LEASES, NODES
 from controller_runtime.ring.records import RING_LABEL
 from controller_runtime.testing import a_node
 from kit.ring.ring_trial_judge import Fault, Verdict, judged, overlaps, read

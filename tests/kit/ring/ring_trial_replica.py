@@ -12,7 +12,6 @@ from typing import TextIO
 import attrs
 
 from controller_runtime import (
-    NODES,
     Client,
     Controller,
     Host,
@@ -27,6 +26,7 @@ from controller_runtime import (
 )
 from controller_runtime.client.http.configuration import from_kubeconfig
 from controller_runtime.client.http.transport import HTTPTransport
+from controller_runtime.resources import NODES
 from controller_runtime.ring.ring import Ring
 
 SIGNED = "signed"

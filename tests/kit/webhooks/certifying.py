@@ -13,10 +13,11 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
 from apimachinery.stop import Stop, spawn
-from controller_runtime import Client, NotFound, ObjectKey
+from controller_runtime import Client, ObjectKey
 from controller_runtime.client.impersonating import ImpersonatingTransport
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.crd import DEFINITIONS, definition
+from controller_runtime.errors import NotFound
 from controller_runtime.testing import Simulation
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.webhooks.certificates import SECRETS, CertificateKeeper

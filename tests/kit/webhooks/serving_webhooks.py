@@ -14,7 +14,7 @@ from typing import Any
 
 from controller_runtime import Manager, SystemHost
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.webhooks import Admission, Checks, Refused, WebhookServing
+from controller_runtime.webhooks import Admission, Checks, FieldError, WebhookServing
 from controller_runtime.webhooks.authority import Certificates, Pair
 from embedded_apiserver.server import APIServer
 from kit.crd.cabins import Cabin
@@ -28,9 +28,9 @@ REVIEW = json.dumps(admission_review(HUT)).encode()
 JSON = {"content-type": "application/json"}
 
 
-def odd(cabin: Cabin, request: Admission[Cabin]) -> Refused | None:
+def odd(cabin: Cabin, request: Admission[Cabin]) -> FieldError | None:
     """Refuse an odd number of beds."""
-    return Refused("spec.beds", "odd") if cabin.spec.beds % 2 else None
+    return FieldError("spec.beds", "odd") if cabin.spec.beds % 2 else None
 
 
 def manager() -> Manager:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kit.perturbation.miniatures import Body, Bug, Operator, World, name_of, servers, uid_of
 
-from controller_runtime import PODS, STATEFUL_SETS
+from controller_runtime.resources import PODS, STATEFUL_SETS
 
 _START = {"metadata": {"annotations": {"start": "requested"}}}
 _LABEL = {"metadata": {"labels": {"node-state": "Starting"}}}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kit.perturbation.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, servers, uid_of
 
-from controller_runtime import PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
+from controller_runtime.resources import PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
 
 
 class Buggy(Operator):

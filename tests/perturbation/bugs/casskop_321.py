@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kit.perturbation.miniatures import Body, Bug, Operator, ReadsLatest, World, name_of, uid_of
 
-from controller_runtime import POD_DISRUPTION_BUDGETS
+from controller_runtime.resources import POD_DISRUPTION_BUDGETS
 
 
 class Buggy(Operator):

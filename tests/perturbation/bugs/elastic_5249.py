@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kit.perturbation.miniatures import DATABASES, Body, Bug, Operator, World, name_of, uid_of
 
-from controller_runtime import SECRETS
+from controller_runtime.resources import SECRETS
 
 
 class Buggy(Operator):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from kit.perturbation.miniatures import Body, Bug, Operator, ReadsLatest, World, is_going, name_of, owned, uid_of
 from kit.perturbation.workloads import a_server
 
-from controller_runtime import CONFIG_MAPS, PODS
+from controller_runtime.resources import CONFIG_MAPS, PODS
 
 
 class Buggy(Operator):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kit.perturbation.miniatures import Body, Bug, Operator, ReadsLatest, World, name_of, servers
 
-from controller_runtime import STATEFUL_SETS
+from controller_runtime.resources import STATEFUL_SETS
 
 
 class Scaling(Operator):

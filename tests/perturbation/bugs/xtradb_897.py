@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kit.perturbation.miniatures import Body, Bug, Operator, World, name_of
 
-from controller_runtime import CONFIG_MAPS
+from controller_runtime.resources import CONFIG_MAPS
 
 
 class Buggy(Operator):

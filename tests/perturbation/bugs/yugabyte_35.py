@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from kit.perturbation.miniatures import Body, Bug, Operator, ReadsLatest, World, name_of, uid_of
 
-from controller_runtime import SECRETS
+from controller_runtime.resources import SECRETS
 
 
 class Buggy(Operator):

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from apimachinery.objects import ObjectKey
-from controller_runtime import CONFIG_MAPS
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.resources import CONFIG_MAPS
 from controller_runtime.testing.perturbation.others.properties import Properties, read
 from controller_runtime.testing.perturbation.record import MANAGER
 from controller_runtime.testing.simulation import Simulation

@@ -10,7 +10,9 @@ from typing import Any
 
 from kit.perturbation.declaring import NAME, Bug, Operator, service
 
-from controller_runtime import SERVICES, CustomResource, ObjectKey, Struct, custom_resource
+from controller_runtime import ObjectKey
+from controller_runtime.crd import CustomResource, Struct, custom_resource
+from controller_runtime.resources import SERVICES
 
 
 class Spec(Struct):

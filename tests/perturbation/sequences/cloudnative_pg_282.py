@@ -12,19 +12,9 @@ from typing import Any, Literal
 import attrs
 from kit.perturbation.declaring import NAME, Bug, Operator, owned
 
-from controller_runtime import (
-    PODS,
-    Client,
-    Controller,
-    CustomResource,
-    Lister,
-    Manager,
-    Reconciler,
-    Request,
-    Result,
-    Struct,
-    custom_resource,
-)
+from controller_runtime import Client, Controller, Lister, Manager, Reconciler, Request, Result
+from controller_runtime.crd import CustomResource, Struct, custom_resource
+from controller_runtime.resources import PODS
 
 
 class Spec(Struct):

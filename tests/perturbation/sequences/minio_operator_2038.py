@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from kit.perturbation.declaring import Bug, Operator, service
 
-from controller_runtime import SERVICES, CustomResource, Struct, custom_resource
+from controller_runtime.crd import CustomResource, Struct, custom_resource
+from controller_runtime.resources import SERVICES
 
 
 class ServiceMetadata(Struct, frozen=True):

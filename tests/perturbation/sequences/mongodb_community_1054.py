@@ -11,7 +11,9 @@ from typing import Annotated
 from kit.perturbation.declaring import NAME, Bug, Operator, workload
 from msgspec import Meta
 
-from controller_runtime import STATEFUL_SETS, CustomResource, ObjectKey, Struct, custom_resource
+from controller_runtime import ObjectKey
+from controller_runtime.crd import CustomResource, Struct, custom_resource
+from controller_runtime.resources import STATEFUL_SETS
 
 
 class CaConfigMap(Struct, frozen=True):

@@ -11,7 +11,8 @@ from typing import Annotated
 from kit.perturbation.declaring import Bug, Operator, owned
 from msgspec import Meta
 
-from controller_runtime import SECRETS, CustomResource, Struct, custom_resource
+from controller_runtime.crd import CustomResource, Struct, custom_resource
+from controller_runtime.resources import SECRETS
 
 Label = Annotated[str, Meta(pattern="^[a-z]{1,20}$")]
 

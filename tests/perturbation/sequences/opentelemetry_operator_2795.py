@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from kit.perturbation.declaring import NAME, Bug, Operator, workload
 
-from controller_runtime import DEPLOYMENTS, CustomResource, ObjectKey, Struct, custom_resource
+from controller_runtime import ObjectKey
+from controller_runtime.crd import CustomResource, Struct, custom_resource
+from controller_runtime.resources import DEPLOYMENTS
 
 
 class Spec(Struct):

@@ -11,7 +11,8 @@ from typing import Any
 
 from kit.perturbation.declaring import Bug, Operator, workload
 
-from controller_runtime import STATEFUL_SETS, CustomResource, Struct, custom_resource
+from controller_runtime.crd import CustomResource, Struct, custom_resource
+from controller_runtime.resources import STATEFUL_SETS
 
 
 class Spec(Struct):

@@ -11,7 +11,8 @@ from typing import Any
 
 from kit.perturbation.declaring import Bug, Operator, workload
 
-from controller_runtime import DEPLOYMENTS, CustomResource, Struct, custom_resource
+from controller_runtime.crd import CustomResource, Struct, custom_resource
+from controller_runtime.resources import DEPLOYMENTS
 
 
 class Discovery(Struct, frozen=True):

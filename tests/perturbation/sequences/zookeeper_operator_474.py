@@ -11,7 +11,8 @@ from typing import Annotated, Any
 from kit.perturbation.declaring import Bug, Operator, service
 from msgspec import Meta
 
-from controller_runtime import SERVICES, CustomResource, Struct, custom_resource
+from controller_runtime.crd import CustomResource, Struct, custom_resource
+from controller_runtime.resources import SERVICES
 
 
 class Spec(Struct):
