@@ -16,6 +16,9 @@ import msgspec
 
 from apimachinery.decoding import converter_of
 from apimachinery.errors import UNREADABLE, DecodeError
+from apimachinery.metadata import ObjectMeta as ObjectMeta
+from apimachinery.metadata import OwnerReference as OwnerReference
+from apimachinery.metadata import PartialObjectMetadata as PartialObjectMetadata
 from apimachinery.models import is_model, json_of
 
 T = TypeVar("T")
@@ -52,68 +55,6 @@ Stores use plain tuples as keys because the garbage collector does not track pla
 """
 
 
-class OwnerReference(msgspec.Struct, gc=False, frozen=True, rename="camel"):
-    """One of the owners of an object. The object is garbage once all its owners are gone.
-
-    Attributes:
-        api_version: The owner's group and version, such as `apps/v1`.
-        kind: The owner's kind.
-        name: The owner's name; it is in the same namespace, or cluster-scoped.
-        uid: The owner's uid. An object that was created later under the same name is not the owner.
-        controller: True for the one owner that manages the object.
-        block_owner_deletion: True if a deletion of the owner in the foreground waits for this object.
-    """
-
-    api_version: str
-    kind: str
-    name: str
-    uid: str
-    controller: bool = False
-    block_owner_deletion: bool = False
-
-
-class ObjectMeta(msgspec.Struct, gc=False, frozen=True, rename="camel"):
-    """The fields of an object's `metadata` that controllers use; other fields are ignored.
-
-    A field that the object does not have is empty (texts), 0 (`generation`) or None (all others).
-
-    Attributes:
-        name: The name.
-        namespace: The namespace; empty for a cluster-scoped object.
-        uid: The uid, which no other object ever has.
-        resource_version: The resourceVersion of the last write; see `versions.py` for how to compare two.
-        generation: A number that grows with each change of the desired state (the spec).
-        creation_timestamp: The time of the creation.
-        deletion_timestamp: The time of the deletion request, plus the grace period; the object is terminating.
-        labels: The labels.
-        annotations: The annotations.
-        finalizers: The names that must be removed before a terminating object goes.
-        owner_references: The owners.
-    """
-
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    generation: int = 0
-    creation_timestamp: datetime | None = None
-    deletion_timestamp: datetime | None = None
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-    finalizers: list[str] | None = None
-    owner_references: list[OwnerReference] | None = None
-
-
-class PartialObjectMetadata(msgspec.Struct, gc=False, frozen=True):
-    """An object of which the server sends only the metadata; see `Resource.only_metadata`.
-
-    Attributes:
-        metadata: The metadata.
-    """
-
-    metadata: ObjectMeta
-
-
 class _HeaderMeta(msgspec.Struct, gc=False, rename="camel"):
     name: str
     uid: str = ""
@@ -143,24 +84,37 @@ _labels = msgspec.json.Decoder(_WithLabels)
 class Cached(msgspec.Struct, gc=False, frozen=True, eq=False):
     """One object as the server sent it, with the fields that identify it and its resourceVersion.
 
-    Caches share these objects; they are immutable. `meta` and functions such as `labels_of` decode `raw` on
-    each call, which takes a few microseconds, so keep the result if you need it twice.
-
-    Attributes:
-        raw: The object's JSON, with `kind` and `apiVersion`.
-        name: The object's name.
-        namespace: Its namespace; empty for a cluster-scoped object.
-        uid: Its uid.
-        resource_version: The resourceVersion of its last write.
+    Caches share these objects; they are immutable. There are two forms: `Received`, and the smaller one of an object
+    in a store. `raw`, `meta` and functions such as `labels_of` unpack and decode on each call, which takes a few
+    microseconds, so keep the result if you need it twice.
 
     Threads: any.
     """
 
-    raw: bytes
-    name: str
-    namespace: str
-    uid: str
-    resource_version: str
+    @property
+    def raw(self) -> bytes:
+        """The object's JSON, with `kind` and `apiVersion`."""
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        raise NotImplementedError
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace; empty for a cluster-scoped object."""
+        raise NotImplementedError
+
+    @property
+    def uid(self) -> str:
+        """Its uid."""
+        raise NotImplementedError
+
+    @property
+    def resource_version(self) -> str:
+        """The resourceVersion of its last write."""
+        raise NotImplementedError
 
     @property
     def key(self) -> ObjectKey:
@@ -173,6 +127,11 @@ class Cached(msgspec.Struct, gc=False, frozen=True, eq=False):
         return self.name, self.namespace
 
     @property
+    def size(self) -> int:
+        """The bytes of its JSON."""
+        return len(self.raw)
+
+    @property
     def meta(self) -> ObjectMeta:
         """The metadata, decoded at each access.
 
@@ -182,7 +141,25 @@ class Cached(msgspec.Struct, gc=False, frozen=True, eq=False):
         return _decode(_meta, self).metadata
 
     def __repr__(self) -> str:
-        return f"<Cached {self.key} at {self.resource_version or '?'}, {len(self.raw)} bytes>"
+        return f"<{type(self).__name__} {self.key} at {self.resource_version or '?'}, {self.size} bytes>"
+
+
+class Received(Cached, gc=False, frozen=True, eq=False):
+    """An object as it arrived, before a store takes it; all its fields are at hand.
+
+    Attributes:
+        raw: The object's JSON, with `kind` and `apiVersion`.
+        name: The object's name.
+        namespace: Its namespace; empty for a cluster-scoped object.
+        uid: Its uid.
+        resource_version: The resourceVersion of its last write.
+    """
+
+    raw: bytes
+    name: str
+    namespace: str
+    uid: str
+    resource_version: str
 
 
 def _decode(decoder: msgspec.json.Decoder[T], cached: Cached) -> T:
@@ -208,7 +185,7 @@ def cached_from_bytes(raw: bytes) -> Cached:
     # One string for all objects of a namespace, rather than one each. Without the GIL an interned text is never freed;
     # there are as many as there were namespaces.
     namespace = sys.intern(meta.namespace)
-    return Cached(raw, meta.name, namespace, meta.uid, meta.resource_version)
+    return Received(raw, meta.name, namespace, meta.uid, meta.resource_version)
 
 
 class HasMetadata(Protocol):

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from apimachinery.host import Host
 from apimachinery.objects import Cached, PlainKey
 from apimachinery.plain_functions import plain, refuse_awaitable
+from controller_runtime.cache.forms import Sharing, alone
 from controller_runtime.cache.index import IndexFunction
 from controller_runtime.cache.latch import Latch
-from controller_runtime.cache.store import Delta, Sharing, Store, alone
+from controller_runtime.cache.packed import is_plain
+from controller_runtime.cache.packing import Packing
+from controller_runtime.cache.store import Delta, Store
 from controller_runtime.cache.union import Peers
 from controller_runtime.client.decoding import WatchEvent
 
@@ -32,16 +35,20 @@ class Delivery:
         store: The store to change.
         label: The collection, for messages.
         peers: The stores that may have the same objects, whose memory is then shared; None if there are none.
+        packing: Packs the objects of the store; None if it keeps them as they come.
 
     Attributes:
         synced: Set once the store is filled and every handler has been called for the whole initial list.
 
-    Threads: `reuse_equal`, `replace` and `apply` are called from the reflector's thread only; the other methods from
+    Threads: `to_store`, `replace` and `apply` are called from the reflector's thread only; the other methods from
         any thread, but not from inside a handler.
     """
 
-    def __init__(self, host: Host, store: Store, label: str, peers: Peers | None = None) -> None:
+    def __init__(
+        self, host: Host, store: Store, label: str, peers: Peers | None = None, packing: Packing | None = None
+    ) -> None:
         self.synced = Latch(host, f"sync of {label}")
+        self._packing = packing or Packing(host, label, None)
         self._store = store
         self._peers = peers
         # Held while the store changes and while the handlers are called for it, so that a handler which is added
@@ -55,10 +62,24 @@ class Delivery:
     def __len__(self) -> int:
         return len(self._handlers)  # one number, so whole without the lock
 
-    def reuse_equal(self, cached: Cached) -> Cached:
-        """Return the object in the store, or in one of its peers, if it equals `cached`; else `cached`."""
-        own = self._store.reuse_equal(cached)
-        return own if own is not cached or self._peers is None else self._peers.shared(self._store, cached)
+    def to_store(self, cached: Cached) -> Cached:
+        """Return the object in the store, or in one of its peers, if it equals `cached`; else its form in the store."""
+        found = self._store.to_store(cached, self.shared)
+        self._packing.start_if_due()
+        return found
+
+    def shared(self, cached: Cached) -> Cached | None:
+        """Return the object in a peer of the store that equals `cached`; None if there is none."""
+        return None if self._peers is None else self._peers.shared(self._store, cached)
+
+    def exchange(self, pairs: Iterable[tuple[Cached, Cached]]) -> None:
+        """Have the store keep other forms of some objects; no handler is told, because no object has changed."""
+        with self._lock, self._sharing()() as shared:
+            # The other store may have packed the same object meanwhile.
+            found = ((old, new, shared(old)) for old, new in pairs)
+            self._store.exchange(
+                [(old, new if other is None or is_plain(other) else other) for old, new, other in found]
+            )
 
     def apply(self, event: WatchEvent) -> None:
         """Apply one event to the store, and call the handlers if an object has changed."""
@@ -66,6 +87,7 @@ class Delivery:
             delta = self._store.apply(event, self._sharing())
             if delta is not None:
                 self._call_handlers(delta)
+        self._packing.stored()
 
     def replace(self, objects: dict[PlainKey, Cached], version: str) -> None:
         """Replace the content of the store with `objects`, and call the handlers for each difference."""
@@ -76,6 +98,7 @@ class Delivery:
             synced = [synced for _, synced in self._handlers.values()] if initial else []
         for handler_has_synced in synced:
             handler_has_synced()
+        self._packing.stored()
         self.synced.set()
 
     def drop(self, drop: Callable[[], None]) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from apimachinery.host import Host
 from apimachinery.objects import Cached, PlainKey
+from controller_runtime.cache.forms import Form, Sharing, alone, as_received
 from controller_runtime.cache.share import Portion
-from controller_runtime.cache.store import Delta, Sharing, Store, alone
+from controller_runtime.cache.sizes import sizes_of
+from controller_runtime.cache.store import Delta, Store
 from controller_runtime.client.decoding import EventType, WatchEvent
 from controller_runtime.core.memory import give_back
 
@@ -24,12 +26,13 @@ class DividedStore(Store):
         host: As for `Store`.
         label: As for `Store`.
         portion: The share that it keeps.
+        form: As for `Store`.
 
     Threads: as for `Store`; `drop_others` counts as a write.
     """
 
-    def __init__(self, host: Host, label: str, portion: Portion) -> None:
-        super().__init__(host, label)
+    def __init__(self, host: Host, label: str, portion: Portion, form: Form = as_received) -> None:
+        super().__init__(host, label, form)
         self._portion = portion
 
     @property
@@ -62,8 +65,8 @@ class DividedStore(Store):
         """Drop the objects that are not in the share any more."""
         kept = {key: cached for key, cached in self._objects.items() if self._portion.keeps(cached)}
         indices = {name: index.within(kept) for name, index in self._indices.items()}
-        dropped = len(self._objects) - len(kept)
+        sizes, dropped = sizes_of(kept.values()), len(self._objects) - len(kept)
         with self._condition:
-            self._objects, self._indices = kept, indices
+            self._objects, self._indices, self._sizes = kept, indices, sizes
         if dropped > MANY:
             give_back()

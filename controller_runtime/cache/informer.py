@@ -10,11 +10,13 @@ import attrs
 from apimachinery.host import Host, Thread
 from apimachinery.stop import Stop
 from controller_runtime.cache.audit_tally import AuditTally
+from controller_runtime.cache.compression import compression_of
 from controller_runtime.cache.delivery import Delivery, Handler
 from controller_runtime.cache.divided import DividedStore
 from controller_runtime.cache.index import IndexFunction
 from controller_runtime.cache.latch import Latch
 from controller_runtime.cache.options import CacheOptions
+from controller_runtime.cache.packing import Packing
 from controller_runtime.cache.reflector import Reflector
 from controller_runtime.cache.store import Delta, Store
 from controller_runtime.cache.subscription import Subscription
@@ -86,11 +88,15 @@ class Informer:
         self.resource = listwatch.collection.resource
         portion = options.portion if options is not None else None
         label = f"store of {listwatch}"
-        self.store = Store(host, label) if portion is None else DividedStore(host, label, portion)
+        compression = compression_of(options.compress if options is not None else None)
+        self._packing = packing = Packing(host, str(listwatch), compression)
+        form = packing.form
+        self.store = Store(host, label, form) if portion is None else DividedStore(host, label, portion, form)
         self._host = host
         self._listwatch = listwatch
         self._name = str(listwatch)
-        self._delivery = Delivery(host, self.store, str(listwatch), peers)
+        self._delivery = Delivery(host, self.store, str(listwatch), peers, packing)
+        packing.follow(self.store, self._delivery.exchange, self._delivery.shared)
         self.reflector = Reflector(host, listwatch, self._delivery, options)
         self.store.liveness = self.reflector.liveness
         self.portion = portion
@@ -195,6 +201,7 @@ class Informer:
         # Called when `stop` is set, not when this returns or raises: a failure must be recorded in `stop` before a
         # waiter wakes up and asks for the reason.
         stop.on_set(self._delivery.synced.give_up)
+        self._packing.run(stop, stops.program)
         self.reflector.run(stop)
 
     def leave_share(self) -> None:
@@ -203,7 +210,7 @@ class Informer:
             self.portion.share.drop(self.portion)
 
     def join_until(self, deadline: float | None) -> list[Thread]:
-        """Wait for the subscriptions' threads; return those that still run at `deadline`, in monotonic seconds."""
+        """Wait for its own and the subscriptions' threads; return those that still run at `deadline` (monotonic s)."""
         with self._lock:
-            threads = [subscription.thread for subscription in self._subscriptions]
+            threads = [self._packing.thread, *(subscription.thread for subscription in self._subscriptions)]
         return [thread for thread in threads if thread is not None and not thread.join_until(deadline)]

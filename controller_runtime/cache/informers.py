@@ -16,7 +16,7 @@ from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.options import CacheOptions
-from controller_runtime.cache.scope import CacheScope, Scopes, without_covered
+from controller_runtime.cache.scope import CacheScope, Scopes, options_of, without_covered
 from controller_runtime.cache.share import Share
 from controller_runtime.cache.shared_informer import Key, Shared
 from controller_runtime.cache.transforms import MANAGED_FIELDS, Transform, plain_transform, removes
@@ -260,17 +260,16 @@ class Informers:
 
     def _make(self, key: Key, *, any_version: bool) -> Shared:
         resource = key.collection.resource
-        scopes = (self._scopes.get(resource), self._scope)
-        transform = next((scope.transform for scope in scopes if scope and scope.transform), self._options.transform)
-        transform = self._transforms.get(resource, transform)
+        scopes = (self._scopes.get(resource) or CacheScope(), self._scope)
+        options = options_of(scopes, self._options, self._transforms.get(resource))
         drops = self._options.drop_managed_fields
-        drops = removes(transform, MANAGED_FIELDS) if drops is None else drops
+        drops = removes(options.transform, MANAGED_FIELDS) if drops is None else drops
         share = None if key.collection in self._whole else self._shares.get(resource)
         portion = None if share is None else share.portion()
         source = ListWatch(self._host, self._transport, key.collection, linger=key.linger, drop_managed_fields=drops)
         source.shards = None if portion is None else lambda: portion.selector
         any_version = any_version or self._options.any_version
-        options = attrs.evolve(self._options, transform=transform, any_version=any_version, portion=portion)
+        options = attrs.evolve(options, any_version=any_version, portion=portion)
         informer = Informer(self._host, source, options, self._peers.setdefault(resource, Peers(self._host)))
         return Shared(informer, Stop(self._host, f"stop of {informer}"), any_version)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import attrs
 
+from controller_runtime.cache.compression import Compression
 from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.share import Portion
 from controller_runtime.cache.transforms import Transform
@@ -29,6 +30,9 @@ class CacheOptions:
             lost connection; None if no other client tells it.
         portion: The share of the objects that the cache keeps; None for all. Such a cache lists by pages, because a
             streamed list does not tell whether the server has chosen the objects.
+        compress: Whether the objects are compressed in memory, which needs the extra `lean`. None does where it is
+            installed, once the objects are 4 MiB of JSON; True does for any collection, from 250 objects on; a
+            `Compression` has other bounds.
     """
 
     streaming: bool = True
@@ -38,3 +42,4 @@ class CacheOptions:
     drop_managed_fields: bool | None = None
     reachable: ServerReachable | None = None
     portion: Portion | None = None
+    compress: bool | Compression | None = None

@@ -45,8 +45,8 @@ watch waits until this time has passed."""
 class Sink(Protocol):
     """Receives the lists and changes of a reflector, such as a `Delivery`. Threads: the reflector's."""
 
-    def reuse_equal(self, cached: Cached) -> Cached:
-        """Return the object already stored if it equals `cached`, else `cached`."""
+    def to_store(self, cached: Cached) -> Cached:
+        """Return the object already stored if it equals `cached`, else the form in which `cached` will be stored."""
 
     def replace(self, objects: dict[PlainKey, Cached], version: str) -> object:
         """Make `objects` the whole collection; `version` is the resourceVersion of their list."""
@@ -136,7 +136,8 @@ class Reflector:
                 if isinstance(found, Undecodable):
                     self._skip(found)
                 else:
-                    objects[found.plain_key] = self._sink.reuse_equal(found)
+                    kept = self._sink.to_store(found)
+                    objects[kept.plain_key] = kept  # its own key, so that there is one
         self._complete(objects, version)
 
     def _pages(self, stop: Stop) -> Iterator[Page]:
@@ -191,7 +192,7 @@ class Reflector:
         self.liveness.opened(now)
         match self.state:
             case Streaming(most_recent):
-                received = StreamedList(self._source, self.patience.lists, self._sink.reuse_equal)
+                received = StreamedList(self._source, self.patience.lists, self._sink.to_store)
                 self._enter(Receiving(received, most_recent))
             case Resuming(is_retry):
                 self._enter(Watching(now, is_retry))

@@ -11,6 +11,8 @@ from apimachinery.errors import UsageError
 from apimachinery.plain_functions import plain
 from apimachinery.selectors import FieldSelector, LabelSelector
 from controller_runtime.api.collection import Collection
+from controller_runtime.cache.compression import Compression
+from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.transforms import Transform
 
 
@@ -37,20 +39,22 @@ class CacheScope:
         field_selector: Only objects whose fields match.
         transform: Changes objects before they are stored. It belongs to a kind as a whole, so the scope of a single
             namespace cannot have one.
+        compress: Whether the caches compress their objects, as `CacheOptions.compress` says; of a kind as a whole.
 
     Raises:
-        UsageError: `namespaces` is one name, or the scope of a namespace has namespaces or a transform.
+        UsageError: `namespaces` is one name, or the scope of a namespace has namespaces, a transform or `compress`.
     """
 
     namespaces: Mapping[str, CacheScope] | None = attrs.field(default=None, converter=_by_name)
     label_selector: str | None = None
     field_selector: str | None = None
     transform: Transform | None = None
+    compress: bool | Compression | None = None
 
     def __attrs_post_init__(self) -> None:
         plain("transform of a CacheScope", self.transform)
         for name, scope in (self.namespaces or {}).items():
-            if scope.namespaces is not None or scope.transform is not None:
+            if (scope.namespaces, scope.transform, scope.compress) != (None, None, None):
                 raise UsageError(f"the scope of namespace {name!r} can have selectors alone")
 
 
@@ -102,6 +106,21 @@ class Scopes:
 
 def _first(values: Iterable[str | None]) -> str:
     return next((value for value in values if value is not None), "")
+
+
+def options_of(scopes: Iterable[CacheScope], options: CacheOptions, transform: Transform | None) -> CacheOptions:
+    """Return the options of a cache of one kind: what its scopes set, the narrower first, else what `options` say.
+
+    Args:
+        scopes: Those of the kind and of all kinds.
+        options: The options of all caches.
+        transform: The transform that was set for the kind alone, which comes before all others; None without one.
+    """
+    scopes = [*scopes]
+    transforms = (transform, *(scope.transform for scope in scopes), options.transform)
+    compress = [scope.compress for scope in scopes if scope.compress is not None]
+    first, *_ = (*compress, options.compress)
+    return attrs.evolve(options, transform=next(filter(None, transforms), None), compress=first)
 
 
 def covers(wide: Collection, narrow: Collection) -> bool:

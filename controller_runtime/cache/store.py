@@ -7,57 +7,18 @@ changed as `Delta`s, and `delivery.py` passes these to the handlers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
 
 from apimachinery.host import Host
 from apimachinery.objects import Cached, ObjectKey, ObjectMeta, PlainKey
 from controller_runtime.api.versions import compare_versions, newest
+from controller_runtime.cache.delta import Delta as Delta
+from controller_runtime.cache.forms import Form, Sharing, alone, as_received, nothing
 from controller_runtime.cache.held import HELD
 from controller_runtime.cache.index import Index, IndexFunction
 from controller_runtime.cache.liveness import Liveness
+from controller_runtime.cache.sizes import Sizes, sizes_of
 from controller_runtime.client.decoding import EventType, WatchEvent
-
-
-class Delta(NamedTuple):
-    """One change of the store: an object was added (no `old`), changed, or deleted (no `new`).
-
-    An object that was deleted and created again while the connection was down is one change, whose two
-    sides differ in `uid`.
-
-    Attributes:
-        old: The object before the change.
-        new: The object after the change.
-        initial: The object was in the first list, or was in the store when the handler was added.
-    """
-
-    old: Cached | None
-    new: Cached | None
-    initial: bool = False
-
-    @property
-    def object(self) -> Cached:
-        """The object after the change, or, if it was deleted, its last state."""
-        found = self.new if self.new is not None else self.old
-        assert found is not None, "a delta without an object"
-        return found
-
-    @property
-    def key(self) -> ObjectKey:
-        """The object's name and namespace."""
-        return self.object.key
-
-
-Sharing = Callable[[], AbstractContextManager[Callable[[Cached], Cached]]]
-"""Begins a block in which no other store takes objects, and returns what finds the equal object of another store."""
-
-_ALONE: AbstractContextManager[Callable[[Cached], Cached]] = nullcontext(lambda cached: cached)
-
-
-def alone() -> AbstractContextManager[Callable[[Cached], Cached]]:
-    """Return the block of a store that shares nothing."""
-    return _ALONE
 
 
 class Store:
@@ -74,17 +35,20 @@ class Store:
     Args:
         host: For the clock and the lock.
         label: Names the lock.
+        form: Returns the form in which an object is kept. Called by the thread that writes, under no lock of the store.
 
-    Threads: any thread may read. Only one thread at a time may write (`apply`, `replace`, `add_index`), which
-        the delivery lock ensures.
+    Threads: any thread may read. Only one thread at a time may write (`apply`, `replace`, `exchange`, `add_index`),
+        which the delivery lock ensures.
     """
 
-    def __init__(self, host: Host, label: str = "store") -> None:
+    def __init__(self, host: Host, label: str = "store", form: Form = as_received) -> None:
         self._host = host
+        self._form = form
         # Guards everything below; threads that wait for a version wait on it.
         self._condition = host.condition(label)
         self._objects: dict[PlainKey, Cached] = {}
         self._indices: dict[str, Index] = {}
+        self._sizes = Sizes()
         self._version = ""
         self._filled = False
         self._resets = 0
@@ -105,6 +69,11 @@ class Store:
     def resets(self) -> int:
         """How often the server's data was restored from a backup; older resourceVersions mean nothing any more."""
         return self._resets  # one number, so whole without the lock
+
+    @property
+    def sizes(self) -> Sizes:
+        """The bytes of its objects, in memory and as JSON."""
+        return self._sizes  # one reference, so whole without the lock
 
     @property
     def is_partial(self) -> bool:
@@ -183,19 +152,32 @@ class Store:
         """Return whether the store has yet to reach a resourceVersion; without a lock, so cheap."""
         return compare_versions(self._version, version) < 0  # one reference, so whole without the lock
 
-    def reuse_equal(self, cached: Cached) -> Cached:
-        """Return the object in the store if it equals `cached`, else `cached`. So a list does not double the memory."""
-        stored = self._objects.get(cached.plain_key)  # without the lock, because no other thread writes
-        return stored if stored is not None and stored.raw == cached.raw else cached
-
     def equal_to(self, cached: Cached) -> Cached | None:
-        """Return the object that equals `cached` in every byte, for another store of the resource; None without one."""
+        """Return the object in the store that equals `cached` in every byte; None without one."""
         # Without the lock: a look-up in a dict is whole, objects are immutable, and one that is missed at this instant
         # is only kept twice.
         stored = self._objects.get(cached.plain_key)
-        if stored is None or stored.resource_version != cached.resource_version or stored.raw != cached.raw:
-            return None
-        return stored
+        if stored is None or stored is cached:
+            return stored
+        # The versions first, since the bytes have to be unpacked. They can be equal where the bytes are not: after a
+        # backup was restored, one version can name two states.
+        is_equal = stored.resource_version == cached.resource_version and stored.raw == cached.raw
+        return stored if is_equal else None
+
+    def to_store(self, cached: Cached, shared: Callable[[Cached], Cached | None] = nothing) -> Cached:
+        """Return what the store keeps of a listed object: the equal one here, or that `shared` finds, or a form."""
+        if (own := self.equal_to(cached)) is not None:
+            return own
+        # Of the state before only the key is used, so it is taken without the lock.
+        return self._form(cached, self._objects.get(cached.plain_key), shared(cached))
+
+    def exchange(self, pairs: Iterable[tuple[Cached, Cached]]) -> None:
+        """Put another form of objects in the place of the one that is in the store, if it still is."""
+        with self._condition:
+            for old, new in pairs:
+                if self._objects.get(old.plain_key) is old:
+                    self._objects[old.plain_key] = new
+                    self._sizes = self._sizes.changed(old, new)
 
     def add_index(self, name: str, values_of: IndexFunction) -> None:
         """Index all objects, present and future ones, by the values that `values_of` returns for each.
@@ -232,15 +214,19 @@ class Store:
             return None
         # The index functions are user code, so they run before the lock is taken and before anything is changed.
         moves = [(index, index.values(old), index.values(new)) for index in self._indices.values()]
-        with sharing() as shared, self._condition:
-            if new is None:
-                del self._objects[key]
-            else:
-                new = self._objects[key] = shared(new)
-            for index, before, after in moves:
-                index.move(key, before, after)
-            self._version = newest(self._version, event.version)
-            self._condition.notify_all()
+        with sharing() as shared:
+            kept = None if new is None else self._form(new, old, shared(new))
+            sizes = self._sizes.changed(old, kept)  # without the lock, because no other thread writes
+            with self._condition:
+                if kept is None:
+                    del self._objects[key]
+                else:
+                    self._objects[kept.plain_key] = kept  # its own key, so that there is one
+                for index, before, after in moves:
+                    index.move(key, before, after)
+                self._sizes = sizes
+                self._version = newest(self._version, event.version)
+                self._condition.notify_all()
         if old is not None and new is not None and _same(old, new):
             return None
         return Delta(old, new)
@@ -249,7 +235,7 @@ class Store:
         """Replace the content of the store with a list, and return exactly the differences, deletions first.
 
         Args:
-            objects: The listed objects by key; the store keeps the dict itself, not a copy.
+            objects: The listed objects by key, each as `to_store` returns it; the store keeps the dict itself.
             version: The resourceVersion of the list.
             sharing: Finds equal objects to keep in place of those listed.
 
@@ -261,11 +247,13 @@ class Store:
         with sharing() as shared:
             if sharing is not alone:
                 for key, cached in objects.items():
-                    objects[key] = shared(cached)
+                    objects[key] = shared(cached) or cached
             deltas, went_back = self._differences(objects, version)
+            sizes = sizes_of(objects.values())
             with self._condition:
                 self._objects = objects
                 self._indices = indices
+                self._sizes = sizes
                 self._version = version
                 self._resets += went_back
                 self._filled = True

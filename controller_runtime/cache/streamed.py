@@ -17,7 +17,7 @@ class StreamedList:
         what: The collection, for messages.
         bounds: The most that may come before that bookmark. Every event counts, also a change of an object that has
             come already, or a server that repeats itself could fill the memory.
-        reuse_equal: Returns the object already stored if it equals the new one.
+        to_store: Returns the object already stored if it equals the new one, else the form to store.
 
     Attributes:
         objects: The objects so far, by key.
@@ -25,9 +25,9 @@ class StreamedList:
     Threads: one.
     """
 
-    def __init__(self, what: object, bounds: ListBounds, reuse_equal: Callable[[Cached], Cached]) -> None:
+    def __init__(self, what: object, bounds: ListBounds, to_store: Callable[[Cached], Cached]) -> None:
         self.objects: dict[PlainKey, Cached] = {}
-        self._reuse_equal = reuse_equal
+        self._to_store = to_store
         self._tally = ListTally(what, bounds)
 
     def take(self, event: WatchEvent) -> bool:
@@ -43,5 +43,6 @@ class StreamedList:
         if event.type is EventType.DELETED:
             self.objects.pop(cached.plain_key, None)
         else:
-            self.objects[cached.plain_key] = self._reuse_equal(cached)
+            kept = self._to_store(cached)
+            self.objects[kept.plain_key] = kept  # its own key, so that there is one
         return False

@@ -15,7 +15,7 @@ import attrs
 import msgspec
 
 from apimachinery.errors import UNREADABLE, DecodeError
-from apimachinery.objects import Cached
+from apimachinery.objects import Cached, Received
 from apimachinery.plain_functions import called, plain
 from controller_runtime.api.resources import Kind, resource_of
 
@@ -117,7 +117,7 @@ def transformed(cached: Cached, transform: Transform | None) -> Cached:
         raw = called("a transform", transform, cached.raw)
     except DecodeError as error:
         raise DecodeError(f"{cached.key}: {error}") from error
-    return Cached(raw, cached.name, cached.namespace, cached.uid, cached.resource_version)
+    return Received(raw, cached.name, cached.namespace, cached.uid, cached.resource_version)
 
 
 def _without(raw: bytes | msgspec.Raw, paths: Iterable[Path]) -> bytes:

@@ -11,7 +11,8 @@ from typing import Protocol
 from apimachinery.host import Host
 from apimachinery.objects import Cached, ObjectKey, ObjectMeta, PlainKey
 from controller_runtime.api.versions import compare_versions
-from controller_runtime.cache.store import Sharing, Store, alone
+from controller_runtime.cache.forms import Sharing, alone
+from controller_runtime.cache.store import Store
 
 
 class Readable(Protocol):
@@ -178,12 +179,12 @@ class Peers:
         # does. Else two that receive it at one instant would both keep their own. No user code runs under it.
         self._lock = host.lock("stores that share objects")
 
-    def shared(self, own: Store, cached: Cached) -> Cached:
-        """Return the equal object of another store than `own`; `cached` if there is none."""
+    def shared(self, own: Store, cached: Cached) -> Cached | None:
+        """Return the equal object of another store than `own`; None if there is none."""
         for store in self.stores:
             if store is not own and (found := store.equal_to(cached)) is not None:
                 return found
-        return cached
+        return None
 
     def sharing(self, own: Store) -> Sharing:
         """Return what `own` passes to its changes, so that it keeps equal objects of the other stores."""
@@ -191,7 +192,7 @@ class Peers:
             return alone
 
         @contextmanager
-        def block() -> Iterator[Callable[[Cached], Cached]]:
+        def block() -> Iterator[Callable[[Cached], Cached | None]]:
             with self._lock:
                 yield partial(self.shared, own)
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from apimachinery.errors import UNREADABLE, DecodeError, error_from_status
-from apimachinery.objects import Cached, cached_from_bytes
+from apimachinery.objects import Cached, Received, cached_from_bytes
 from controller_runtime.api.resources import Resource
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
@@ -238,7 +238,7 @@ class Decoding:
             raise DecodeError(f"the object has no readable kind and metadata: {error}") from error
         own = bytes(raw) if self._has_kind(found) else b"".join((self._prefix, memoryview(raw)[1:]))
         meta = found.metadata
-        return Cached(own, meta.name, sys.intern(meta.namespace), meta.uid, meta.resource_version)
+        return Received(own, meta.name, sys.intern(meta.namespace), meta.uid, meta.resource_version)
 
     def _has_kind(self, found: _Item) -> bool:
         """Return whether the object has a kind of its own.

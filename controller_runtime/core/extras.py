@@ -16,6 +16,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "cryptography": ("cryptography", "webhooks"),
     "rich": ("rich", "cli"),
     "psutil": ("psutil", "agent"),
+    "zstandard": ("zstandard", "lean"),
     "opentelemetry": ("opentelemetry-api", "tracing"),
 }
 """The distribution of each module that is imported so, and the extras that install it."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.objects import Cached, ObjectKey, PlainKey
+from apimachinery.objects import Cached, ObjectKey, PlainKey, Received
 from apimachinery.system import SystemHost
 from controller_runtime.cache.divided import DividedStore
 from controller_runtime.cache.held import Held, holding
@@ -29,7 +29,7 @@ class ByFirstDigit:
 
 
 def cached(name: str, uid: str, version: str = "1") -> Cached:
-    return Cached(b'{"metadata":{}}', name, "", uid, version)
+    return Received(b'{"metadata":{}}', name, "", uid, version)
 
 
 def share() -> tuple[Share, Portion]:

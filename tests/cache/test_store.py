@@ -12,6 +12,8 @@ from kit.nodes import added, bookmark, cached, deleted, listed, modified
 
 from apimachinery.objects import Cached, ObjectKey, labels_of
 from apimachinery.system import SystemHost
+from controller_runtime.cache.packed import PLAIN, packed
+from controller_runtime.cache.sizes import sizes_of
 from controller_runtime.cache.store import Delta, Store
 from controller_runtime.client.decoding import WatchEvent
 from controller_runtime.testing.simulation import Simulation
@@ -135,8 +137,8 @@ def test_equal_object_from_a_relist_is_kept_once(store: Store) -> None:
     held = cached("a", 1)
     store.replace(listed(held), "1")
 
-    assert store.reuse_equal(cached("a", 1)) is held
-    assert store.reuse_equal(other := cached("a", 2)) is other
+    assert store.equal_to(cached("a", 1)) is held
+    assert store.equal_to(cached("a", 2)) is None
 
 
 @pytest.mark.scenario("ST-01")
@@ -294,3 +296,23 @@ def test_what_a_store_holds_is_nothing_to_the_garbage_collector(store: Store) ->
     names = next(iter(store._indices["name"].keys.values()))
     assert not any(gc.is_tracked(thing) for pair in store._objects.items() for thing in pair)
     assert not any(gc.is_tracked(name) for name in names)
+
+
+def test_an_exchange_leaves_a_newer_state_and_an_absence_alone(store: Store) -> None:
+    kept, changed, gone = cached("kept", 1), cached("changed", 1), cached("gone", 1)
+    store.replace(listed(kept, changed, gone), "1")
+    forms = [(each, packed(each, PLAIN)) for each in (kept, changed, gone)]
+    store.apply(modified(newer := cached("changed", 2)))
+    store.apply(deleted(cached("gone", 3)))
+
+    store.exchange(forms)
+
+    assert store.list() == [forms[0][1], newer]
+    assert store.sizes == sizes_of(store.list())
+
+
+def test_states_of_one_version_that_differ_are_not_equal(store: Store) -> None:
+    """After a backup was restored, one version can name two states."""
+    store.replace(listed(cached("a", 1, phase="lost")), "1")
+
+    assert store.equal_to(cached("a", 1, phase="of the new history")) is None

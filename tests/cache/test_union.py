@@ -7,7 +7,7 @@ import pytest
 from kit.nodes import added, cached, listed
 
 from apimachinery.errors import UsageError
-from apimachinery.objects import Cached, ObjectKey, PartialObjectMetadata, labels_of
+from apimachinery.objects import Cached, ObjectKey, PartialObjectMetadata, Received, labels_of
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import NAMESPACES, NODES, PODS
 from controller_runtime.cache.scope import CacheScope
@@ -93,7 +93,7 @@ def test_the_newest_state_wins_while_one_store_is_behind(simulation: Simulation,
     simulation.settle()
     red = cluster.manager.informers.of(RED).store
     [old] = red.list()
-    newer = Cached(old.raw.replace(b'"red":""', b'"x":"1"'), "a", "", old.uid, str(int(old.resource_version) + 1))
+    newer = Received(old.raw.replace(b'"red":""', b'"x":"1"'), "a", "", old.uid, str(int(old.resource_version) + 1))
     red.replace({("a", ""): newer}, newer.resource_version)
 
     assert [labels_of(each).get("x") for each in lister.list()] == ["1"]

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from apimachinery.errors import DecodeError
-from apimachinery.objects import Cached
+from apimachinery.objects import Received
 from controller_runtime.client.decoding import Page, Undecodable
 from controller_runtime.client.listwatch import PAGE_SIZE
 from controller_runtime.client.paging import ListBounds, ListTally, Paging
@@ -17,7 +17,7 @@ RAW = b" " * 7000
 
 
 def page(*names: int, more: str = "", raw: bytes = RAW, unreadable: int = 0) -> Page:
-    items = [Cached(raw, f"n{name}", "", "", "1") for name in names]
+    items = [Received(raw, f"n{name}", "", "", "1") for name in names]
     return Page(items, [Undecodable("")] * unreadable, "1", more)
 
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.objects import Cached, ObjectKey
+from apimachinery.objects import ObjectKey, Received
 from apimachinery.system import SystemHost
 from controller_runtime.cache.store import Delta
 from controllers.node_ttl import STEPS, ClusterSize, advance, parse_ttl
 
-SOME = Cached(b"{}", "some", "", "", "1")
+SOME = Received(b"{}", "some", "", "", "1")
 ADD, CHANGE, DELETE = Delta(None, SOME), Delta(SOME, SOME), Delta(SOME, None)
 ALL_NODES = [ObjectKey("a"), ObjectKey("b")]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kit.owning import KEY, OwningBench, Site, deployment_of, page, pages_of
 
-from apimachinery.objects import Cached
+from apimachinery.objects import Received
 from controller_runtime import Dependents, Manager, Owned
 from controller_runtime.api.collection import Collection
 from controller_runtime.resources import CONFIG_MAPS, DEPLOYMENTS
@@ -114,7 +114,7 @@ def test_a_status_that_a_restored_backup_has_lost_is_not_awaited(bench: OwningBe
     bench.create("a")
     store = bench.cluster.manager.informers.of(Collection(Site)).store
     [shown] = store.list()
-    restored = Cached(shown.raw.replace(b'"status":', b'"lost":'), *shown.key, shown.uid, shown.resource_version)
+    restored = Received(shown.raw.replace(b'"status":', b'"lost":'), *shown.key, shown.uid, shown.resource_version)
     bench.requests()
 
     store.replace({shown.plain_key: restored}, "1")

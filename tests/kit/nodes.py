@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from apimachinery.objects import Cached, PlainKey, cached_from_bytes
@@ -24,6 +25,16 @@ def packed(obj: Any) -> bytes:
 def cached(name: str, version: int, *, uid: str = "", **labels: str) -> Cached:
     """Return a node as the store keeps it."""
     return cached_from_bytes(packed(node(name, version, uid=uid, **labels)))
+
+
+def content(obj: Cached | None) -> tuple[str, str, bytes] | None:
+    """Return what makes two states of one key the same: uid, version and bytes; None for an absence."""
+    return None if obj is None else (obj.uid, obj.resource_version, obj.raw)
+
+
+def contents(objects: Iterable[Cached]) -> dict[PlainKey, tuple[str, str, bytes] | None]:
+    """Return the content of each object by its key."""
+    return {obj.plain_key: content(obj) for obj in objects}
 
 
 def listed(*objects: Cached) -> dict[PlainKey, Cached]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kit.manager.managing import Bench, Calling
 
-from apimachinery.objects import Cached, ObjectKey, cached_from_bytes
+from apimachinery.objects import Cached, ObjectKey, Received, cached_from_bytes
 from apimachinery.stop import Stop
 from controller_runtime.api.resources import LEASES, NODES, PODS, Resource
 from controller_runtime.cache.store import Delta
@@ -116,7 +116,7 @@ def test_conditions_are_told_as_text(conditions: dict[str, tuple[int, int, int]]
 
 def test_objects_that_cannot_be_read_count_as_ones_without_conditions(sim: Simulation) -> None:
     counter = KindCounter(sim.host("here"), "Cabin")
-    strange = Cached(b'{"status":3}', "a", "", "", "1")
+    strange = Received(b'{"status":3}', "a", "", "", "1")
     counter.observe(Delta(None, strange))
 
     assert counter.count() == KindCounts("Cabin", 1)

@@ -21,6 +21,7 @@ from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.client.client import Client
 from controller_runtime.client.decoding import Decoding
+from controller_runtime.testing.fault_runs.compressing import compress
 from controller_runtime.testing.fault_runs.environment import Course
 from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.fault_runs.ledger import Ledger
@@ -82,9 +83,9 @@ def run(seed: int, *, profile: str = "broad", script: Iterable[SystemFault] | No
 class Reader:
     """A program with one cache and three listeners: a handler, a slow subscriber, and a handler that is added late."""
 
-    def __init__(self, host: SimulatedHost, network: Network, disk: RestorableDisk) -> None:
+    def __init__(self, host: SimulatedHost, network: Network, disk: RestorableDisk, *, compressed: bool) -> None:
         self.stop = Stop(host)
-        options = CacheOptions(streaming=host.name == READERS[0])
+        options = CacheOptions(streaming=host.name == READERS[0], compress=compress(compressed))
         self.informers = Informers(host, NetworkTransport(network, host), options)
         self.informer = self.informers.of(Collection(NODES))
         asleep = Stop(host)
@@ -143,7 +144,11 @@ class CacheSystem:
         self._boot()
         sim.settle()
         self._hosts = {name: sim.host(name) for name in READERS}
-        self._readers = [Reader(host, self._network, self._disk) for host in self._hosts.values()]
+        compressed = sim.chance("compression")
+        self._readers = [
+            Reader(host, self._network, self._disk, compressed=compressed.random() < 0.5)
+            for host in self._hosts.values()
+        ]
         user = sim.host("user")
         self._user_stop = Stop(user)
         client = Client(user, NetworkTransport(self._network, user), request_timeout=5.0)

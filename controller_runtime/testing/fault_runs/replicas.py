@@ -7,10 +7,12 @@ import random
 from collections.abc import Callable, Iterable
 
 from apimachinery.stop import Stop
+from controller_runtime.cache.scope import CacheScope
 from controller_runtime.client.client import Client
 from controller_runtime.controller.controller import Controller
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
+from controller_runtime.testing.fault_runs.compressing import compress, is_chosen
 from controller_runtime.testing.fault_runs.disk import Disk
 from controller_runtime.testing.fault_runs.environment import Course, ServerProcess
 from controller_runtime.testing.fault_runs.invariants import Invariants
@@ -102,6 +104,7 @@ class ReplicaSystem:
 
     def _program(self, host: SimulatedHost) -> Manager:
         manager = Manager(host, NetworkTransport(self._network, host), leader_election=CONFIG)
+        manager.scope_caches(CacheScope(compress=compress(is_chosen(host.name))))
         manager.add(self._work(manager))
         return manager
 

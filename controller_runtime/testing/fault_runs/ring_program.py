@@ -13,6 +13,7 @@ from apimachinery.stop import Stop
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.patience import Patience
+from controller_runtime.cache.scope import CacheScope
 from controller_runtime.client.client import Client
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
@@ -23,6 +24,7 @@ from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.config import RingConfig, RingOptions
 from controller_runtime.ring.ring import Ring
 from controller_runtime.ring.token import RingToken
+from controller_runtime.testing.fault_runs.compressing import compress, is_chosen
 from controller_runtime.testing.fault_runs.costly_lister import CostlyLister
 from controller_runtime.testing.fault_runs.ring_user import WISHES
 from controller_runtime.testing.fault_runs.work import DONE, WANTED
@@ -138,6 +140,7 @@ def program(
         key_cost: Seconds for each key that is read when slots come.
     """
     manager = Program(host, NetworkTransport(network, host), patience=_PATIENCE, grace=SLOWEST + 2.0)
+    manager.scope_caches(CacheScope(compress=compress(is_chosen(host.name))))
     ring = manager.ring(CONFIG.name, by, **options)
     caches: dict[str, Objects] = {}
     for kind in WISHES[by]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from apimachinery.objects import Cached, cached_from_bytes
+from apimachinery.objects import Cached, Received, cached_from_bytes
 from controller_runtime.cache.store import Delta
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controllers.command.snapshot import LeaseTracker
@@ -84,7 +84,7 @@ def test_an_api_servers_own_lease_is_no_leadership(host: SimulatedHost) -> None:
 def test_a_lease_that_cannot_be_read_is_counted_all_the_same(host: SimulatedHost) -> None:
     watch = LeaseTracker(host)
 
-    watch.observe(Delta(None, Cached(b'{"spec":3}', "a", "kube-node-lease", "", "1")))
+    watch.observe(Delta(None, Received(b'{"spec":3}', "a", "kube-node-lease", "", "1")))
 
     assert watch.summary().nodes == 1
 

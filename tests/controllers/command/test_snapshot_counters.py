@@ -6,7 +6,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.objects import Cached, cached_from_bytes
+from apimachinery.objects import Cached, Received, cached_from_bytes
 from apimachinery.system import SystemHost
 from controller_runtime.cache.store import Delta
 from controllers.command.snapshot_counters import NodeCounter, PodCounter, PodCounts
@@ -44,7 +44,7 @@ def test_a_changed_node_moves_from_one_count_to_the_other() -> None:
 def test_a_node_that_does_not_decode_is_counted_all_the_same() -> None:
     counter = NodeCounter(SystemHost())
 
-    counter.observe(Delta(None, Cached(b'{"metadata":{"annotations":3}}', "n", "", "", "1")))
+    counter.observe(Delta(None, Received(b'{"metadata":{"annotations":3}}', "n", "", "", "1")))
 
     assert counter.count().nodes == 1
 
@@ -96,7 +96,7 @@ def test_pods_are_counted_by_what_becomes_of_them() -> None:
     ready, going, bad = (
         cached_from_bytes(b'{"metadata":{"name":"p"},"status":{"conditions":[{"type":"Ready","status":"True"}]}}'),
         cached_from_bytes(b'{"metadata":{"name":"p","deletionTimestamp":"2026-01-01T00:00:00Z"}}'),
-        Cached(b'{"metadata":3}', "p", "d", "", "1"),
+        Received(b'{"metadata":3}', "p", "d", "", "1"),
     )
 
     counter.observe(Delta(None, ready))

@@ -11,7 +11,7 @@ from kit.controllers.lifecycle_cluster import LifecycleCluster
 from kit.controllers.refusing import refused
 
 from apimachinery.http import HTTPRequest
-from apimachinery.objects import Cached, ObjectKey, cached_from_bytes
+from apimachinery.objects import ObjectKey, Received, cached_from_bytes
 from apimachinery.system import SystemHost
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.resources import LEASES, NODES, PODS, Resource
@@ -40,7 +40,7 @@ def node(raw: bytes) -> Delta:
 
 
 def lease(name: str, spec: str) -> Delta:
-    return Delta(None, Cached(f'{{"metadata":{{"name":"{name}"}},"spec":{spec}}}'.encode(), name, NAMESPACE, "", "1"))
+    return Delta(None, Received(f'{{"metadata":{{"name":"{name}"}},"spec":{spec}}}'.encode(), name, NAMESPACE, "", "1"))
 
 
 @pytest.fixture

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from apimachinery.errors import ControllerRuntimeError, Expired
 from apimachinery.objects import Cached, PlainKey
+from controller_runtime.cache.forms import Sharing, alone
 from controller_runtime.cache.reflector import Reflector
 from controller_runtime.cache.state import Resuming, Watching
-from controller_runtime.cache.store import Delta, Sharing, Store, alone
+from controller_runtime.cache.store import Delta, Store
 from controller_runtime.client.decoding import Undecodable, WatchEvent
 
 

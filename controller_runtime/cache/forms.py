@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The form in which a store keeps an object, and the objects that it shares with other stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
+from apimachinery.objects import Cached
+
+Sharing = Callable[[], AbstractContextManager[Callable[[Cached], Cached | None]]]
+"""Begins a block in which no other store takes objects, and returns what finds the equal object of another store."""
+
+
+def nothing(cached: Cached) -> None:
+    """Find no equal object."""
+
+
+_ALONE: AbstractContextManager[Callable[[Cached], Cached | None]] = nullcontext(nothing)
+
+
+def alone() -> AbstractContextManager[Callable[[Cached], Cached | None]]:
+    """Return the block of a store that shares nothing."""
+    return _ALONE
+
+
+Form = Callable[[Cached, Cached | None, Cached | None], Cached]
+"""Returns the form in which a store keeps an object, given the state before and the form in another store, if any."""
+
+
+def as_received(cached: Cached, before: Cached | None, found: Cached | None) -> Cached:
+    """Return the object itself, or the one in another store: the form of a store that does not pack."""
+    return cached if found is None else found

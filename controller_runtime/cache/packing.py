@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packs the objects of one cache, and trains their dictionary on a thread of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import attrs
+
+from apimachinery.host import Host, Thread
+from apimachinery.log import get_logger
+from apimachinery.objects import Cached
+from apimachinery.stop import Stop, spawn
+from controller_runtime.cache.compression import Compression, Training, trained
+from controller_runtime.cache.packed import PLAIN, Codec, Packed, is_plain, packed
+from controller_runtime.cache.store import Store
+from controller_runtime.core.memory import give_back
+
+log = get_logger(__name__)
+
+BATCH = 250
+"""Objects that are exchanged in a store at a time: its readers wait for at most some 0.5 ms."""
+
+MANY = 1_000
+"""Objects whose exchange leaves enough behind for it to be given back to the system."""
+
+Exchange = Callable[[Iterable[tuple[Cached, Cached]]], None]
+
+
+@attrs.frozen
+class _Run:
+    stop: Stop
+    program: Stop
+
+
+class Packing:
+    """Gives the objects of one cache the form in which its store keeps them.
+
+    They are compressed once there are enough of them, with a dictionary that a thread of its own trains. The objects
+    that are in the store then are packed again by that thread, where it makes them smaller; the others stay as they
+    are, and are read with the dictionary that they were written with. The thread runs while there is such work.
+
+    Args:
+        host: Its threads and its lock.
+        label: The collection, for messages.
+        compression: How objects are compressed; None if they are not.
+
+    Attributes:
+        thread: The thread that worked last; None before the first.
+
+    Threads: `form` and `stored` from the one that writes the store; the other methods from any.
+    """
+
+    def __init__(self, host: Host, label: str, compression: Compression | None) -> None:
+        self._host = host
+        self._label = label
+        self._compression = compression
+        # Of the thread that writes the store.
+        self._training = None if compression is None else Training(compression)
+        self._store: Store | None = None
+        self.thread: Thread | None = None
+        # Guards the fields below; no other lock is taken under it.
+        self._lock = host.lock(f"packing of {label}")
+        self._codec: Codec = PLAIN
+        self._run: _Run | None = None
+        self._is_working = False
+        # The work to be done: objects on which to train a dictionary, or none of them to pack again those in the store.
+        self._due: Sequence[Cached] | None = None
+
+    @property
+    def codec(self) -> Codec:
+        """The codec by which objects are packed now."""
+        return self._codec  # one reference
+
+    def follow(self, store: Store, exchange: Exchange, shared: Callable[[Cached], Cached | None]) -> None:
+        """Set the store, what exchanges its objects, and what finds an equal object of another store; before `run`."""
+        self._store, self._exchange, self._shared = store, exchange, shared
+
+    def run(self, stop: Stop, program: Stop) -> None:
+        """Let threads start until `stop` is set; an exception on one fails `program`."""
+        with self._lock:
+            self._run = _Run(stop, program)
+
+    def form(self, cached: Cached, before: Cached | None, found: Cached | None) -> Cached:
+        """Return the form in which the store keeps an object.
+
+        Args:
+            cached: The object.
+            before: Its state before, whose key is used again; None if there is none.
+            found: Its form in another store, which is kept if no smaller one is possible here; None without one.
+        """
+        codec = self._codec  # one reference
+        kept = found
+        if kept is None or (is_plain(kept) and codec is not PLAIN):
+            kept = packed(cached, codec, before)
+        if found is not None and is_plain(kept):
+            kept = found
+        if self._training is not None and isinstance(kept, Packed):
+            is_due = self._training.note(kept, cached, before, codec)
+            # Two references, without the lock: what is due while the thread works is asked for again later.
+            is_busy = self._is_working or self._due is not None
+            if is_due and not is_busy and self._training.is_large(self._held()):
+                self._ask(self._training.samples())
+        return kept
+
+    def stored(self) -> None:
+        """Note that all objects that were formed are in the store: those without a dictionary are packed again."""
+        # The codec is one reference. The thread that sets it misses objects that were formed before and stored after.
+        if self._codec is not PLAIN and self._training is not None and self._training.had_none():
+            self._ask(())
+        self.start_if_due()
+
+    def _held(self) -> int | None:
+        """Return the bytes of JSON in the store; None before it is filled."""
+        return None if self._store is None or not self._store.filled else self._store.sizes.json
+
+    def _ask(self, samples: Sequence[Cached]) -> None:
+        with self._lock:
+            self._due = samples or self._due or ()
+
+    def start_if_due(self) -> None:
+        """Start the thread if there is work for it and it does not run. No lock may be held."""
+        if self._due is None:  # one reference; work that comes at this instant is followed by another call
+            return
+        with self._lock:
+            run = self._run
+            if run is None or run.stop.is_set() or self._is_working:
+                return
+            self._is_working = True
+        self.thread = spawn(self._host, run.program, f"packing/{self._label}", lambda: self._work(run.stop))
+
+    def _work(self, stop: Stop) -> None:
+        while (samples := self._next(stop)) is not None:
+            if samples:
+                self._train(samples)
+            self._pack_again(stop)
+
+    def _next(self, stop: Stop) -> Sequence[Cached] | None:
+        with self._lock:
+            due, self._due = self._due, None
+            if stop.is_set():
+                due = None
+            self._is_working = due is not None
+        return due
+
+    def _train(self, samples: Sequence[Cached]) -> None:
+        assert self._compression is not None, "nothing asks for a dictionary without compression"
+        codec = trained([cached.raw for cached in samples], self._compression)
+        if codec is None:
+            log.debug("no dictionary can be trained on these objects", collection=self._label, objects=len(samples))
+            return
+        with self._lock:
+            self._codec = codec
+
+    def _pack_again(self, stop: Stop) -> None:
+        assert self._store is not None, "a thread is started after `follow`"
+        codec = self._codec  # one reference, which this thread alone replaces
+        objects, exchanged = self._store.list(), 0
+        while objects and codec is not PLAIN and not stop.is_set():
+            batch = objects[-BATCH:]
+            del objects[-BATCH:]  # or the old forms would stay until the end
+            pairs = [(old, new) for old in batch if (new := self._smaller(old, codec)) is not None]
+            if pairs:
+                self._exchange(pairs)
+                exchanged += len(pairs)
+        if exchanged > MANY:
+            give_back()
+
+    def _smaller(self, old: Cached, codec: Codec) -> Cached | None:
+        """Return a smaller form of an object: that of another store, or one by the codec; None if there is none."""
+        if not isinstance(old, Packed) or old.codec is codec:
+            return None
+        found = self._shared(old)
+        new = found if found is not None and not is_plain(found) else packed(old, codec, old)
+        return new if isinstance(new, Packed) and len(new.body) < len(old.body) else None

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bytes that the objects of a store take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from apimachinery.objects import Cached
+from controller_runtime.cache.packed import held_by
+
+
+class Sizes(NamedTuple):
+    """The bytes of a store.
+
+    Attributes:
+        held: Those that its objects take in memory, with their keys and their places in the store, as an estimate.
+            An object that several stores share counts in each of them.
+        json: Those of the objects' JSON.
+    """
+
+    held: int = 0
+    json: int = 0
+
+    def changed(self, old: Cached | None, new: Cached | None) -> Sizes:
+        """Return the sizes after one object has become another; None for none."""
+        held, json = self
+        if old is not None:
+            held, json = held - held_by(old), json - old.size
+        if new is not None:
+            held, json = held + held_by(new), json + new.size
+        return Sizes(held, json)
+
+
+def sizes_of(objects: Iterable[Cached]) -> Sizes:
+    """Return the bytes of some objects together."""
+    held = json = 0
+    for cached in objects:
+        held += held_by(cached)
+        json += cached.size
+    return Sizes(held, json)
