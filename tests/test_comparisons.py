@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import re
 from collections.abc import Iterator
@@ -14,7 +15,6 @@ import pytest
 from kit.processes.inline_pytest import run_inline
 
 import controller_runtime
-import controller_runtime.testing
 import controller_runtime.webhooks
 from controller_runtime import (
     Channel,
@@ -33,6 +33,13 @@ from controller_runtime.program import cli_run
 from controller_runtime.resources import Resource
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
+PACKAGES = (
+    controller_runtime,
+    *(
+        importlib.import_module(f"controller_runtime.{name}")
+        for name in ("conditions", "crd", "errors", "log", "resources", "testing", "transports", "webhooks")
+    ),
+)
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 GUIDES = ("from-go", "from-kopf")
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
@@ -101,7 +108,7 @@ def found(node: ast.expr) -> object:
     """
     match node:
         case ast.Name(id=name):
-            for package in (controller_runtime, controller_runtime.webhooks, controller_runtime.testing):
+            for package in PACKAGES:
                 if name in package.__all__:
                     return getattr(package, name)
             assert name in {*INSTANCES, *ELSEWHERE, *FIXTURES}, f"there is no {name}"
