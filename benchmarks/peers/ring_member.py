@@ -29,6 +29,7 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.ownership import Ownership
 from controller_runtime.ring.records import Assignment
+from controller_runtime.ring.slots import ALL
 
 
 @attrs.frozen
@@ -80,10 +81,10 @@ def note_changes(host: SystemHost) -> None:
         sys.stdout.write(f"{host.monotonic()} {owned:x}\n")
         sys.stdout.flush()
 
-    def noted_own(self: Ownership, slots: int, ring: Assignment | None) -> int:
+    def noted_own(self: Ownership, slots: int, ring: Assignment | None, given: int = ALL) -> int:
         if slots != self.owned:
             write(slots)
-        return own(self, slots, ring)
+        return own(self, slots, ring, given)
 
     def noted_drain(self: Ownership, slots: int) -> None:
         drain(self, slots)

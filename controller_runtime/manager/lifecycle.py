@@ -36,6 +36,17 @@ class Runnable(Protocol):
         """Work until `stop` is set, or until the work is finished. An error that this raises stops the manager."""
 
 
+class HandsOver(Protocol):
+    """Work that other replicas can take over when this one stops, while its controllers still run."""
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether there is such work, and a replica to take it over."""
+
+    def wait(self, until: float, stop: Stop) -> None:
+        """Wait until it is taken over, until a time in monotonic seconds, or until `stop` is cancelled."""
+
+
 class Lifecycle:
     """Starts the parts of a manager in this order, and stops them in the reverse order:
 
@@ -46,8 +57,12 @@ class Lifecycle:
     5. The election begins. Its lease is given back only once the controllers have ended.
     6. Controllers run; with an elector, once it leads.
 
-    Each step has a stop of its own; that of the controllers, `stopping`, is the manager's. When it is set, each step
-    in the reverse order gets the rest of the grace to end, then it is cancelled.
+    Each step has a stop of its own. When `stopping`, the manager's, is set, each step in the reverse order gets the
+    rest of the grace to end, then it is cancelled. The controllers stop at that instant, unless other replicas can take
+    over their work: then they go on until that has happened, for half of the grace at most.
+
+    Attributes:
+        hand_overs: The work that other replicas can take over.
 
     Threads: one, the manager's.
     """
@@ -62,10 +77,12 @@ class Lifecycle:
         observers: Observers,
     ) -> None:
         self._host = host
+        self.hand_overs: tuple[HandsOver, ...] = ()  # replaced as a whole
         self._informers = informers
         self._stopping = stopping
         self._elector = elector
         self._observers = observers
+        self._controllers_stop = Stop(host, "controllers stop")
         self._informers_stop = Stop(host, "informers stop")
         self._recorders_stop = Stop(host, "recorders stop")
         self._runnables_stop = Stop(host, "runnables stop")
@@ -75,12 +92,16 @@ class Lifecycle:
         self._elections: list[Thread] = []  # one thread, once the election has begun
         self._waiting: list[Controller] = []  # controllers that wait until we lead
         self._controllers: list[Controller] = []  # those that have threads
+        stopping.on_set(self._stop_controllers)
+        stopping.on_set(self._controllers_stop.cancel, Stage.CANCELLED)
+        self._controllers_stop.on_set(self._pass_on_failure)
         self._informers_stop.on_set(self._pass_on_failure)
         # Cancelled work must not wait for a silent server. Informers need not be cancelled for that: when they are
         # stopped, all that read their caches have ended.
         self._informers_stop.on_set(give_up_requests)
         self._in_stop_order = (
             stopping,
+            self._controllers_stop,
             self._election_stop,
             self._runnables_stop,
             self._recorders_stop,
@@ -125,7 +146,7 @@ class Lifecycle:
         for controller in controllers:
             self._controllers.append(controller)
             if controller.warm_up:
-                controller.attach(self._host, self._informers, self._stopping, deadline, self._observers)
+                controller.attach(self._host, self._informers, self._controllers_stop, deadline, self._observers)
                 log.info("controller warmed up", controller=controller.name, queued=controller.queued)
         if self._elector is not None and not self._elections:
             self._elections.append(spawn(self._host, self._stopping, "leader-election", self._elect))
@@ -146,6 +167,9 @@ class Lifecycle:
         """
         patience = 0.0 if self._stopping.is_cancelled() else grace
         deadline = self._host.monotonic() + patience
+        for each in self.hand_overs:  # for half of the grace at most: work in hand needs the rest
+            each.wait(deadline - patience / 2, self._stopping)
+        self._controllers_stop.set()
         stuck = self._end(self._join_controllers, self._stopping, deadline)
         stuck += self._end_election(bool(stuck))
         self._runnables_stop.set()
@@ -177,7 +201,7 @@ class Lifecycle:
         controllers = [each for each in self._waiting if leads or not each.needs_leader]
         self._waiting = [each for each in self._waiting if each not in controllers]
         for controller in controllers:
-            controller.start(self._host, self._informers, self._stopping, sync_deadline, self._observers)
+            controller.start(self._host, self._informers, self._controllers_stop, sync_deadline, self._observers)
             log.info("controller started", controller=controller.name, workers=controller.workers)
 
     def _elect(self) -> None:
@@ -214,10 +238,16 @@ class Lifecycle:
     def _join_controllers(self, deadline: float) -> list[Thread]:
         return [thread for controller in reversed(self._controllers) for thread in controller.join_until(deadline)]
 
+    def _stop_controllers(self) -> None:
+        """Stop the controllers, unless others can take over their work; after a failure they do no more of it."""
+        if self._stopping.failure is not None or not any(each.is_possible for each in self.hand_overs):
+            self._controllers_stop.set()
+
     def _pass_on_failure(self) -> None:
-        """Stop the manager with the error of the informers, if they have failed."""
-        if self._informers_stop.failure is not None:
-            self._stopping.fail(self._informers_stop.failure)
+        """Stop the manager with the error of the controllers or the informers, if they have failed."""
+        for stop in (self._controllers_stop, self._informers_stop):
+            if stop.failure is not None:
+                self._stopping.fail(stop.failure)
 
 
 def _joining(threads: Sequence[Thread]) -> Callable[[float], list[Thread]]:

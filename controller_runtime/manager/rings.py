@@ -13,7 +13,7 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.counting import CountingTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.controller.controller import Controller
-from controller_runtime.manager.lifecycle import Runnable
+from controller_runtime.manager.lifecycle import Lifecycle, Runnable
 from controller_runtime.manager.problems import overdue_reconciles, problem_of, stuck_workers
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.ownership import Ownership, RingTransport
@@ -33,6 +33,7 @@ class ManagedRings:
     informers: Informers
     transport: CountingTransport
     stopping: Stop
+    _lifecycle: Lifecycle
     _rings: tuple[Ring, ...] = ()
 
     @property
@@ -70,6 +71,7 @@ class ManagedRings:
         if config.check_rights:
             self.add(ring.rights)
         self._rings = (*self._rings, ring)
+        self._lifecycle.hand_overs = (*self._lifecycle.hand_overs, ring.member.hand_over)
         self.stopping.on_set(ring.member.wake)
         return ring
 

@@ -108,7 +108,8 @@ def next_step(me: Membership, ring: Assignment | None, others: Iterable[Sighting
 
     A slot is taken if the newest assignment gives it to us, and each other member whose claim counts neither has it
     nor follows an assignment older than the one that gave it to us. Such a member could still take it by what it read
-    before. Our claim is written before any work begins, and a claim drops a slot only after the work in hand.
+    before. Our claim is written before any work begins, and a claim drops a slot only after the work in hand. Work for
+    a slot that the assignment takes from us goes on until its new owner can take it, see `_kept`, unless we leave.
 
     While members of another division work, we own nothing: see `in_the_way`.
 
@@ -123,6 +124,9 @@ def next_step(me: Membership, ring: Assignment | None, others: Iterable[Sighting
     is_ours = ring is not None and ring.division == me.claim.division
     mine = ring.slots_of(me.identity) if ring is not None and is_ours and not me.leaves else 0
     held = me.claim.slots & ~(me.draining & me.drained & ~mine)
+    drain = held & ~mine & ~me.draining
+    if ring is not None and is_ours and not me.leaves:
+        drain &= ~_kept(drain, ring, me.claim.division, others, now)
     take = 0
     if ring is not None and now >= me.ready_at:
         take = mine & ~held & me.prepared & ~_blocked(mine & ~held, ring, me.claim.division, others, now)
@@ -135,7 +139,7 @@ def next_step(me: Membership, ring: Assignment | None, others: Iterable[Sighting
     )
     return Step(
         claim,
-        drain=held & ~mine & ~me.draining,
+        drain=drain,
         resume=held & mine & me.draining if now >= me.ready_at else 0,
         take=take,
         waits_for=waits_for,
@@ -263,6 +267,20 @@ def _rebuilt(members: Iterable[Sighting]) -> Assignment:
         for slot in slots_in(member.claim.slots):
             owners[slot] = member.member
     return Assignment(epoch, tuple(owners), (0,) * SLOTS)
+
+
+def _kept(given_away: int, ring: Assignment, division: str, others: Iterable[Sighting], now: float) -> int:
+    """Return those of our slots that their new owners could not take yet, if we gave them up now.
+
+    The new owner has to be there, and each other member has to follow the assignment that gave it the slot. Until then
+    the slot would have no owner, so our work for it goes on. Our claim keeps others away from it, as before. No two
+    members wait for each other, since each follows an assignment at its next turn, whatever it owns.
+    """
+    others, takers = [*others], 0
+    for other in others:
+        if now < other.expires_at and not other.claim.is_leaving:
+            takers |= ring.slots_of(other.member)
+    return given_away & (~takers | _blocked(given_away, ring, division, others, now))
 
 
 def _blocked(wanted: int, ring: Assignment, division: str, others: Iterable[Sighting], now: float) -> int:

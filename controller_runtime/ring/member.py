@@ -23,6 +23,7 @@ from controller_runtime.election.term import Term
 from controller_runtime.ring.belonging import ForeignObject
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.decision import Membership, Sighting, is_older, next_step
+from controller_runtime.ring.hand_over import HandOver
 from controller_runtime.ring.objects import Attempt, PublishedRing, RingObjects
 from controller_runtime.ring.ownership import Ownership
 from controller_runtime.ring.publisher import Publisher
@@ -82,6 +83,7 @@ class RingMember:
         epoch: The epoch of the assignment that it follows.
         state: The present state; see `state.py`.
         status: Its observations and counts.
+        hand_over: Waits, when the program stops, until others own the slots.
 
     Threads: `run` on one, which also makes the callbacks; `wake` and the attributes from any.
     """
@@ -113,7 +115,8 @@ class RingMember:
         self.status = RingStatus(host, self.identity, config.renew_deadline, lambda: self.state.claimed)
         # Replaced as a whole by the thread of `run`; other threads only read it.
         self.state: State = New(Claim(weight=config.weight))
-        self._wake = Wake(host, self.name)
+        self._wake, ownership.on_idle = Wake(host, self.name), self.wake
+        self.hand_over = HandOver(host, config, ownership, self._has_successor)
 
     @property
     def epoch(self) -> int:
@@ -132,6 +135,7 @@ class RingMember:
             try:
                 self._turn(stops=stop.is_set())
                 self.last_error = ""
+                self.hand_over.turned()
                 if isinstance(self.state, Left):
                     break
                 self._wake.wait(self._next_turn())
@@ -140,6 +144,9 @@ class RingMember:
                 log.warning("the turn of a ring's member failed", ring=self._config.name, error=error)
                 self._wake.wait(self._host.monotonic() + self._pause())
         self._ownership.end_all("the member has left the ring")
+
+    def _has_successor(self) -> bool:
+        return self.status.has_successor(self.state.claim.division)
 
     def _enter(self, state: State) -> None:
         assert (type(self.state), type(state)) in TRANSITIONS, f"{self.state} cannot become {state}"
@@ -227,7 +234,8 @@ class RingMember:
             self._enter(entered(term, claim, ready_at, sent, renew_at, attempt.draining))
         self.status.stored(claim.slots, claim.slots & ~attempt.draining)
         # All that is owned is replaced: a write that was thought lost may have dropped slots that work goes on for.
-        if new := self._ownership.own(claim.slots & ~attempt.draining, attempt.ring):
+        given = 0 if attempt.ring is None else attempt.ring.slots_of(self.identity)
+        if new := self._ownership.own(claim.slots & ~attempt.draining, attempt.ring, given):
             log.info("owns slots", ring=self._config.name, member=self.identity, slots=count(new), epoch=self.epoch)
             self._on_take(new)
 

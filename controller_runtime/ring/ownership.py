@@ -77,10 +77,13 @@ class Ownership:
         self._lock = host.lock("ring ownership")
         # The membership and the slots; replaced as a whole, so that readers need no lock.
         self._state: tuple[Term | None, int] = (None, 0)
-        self._ring: Assignment | None = None  # the assignment by which the slots are owned
+        # The assignments by which the slots are owned, the newest first: one that takes a slot from us gives no token.
+        self._by: tuple[tuple[int, Assignment], ...] = ()
         self._in_hand: Counter[int] = Counter()
         self._busy = 0  # the slots of the counter; one number, so that readers need no lock
         self._unsure: dict[int, float] = {}
+        # Called when the last work in hand for a slot ends that is not owned any more; set before there is any work.
+        self.on_idle: Callable[[], None] = lambda: None
 
     @property
     def term(self) -> Term | None:
@@ -107,11 +110,12 @@ class Ownership:
         """Return a turn of work for a slot, which is in hand until it has ended; None if the slot is not ours."""
         with self._lock:
             term, owned = self._state
-            if term is None or self._ring is None or not owned >> slot & 1 or term.is_over():
+            ring = next((ring for slots, ring in self._by if slots >> slot & 1), None)
+            if term is None or ring is None or not owned >> slot & 1 or term.is_over():
                 return None
             self._in_hand[slot] += 1
             self._busy |= 1 << slot
-            return Turn(self, slot, term, token_of(self._ring, slot))
+            return Turn(self, slot, term, token_of(ring, slot))
 
     @contextlib.contextmanager
     def as_member(self) -> Iterator[None]:
@@ -143,16 +147,19 @@ class Ownership:
             if turn.term is not self._state[0]:  # it could send nothing any more
                 return
             self._in_hand[turn.slot] -= 1
-            if not self._in_hand[turn.slot]:
+            if is_last := not self._in_hand[turn.slot]:
                 del self._in_hand[turn.slot]
                 self._busy &= ~(1 << turn.slot)
             if turn.unsure_until:
                 self._unsure[turn.slot] = max(turn.unsure_until, self._unsure.get(turn.slot, 0.0))
+            is_idle = is_last and not self._state[1] >> turn.slot & 1
+        if is_idle:
+            self.on_idle()
 
     def begin(self, term: Term) -> None:
         """Begin a membership, which owns nothing yet. Work that is in hand from the last one can send nothing."""
         with self._lock:
-            self._state = term, 0
+            self._state, self._by = (term, 0), ()
             self._in_hand.clear()
             self._busy = 0
 
@@ -161,16 +168,19 @@ class Ownership:
         with self._lock:
             self._state = self._state[0], self._state[1] & ~slots
 
-    def own(self, slots: int, ring: Assignment | None) -> int:
+    def own(self, slots: int, ring: Assignment | None, given: int = ALL) -> int:
         """Let work begin for these slots, and for no others; return those for which none could begin before.
 
         Args:
             slots: The slots.
-            ring: The assignment that gives them to us; None, which gives none, only without slots.
+            ring: The newest assignment; None, which gives none, only without slots.
+            given: The slots that it gives to us. Others, which we had before, keep their token, the older one.
         """
         with self._lock:
             term, before = self._state
-            self._state, self._ring = (term, slots), ring
+            kept = ((held & slots & ~given, by) for held, by in self._by)
+            now = () if ring is None else ((slots & given, ring),)
+            self._state, self._by = (term, slots), (*now, *(pair for pair in kept if pair[0]))
         return slots & ~before
 
     def end_all(self, why: str) -> int:

@@ -110,6 +110,13 @@ class RingStatus:
                 self._others_at.pop(slot, None)
             self._ours = 0
 
+    def has_successor(self, division: str) -> bool:
+        """Return whether another member of a division is ready to own slots, by the last turn that succeeded."""
+        now = self._host.monotonic()
+        with self._lock:
+            others = [other for other in self._others if now < other.expires_at]
+        return any(other.claim.is_ready and other.claim.division == division for other in others)
+
     def behind(self, slots: int) -> None:
         """Count slots that were taken with a cache that may not show the writes of their last owner."""
         with self._lock:

@@ -101,6 +101,31 @@ def test_a_slot_of_another_is_drained_first_and_dropped_from_the_claim_when_no_w
     assert (drops.drain, drops.claim.slots) == (0, set_of([7]))
 
 
+@pytest.mark.parametrize(
+    ("others", "drains"),
+    [
+        pytest.param([OTHER], True, id="all follow"),
+        pytest.param([attrs.evolve(OTHER, claim=Claim(4))], False, id="its next owner does not follow yet"),
+        pytest.param([OTHER, attrs.evolve(OTHER, member="c", claim=Claim(4))], False, id="a third does not"),
+        pytest.param(
+            [OTHER, attrs.evolve(OTHER, member="c", claim=Claim(4), seen_at=NOW - 15)], True, id="a third is dead"
+        ),
+        pytest.param([], False, id="its next owner is not there"),
+        pytest.param([attrs.evolve(OTHER, seen_at=NOW - 15)], False, id="its next owner is dead"),
+        pytest.param([attrs.evolve(OTHER, claim=Claim(5, is_leaving=True))], False, id="its next owner leaves"),
+    ],
+)
+def test_work_for_a_slot_that_is_given_away_goes_on_until_its_next_owner_can_take_it(
+    others: list[Sighting], drains: bool
+) -> None:
+    given = attrs.evolve(ring(7), since=(5,) * SLOTS)
+    step = next_step(member(7, 8), given, others, NOW)
+
+    assert step.drain == (set_of([8]) if drains else 0)
+    assert (step.claim.slots, step.claim.epoch) == (set_of([7, 8]), 5)
+    assert next_step(member(7, 8, leaves=True), given, others, NOW).drain == set_of([7, 8])
+
+
 def test_a_slot_that_is_given_back_to_us_while_it_drains_is_ours_again() -> None:
     step = next_step(member(7, 8, draining=set_of([8]), drained=set_of([8])), ring(7, 8), [OTHER], NOW)
 

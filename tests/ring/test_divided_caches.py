@@ -142,11 +142,11 @@ class World:
         manager.informer(NODES).add_handler(note)
         own_slots = ring.ownership.own
 
-        def taken(slots: int, by: Assignment | None) -> int:
+        def taken(slots: int, by: Assignment | None, given: int) -> int:
             own = replica.own
             names = (each for each, uid in self.uids.items() if slots >> slot_of_uid(uid) & 1)
             replica.taken_early.extend(each for each in names if each not in own)
-            return own_slots(slots, by)
+            return own_slots(slots, by, given)
 
         ring.ownership.own = taken  # type: ignore[method-assign]
         host.spawn("program", lambda: manager.run(replica.stop))

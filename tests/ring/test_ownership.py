@@ -80,6 +80,34 @@ def test_a_slot_is_drained_when_its_last_work_has_ended(bench: Bench) -> None:
     assert bench.ownership.drained(both) == both
 
 
+def test_a_slot_that_is_given_away_keeps_its_token_until_it_is_another_members(bench: Bench) -> None:
+    bench.ownership.own(set_of([1, 2]), attrs.evolve(RING, epoch=6, since=(6,) * SLOTS), given=set_of([2]))
+    kept, ours = bench.ownership.turn(1), bench.ownership.turn(2)
+    assert kept is not None
+    assert ours is not None
+    assert (kept.token.epoch, ours.token.epoch) == (5, 6)
+
+    bench.ownership.own(set_of([2]), RING, given=set_of([2]))
+    bench.ownership.own(set_of([1, 2]), RING, given=set_of([2]))
+    assert bench.ownership.turn(1) is None, "no assignment gives it to us"
+
+
+def test_the_end_of_the_last_work_for_a_slot_that_drains_is_told(bench: Bench) -> None:
+    told: list[int] = []
+    bench.ownership.on_idle = lambda: told.append(bench.ownership.drained(set_of([1, 2])))
+    for turn in (bench.ownership.turn(1), bench.ownership.turn(1), bench.ownership.turn(2)):
+        assert turn is not None
+        bench.ownership.end(turn)
+    assert told == []
+
+    first, second = bench.ownership.turn(1), bench.ownership.turn(1)
+    bench.ownership.drain(set_of([1]))
+    for turn in (first, second):
+        assert turn is not None
+        bench.ownership.end(turn)
+    assert told == [set_of([1, 2])]
+
+
 @pytest.mark.parametrize(("request_", "keeps"), [(PATCH, True), (GET, False)], ids=["a write", "a read"])
 def test_a_write_whose_answer_was_lost_keeps_its_slot_until_the_deadline(
     bench: Bench, request_: HTTPRequest, keeps: bool

@@ -28,10 +28,11 @@ def resume_before_the_claim(patch: pytest.MonkeyPatch) -> None:
     """Own slots that are given back before the claim is stored, and go on with those that a late claim drops."""
     make = RingMember.__init__
 
-    def own(self: Ownership, slots: int, ring: Assignment | None) -> int:
+    def own(self: Ownership, slots: int, ring: Assignment | None, given: int) -> int:
         with self._lock:
             term, before = self._state
-            self._state, self._ring = (term, before | slots), ring
+            now = () if ring is None else ((slots & given, ring),)
+            self._state, self._by = (term, before | slots), (*now, *self._by)
         return slots & ~before
 
     def begin(self: RingMember, *args: Any, **options: Any) -> None:
@@ -40,7 +41,8 @@ def resume_before_the_claim(patch: pytest.MonkeyPatch) -> None:
 
         def write_lease(attempt: Attempt, deadline: float) -> None:
             kept = self.state.claim.slots & attempt.claim.slots & ~attempt.draining
-            self._on_take(self._ownership.own(kept, attempt.ring))
+            given = 0 if attempt.ring is None else attempt.ring.slots_of(self.identity)
+            self._on_take(self._ownership.own(kept, attempt.ring, given))
             write(attempt, deadline)
 
         self._objects.write_lease = write_lease  # type: ignore[method-assign]

@@ -2,7 +2,8 @@
 """Four processes of a ring against a real server for a while, with a fault each few seconds, and a judge afterwards.
 
 `PYTHONPATH=tests python -m kit.ring.ring_trial KUBECONFIG AUDIT_LOG DIR SECONDS`. The server writes AUDIT_LOG by a
-policy that records leases as RequestResponse and nodes as Request. The faults are kill -9, SIGSTOP, a cut connection,
+policy that records leases as RequestResponse and nodes as Request; with `embedded` for KUBECONFIG, the trial starts an
+embedded server that does (`ring_trial_server.py`). The faults are kill -9, SIGSTOP, a cut connection,
 and a deleted lease each minute. The exit status is 1 if claims overlap, a key is lost, or a write began outside of its
 interval without a reason; see `ring_trial_judge`.
 """
@@ -30,6 +31,7 @@ from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.resources import LEASES, NODES
 from controller_runtime.ring.records import RING_LABEL
 from controller_runtime.testing import a_node
+from controller_runtime.testing.server_process import APIServerProcess
 from kit.ring.ring_trial_judge import Fault, Verdict, judged, overlaps, read
 
 LEASE, DEADLINE, RETRY = 6.0, 4.0, 1.0
@@ -182,12 +184,20 @@ def main(kubeconfig: str, audit: str, directory: str, seconds: str) -> None:
     """Run the trial, and exit with status 1 if a promise was broken."""
     place = Path(directory)
     place.mkdir(parents=True, exist_ok=True)
-    trial = Trial(Path(kubeconfig), place)
+    with contextlib.ExitStack() as stack:
+        if kubeconfig == "embedded":
+            program = ("kit.ring.ring_trial_server",)
+            server = APIServerProcess(SystemHost("trial"), "--audit-log-path", audit, program=program)
+            kubeconfig = str(stack.enter_context(server).kubeconfig)
+        sys.exit(0 if _is_kept(Trial(Path(kubeconfig), place), Path(audit), place, float(seconds)) else 1)
+
+
+def _is_kept(trial: Trial, audit: Path, place: Path, seconds: float) -> bool:
     for number in range(OBJECTS):
         with contextlib.suppress(AlreadyExists):  # of an earlier trial
             trial.client.create(NODES, a_node(f"n{number:02d}"))
-    trial.run(float(seconds))
-    sys.exit(0 if judge(trial, Path(audit), place) else 1)
+    trial.run(seconds)
+    return judge(trial, audit, place)
 
 
 if __name__ == "__main__":

@@ -56,10 +56,10 @@ class Seen(Reconciler):
 class Replicas:
     """Replicas of a program on one API server, and a user."""
 
-    def __init__(self, sim: Simulation) -> None:
+    def __init__(self, sim: Simulation, latency: float = 0.001) -> None:
         self.sim = sim
         server, user = sim.host("server"), sim.host("user")
-        self.network = Network(sim, ScriptedFaults(()), [], latency=0.001, until=0.0)
+        self.network = Network(sim, ScriptedFaults(()), [], latency=latency, until=0.0)
         handler = APIServer(server)
         server.spawn("boot", lambda: self.network.serve(server, handler))
         self.user = Client(user, InProcessTransport(user, handler))
