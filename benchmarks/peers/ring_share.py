@@ -17,8 +17,8 @@ from apimachinery.system import SystemHost
 from benchmarks.harness import report
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.http.configuration import from_kubeconfig
-from controller_runtime.client.http.stream import HTTPStream
 from controller_runtime.client.http.transport import HTTPTransport
+from controller_runtime.client.transport import Stream
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.manager.manager import Manager
@@ -44,7 +44,7 @@ class Metered(HTTPTransport):
             self.received += len(answer.body)
         return answer
 
-    def stream(self, request: HTTPRequest, deadline: float) -> HTTPStream:
+    def stream(self, request: HTTPRequest, deadline: float) -> Stream:
         """Open a watch."""
         return super().stream(self._sent(request), deadline)
 

@@ -12,7 +12,8 @@ from apimachinery.errors import Conflict
 from apimachinery.objects import Cached, ObjectKey
 from apimachinery.plain_functions import synchronous
 from controller_runtime.api.resources import Kind, Resource
-from controller_runtime.client.async_calls import AsyncCalls, given
+from controller_runtime.client.async_calls import given
+from controller_runtime.client.async_entering import AsyncEnters
 from controller_runtime.client.bodies import Body, Target, target
 from controller_runtime.client.create_or_patch import Made, Mutate, create_or_patch
 from controller_runtime.client.patches import PatchType
@@ -24,7 +25,7 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 
-class AsyncClient(AsyncCalls):
+class AsyncClient(AsyncEnters):
     """Reads and writes objects of one API server, for coroutines.
 
     Each method does what the method of `Client` with the same name does, and raises the same; the methods that send

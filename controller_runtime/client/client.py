@@ -12,10 +12,10 @@ from apimachinery.objects import Cached, ObjectKey, cached_from_bytes
 from controller_runtime.api.resources import Kind, resource_of
 from controller_runtime.client.answers import document_of
 from controller_runtime.client.bodies import Body, Target, key_of, target, typed, with_key, without_nones
+from controller_runtime.client.entering import ClientEnters
 from controller_runtime.client.lost_status import lost_status
 from controller_runtime.client.missing_kinds import explained
 from controller_runtime.client.patches import PatchType
-from controller_runtime.client.waiting import ClientWaits
 from controller_runtime.client.write_options import FieldValidation, WriteOptions
 from controller_runtime.crd.types import CustomResource
 
@@ -23,7 +23,7 @@ _JSON = "application/json"
 _APPLY = "application/apply-patch+yaml"
 
 
-class Client(ClientWaits):
+class Client(ClientEnters):
     """Reads and writes objects of one API server.
 
     Every call is one request with a deadline; a list is one request for each page. A failed request raises
@@ -31,7 +31,7 @@ class Client(ClientWaits):
     been done. Warnings of the server are logged, each text once; so is a status of a declared class that the server
     would drop.
 
-    The base classes have the constructor, the reads and `wait`.
+    The base classes have the constructor, the reads, `wait`, and the calls that enter pods.
 
     Threads: any.
     """

@@ -17,6 +17,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "rich": ("rich", "cli"),
     "psutil": ("psutil", "agent"),
     "zstandard": ("zstandard", "lean"),
+    "wsproto": ("wsproto", "exec"),
     "opentelemetry": ("opentelemetry-api", "tracing"),
 }
 """The distribution of each module that is imported so, and the extras that install it."""

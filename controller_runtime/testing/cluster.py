@@ -81,6 +81,7 @@ class EmbeddedCluster(CheckedCluster):
 
     Attributes:
         server: The API server.
+        programs: The programs of containers, which exec, attach and ports reach; see `embedded_apiserver.programs`.
         user: A client of the same server for the test, without faults and not recorded. It may do everything.
         acts_as: The user name of the manager's service account; None without a role.
         options: The arguments that another cluster needs to be like this one, apart from faults and garbage collection.
@@ -121,8 +122,11 @@ class EmbeddedCluster(CheckedCluster):
         self._perturbed = ambient.join(host, is_alone=server is None and transport is None)
         self._is_judged_later = self._perturbed is not None
         history = None if self._perturbed is None else self._perturbed.history
-        caller = ClusterCaller(server_host, self._machine, webhooks or {}, self._webhooks_of_manager, webhook_faults)
+        caller = ClusterCaller(
+            server_host, self._machine, webhooks or {}, lambda: getattr(self._manager, "webhooks", None), webhook_faults
+        )
         self.server = server or APIServer(server_host, history=history, caller=caller, **of_server)
+        self.programs = self.server.programs
         self._admin = self.user = Client(server_host, to_server := InProcessTransport(server_host, self.server))
         self._reached = cast(Handler, self.server)
         if self._perturbed is not None and isinstance(server_host, SimulatedHost):
@@ -271,9 +275,6 @@ class EmbeddedCluster(CheckedCluster):
     def _note_part(self, name: str) -> None:
         if self._perturbed is not None:
             self._perturbed.takes_part(name)
-
-    def _webhooks_of_manager(self) -> object:
-        return getattr(self._manager, "webhooks", None)
 
     def _refuse_second_start(self) -> None:
         if self._process.has_started:

@@ -27,7 +27,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("apimachinery", "apiserver", ".", "controllers")
-EXTRAS = "testing,cli,webhooks,agent,tracing,lean"
+EXTRAS = "testing,cli,webhooks,agent,exec,tracing,lean"
 SBOM, CHECKSUMS = "sbom.cdx.json", "SHA256SUMS"
 _LINKS = {"repository": "Source", "issues": "Issues", "documentation": "Documentation"}
 

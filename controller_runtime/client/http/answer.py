@@ -21,6 +21,7 @@ _LONGEST_HEAD = 8 * 1024**2  # bytes of a head and of the provisional answers be
 _LONGEST_LINE = 64 * 1024  # bytes of the status line, and of one header
 _MOST_HEADERS = 100
 _MUCH = 64 * 1024  # bytes of a body after which many more are expected; few answers but pages have as many
+_SWITCHED = 101
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _STATUS_LINE = re.compile(r"HTTP/1\.([01]) ([1-9][0-9]{2})(?: (.*))?")
 
@@ -81,6 +82,11 @@ class Answer:
             self._finish(self._framing.rest)
         return pieces
 
+    def rest(self) -> bytes:
+        """Return the bytes that came with the head, after which another protocol goes on."""
+        begun, self._begun = self._begun, b""
+        return begun
+
     def expect_more(self, received: int) -> None:
         """Note how many bytes of the body have come: after many, more are received at once."""
         self._connection.is_bulk = received >= _MUCH
@@ -93,8 +99,13 @@ class Answer:
             self._connection.exchange = Exchange.OVER
 
 
-def begin_answer(connection: Connection, method: str) -> Answer:
+def begin_answer(connection: Connection, method: str, *, upgrades: bool = False) -> Answer:
     """Read the head of the next answer, and return the answer, from which the body can be read.
+
+    Args:
+        connection: The connection.
+        method: The method of the request.
+        upgrades: Whether the request asks for another protocol, so that 101 is an answer.
 
     Raises:
         OSError: The head is cut, has no end or is not HTTP, or the body is in an encoding that was not asked for.
@@ -109,7 +120,7 @@ def begin_answer(connection: Connection, method: str) -> Answer:
         while (end := _BLANK_LINE.search(begun, at)) is not None:
             head = _head(begun[at : end.start()])
             at = end.end()
-            if not 100 <= head.status < 200:
+            if not 100 <= head.status < 200 or (upgrades and head.status == _SWITCHED):
                 return _answer(connection, method, head, begun[at:])
         begun = begun[at:]
         left -= len(received)

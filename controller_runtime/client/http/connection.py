@@ -179,6 +179,10 @@ class Connection:
                 return data
         return b""
 
+    def detached(self) -> tuple[socket.socket, TLS | None]:
+        """Return the socket and its encryption to a reader that waits by itself; `shut_down` and `close` still hold."""
+        return self._made, self._tls
+
     def is_quiet(self) -> bool:
         """Return whether nothing can be received. An idle connection that receives anything is dead."""
         return not self._readable.poll(0)

@@ -18,9 +18,11 @@ from controller_runtime.client.http.authorization import Authorization, Identity
 from controller_runtime.client.http.connection import Connection, Exchange
 from controller_runtime.client.http.endpoint import endpoint_of
 from controller_runtime.client.http.lookup import Lookup
+from controller_runtime.client.http.messages import Codec, MessageStream, check_handshake, with_handshake
 from controller_runtime.client.http.pool import Pool
 from controller_runtime.client.http.send_limit import SendLimit
 from controller_runtime.client.http.stream import HTTPStream
+from controller_runtime.client.transport import Stream, is_upgrade
 from controller_runtime.client.user_agent import user_agent
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ class HTTPTransport:
             return self._send(request, other, limit)
         return response
 
-    def stream(self, request: api.HTTPRequest, deadline: float) -> HTTPStream:
+    def stream(self, request: api.HTTPRequest, deadline: float) -> Stream:
         """See `transport.Transport.stream`."""
         self._host.leaving("http stream")
         limit = SendLimit.of(self._host, deadline)
@@ -122,30 +124,41 @@ class HTTPTransport:
         finally:
             self._pool.check_in(connection)
 
-    def _begin_stream(self, request: api.HTTPRequest, identity: Identity, limit: SendLimit) -> HTTPStream:
+    def _begin_stream(self, request: api.HTTPRequest, identity: Identity, limit: SendLimit) -> Stream:
+        accepted, codec = "", None
+        if is_upgrade(request):
+            codec = Codec()
+            request, accepted = with_handshake(self._host, request)
         head = self._endpoint.head(request, identity.credential.header)
-        connection = Connection(self._host, identity.connection_key)
+        connection, what = Connection(self._host, identity.connection_key), f"{request.method} {request.path}"
         connection.begin(limit)
         self._pool.check_out(connection)
         try:
-            answer = self._answer(connection, head + request.body, request.method, identity)
+            answer = self._answer(connection, head + request.body, request.method, identity, upgrades=bool(accepted))
+            is_switched = answer.status == 101
+            if is_switched:
+                check_handshake(request, answer.headers, accepted)
             is_open = answer.status == 200
-            response = api.HTTPResponse(200, answer.headers) if is_open else whole_answer(answer)
+            response = api.HTTPResponse(200, answer.headers) if is_open or is_switched else whole_answer(answer)
             connection.exchange = Exchange.STREAMED
         except OSError as error:
             raise self._lost(request, connection, error) from error
         finally:
             self._pool.check_in(connection)
-        stream = HTTPStream(self._host, connection, answer, response, f"{request.method} {request.path}")
+        if is_switched and codec is not None:
+            return MessageStream(self._host, connection, codec, answer, what)
+        stream = HTTPStream(self._host, connection, answer, response, what)
         if not is_open:
             stream.close()
         return stream
 
-    def _answer(self, connection: Connection, data: bytes, method: str, identity: Identity) -> Answer:
+    def _answer(
+        self, connection: Connection, data: bytes, method: str, identity: Identity, *, upgrades: bool = False
+    ) -> Answer:
         if not connection.is_made:
             self._endpoint.connect(connection, identity.credential.certificate, self._lookup)
         connection.send(data)
-        return begin_answer(connection, method)
+        return begin_answer(connection, method, upgrades=upgrades)
 
     def _lost(self, request: api.HTTPRequest, connection: Connection, error: BaseException) -> ConnectionLost:
         self._pool.close_idle()  # a restart of the server or a proxy may have ended them all, without a sign of it

@@ -13,6 +13,7 @@ from functools import partial
 from apimachinery.http import Handler, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.simulation.links import Links, Way, gave_up
+from controller_runtime.testing.simulation.network_messages import Arrival, Incoming, head_of
 from controller_runtime.testing.simulation.network_server import End, Mailbox, Server
 from controller_runtime.testing.simulation.simulation import Simulation
 from controller_runtime.testing.simulation.system_faults import FaultKind, SystemFault, SystemFaults
@@ -20,10 +21,6 @@ from controller_runtime.testing.simulation.timeline import Timer, nanoseconds
 
 _SOONEST = 0.001
 """Seconds until a watch is read again, at least: the server's clock may have rounded the wait down to zero."""
-
-
-Arrival = HTTPResponse | list[bytes] | End
-"""An item that comes back on a connection: first the headers or the whole answer, then lines, then the end."""
 
 
 class Connection:
@@ -52,6 +49,7 @@ class Connection:
         self._is_silent = False  # an item was lost; a later one would hide the gap, so none is delivered
         self._arrived_until = 0  # nanosecond of the last arrival; later items arrive after it, in order
         self._is_asked = self._is_pumping = False
+        self._incoming = Incoming()
         self._is_closed = False
         self._is_forgotten = False  # the server has noticed that it was closed, perhaps before it acted
         self._alarm: Timer | None = None
@@ -67,6 +65,10 @@ class Connection:
             answered_at = self._network.arrival(0.0)
             for item in (gave_up(self._fault), End(cut=False)):
                 self._network.at(answered_at, partial(self._deliver, item))
+
+    def post(self, message: bytes) -> None:
+        """Send a message on a connection that was upgraded, and return at once."""
+        self._pass(lambda: self._incoming.put(message, self._server, self._watch))
 
     def is_closed(self) -> bool:
         """Return whether the caller has closed this connection."""
@@ -113,7 +115,7 @@ class Connection:
             answer.close()
         else:
             self._watch = answer
-            self._reply(HTTPResponse(200, answer.headers))
+            self._reply(head_of(answer))
             self._ask()
 
     def _reply(self, item: Arrival) -> None:
@@ -144,6 +146,7 @@ class Connection:
     def _ask(self) -> None:
         """Record that the watch may have lines, and have a thread take them; called by writers and by the alarm."""
         self._is_asked = True
+        self._incoming.note_room()
         if self._server is not None and self._watch is not None and not self._is_pumping:
             self._is_pumping = True
             self._server.inbox.put(self._pump)
@@ -161,6 +164,7 @@ class Connection:
                 self._reply(End(cut=False))
                 self._watch = watch = None
         self._is_pumping = False
+        self._incoming.hand_on_soon(self._server, watch)
         if watch is not None:
             self._set_alarm(watch.next_wake())
 
@@ -266,9 +270,7 @@ class Network:
         if fault is not None:
             self.note(fault)
         else:
-            fault = self.links.fault_in_brown_out(
-                host, number, request
-            )  # follows from the brown-out, so no script needs it
+            fault = self.links.fault_in_brown_out(host, number, request)  # follows from it, so no script needs it
         connection = Connection(self, host, request, fault)
         connection.send()
         return connection

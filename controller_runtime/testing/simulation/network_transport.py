@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import io
+
 from apimachinery.errors import ConnectionLost, StreamIdle
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Stream
@@ -66,25 +68,49 @@ class NetworkStream(Stream):
 
     def __init__(self, connection: Connection, response: HTTPResponse, what: str) -> None:
         self.response = response
+        # A log that is not followed comes whole; its lines are the reader's own.
+        self._whole = io.BytesIO(response.body).readlines() if response.status == 200 else []
         self._connection = connection
         self._what = what
-        if response.status != 200:
+        if response.status not in (101, 200):
             connection.close()
 
     def read(self, deadline: float) -> list[bytes] | None:
         """See `transport.Stream.read`."""
         connection = self._connection
+        if self._whole:
+            lines, self._whole = self._whole, []
+            return [line.removesuffix(b"\n") for line in lines]
         arrived = None if connection.is_closed() else connection.mailbox.take(deadline)
         if connection.is_closed():  # by `close`, perhaps while this thread waited
             return None
         if isinstance(arrived, list):
-            return [line[:-1] for line in arrived]
+            return [line.removesuffix(b"\n") for line in arrived]
         connection.close()
         if arrived is None:
             raise StreamIdle(f"{self._what}: no complete line in time")
         if isinstance(arrived, End) and arrived.cut:
             raise ConnectionLost(f"{self._what}: connection cut")
         return None
+
+    def receive(self, deadline: float) -> list[bytes] | None:
+        """See `transport.Stream.receive`."""
+        connection = self._connection
+        arrived = None if connection.is_closed() else connection.mailbox.take(deadline)
+        if connection.is_closed():
+            return None
+        if arrived is None or isinstance(arrived, list):
+            return arrived or []
+        connection.close()
+        if isinstance(arrived, End) and arrived.cut:
+            raise ConnectionLost(f"{self._what}: connection cut")
+        return None
+
+    def send(self, message: bytes, deadline: float) -> None:
+        """See `transport.Stream.send`."""
+        if self._connection.is_closed():
+            raise ConnectionLost(f"{self._what}: the connection has ended")
+        self._connection.post(message)
 
     def close(self) -> None:
         """See `transport.Stream.close`."""

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client's messages on an upgraded connection of the simulated network, at the server's end."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from apimachinery.http import HTTPResponse, Upgraded, Watch
+from controller_runtime.testing.simulation.network_server import End, Server
+
+Arrival = HTTPResponse | list[bytes] | End
+"""An item that comes back on a connection: the headers or the whole answer, then lines or messages, then the end."""
+
+
+def head_of(answer: Watch) -> HTTPResponse:
+    """Return the headers that come before the lines or messages of an answer."""
+    if isinstance(answer, Upgraded):
+        return HTTPResponse(101, {**answer.headers, "sec-websocket-protocol": answer.protocol})
+    return HTTPResponse(200, answer.headers)
+
+
+class Incoming:
+    """Messages that have arrived and that the server has not taken, in order.
+
+    Only the thread that holds the simulation's baton runs its code, so there is no lock.
+    """
+
+    def __init__(self) -> None:
+        self._messages: deque[bytes] = deque()
+        self._answer: Watch | None = None
+        self._is_handing = self._has_room = False
+
+    def put(self, message: bytes, server: Server | None, answer: Watch | None) -> None:
+        """Add a message, and have it handed on."""
+        self._messages.append(message)
+        self.hand_on_soon(server, answer)
+
+    def note_room(self) -> None:
+        """Note that the server may take a message that it refused."""
+        self._has_room = True
+
+    def hand_on_soon(self, server: Server | None, answer: Watch | None) -> None:
+        """Have a thread of the server hand the messages to the answer, unless one does."""
+        if not self._messages or answer is None or self._is_handing or server is None or server.host.crashed:
+            return
+        self._is_handing, self._answer = True, answer
+        server.inbox.put(self._hand_on)
+
+    def _hand_on(self) -> None:
+        """Hand messages on as long as there is room; the next call of `hand_on_soon` goes on."""
+        while self._messages and isinstance(self._answer, Upgraded):
+            self._has_room = False
+            if self._answer.send(self._messages[0]):
+                self._messages.popleft()
+            elif not self._has_room:
+                break
+        self._is_handing = False
