@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, Result, by_namespace
     from controller_runtime.core.backoff import Backoff
     from controller_runtime.core.deadline import reconcile_deadline
+    from controller_runtime.core.planning import is_planning
     from controller_runtime.core.signals import stop_on_signals
     from controller_runtime.core.version import __version__
     from controller_runtime.dependents.dependents import Dependents
@@ -148,6 +149,7 @@ __all__ = [
     "enqueue_object",
     "enqueue_owner",
     "format_label_selector",
+    "is_planning",
     "labels_of",
     "matches",
     "meta",
@@ -219,6 +221,7 @@ _HOMES = {
         "controller_runtime.controller.reconciler",
     ),
     "Backoff": "controller_runtime.core.backoff",
+    "is_planning": "controller_runtime.core.planning",
     "reconcile_deadline": "controller_runtime.core.deadline",
     "stop_on_signals": "controller_runtime.core.signals",
     "__version__": "controller_runtime.core.version",

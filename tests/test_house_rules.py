@@ -54,6 +54,7 @@ MAY_USE_COROUTINES = (
     "controller_runtime/controller/async_workers.py",
     "controller_runtime/controller/coroutine_stacks.py",
     "controller_runtime/controller/loop_watchdog.py",
+    "controller_runtime/planning/coroutines.py",
     "examples/*.py",
 )
 """These may import asyncio, because the time and the waiting of a coroutine are those of its loop, `new_event_loop`."""
@@ -231,6 +232,9 @@ CATCHES_EVERYTHING = {
     "embedded_apiserver/shell/workers.py: run": "a worker's task ends here: raised where it is awaited",
     "controller_runtime/program/origin.py: load": "the import of a program ends here: raised for its author",
     "controller_runtime/program/origin.py: call_setup": "a program's setup ends here: raised for its author",
+    "controller_runtime/planning/coroutines.py: one": "a reconcile of a plan ends here: the plan lists its error",
+    "controller_runtime/planning/initial.py: initial_requests": "a mapper ends here: the plan lists its error",
+    "controller_runtime/planning/plan_pass.py: _reconciles": "a reconcile of a plan ends here: listed as an error",
     "controller_runtime/program/command.py: main": "a process whose threads do not end does: a traceback, and status 1",
     "controller_runtime/client/http/inquiry.py: _find_out": "a look-up's thread ends here: raised where it is awaited",
     "controller_runtime/testing/perturbation/plugin.py: _noting": "a perturbed run ends here: it is a finding",

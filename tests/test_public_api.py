@@ -30,7 +30,7 @@ PUBLIC = {
     "__version__",
     # write a controller
     "Controller", "Reconciler", "AsyncReconciler", "Request", "Result", "Channel",
-    "reconcile_deadline", "by_namespace",
+    "reconcile_deadline", "by_namespace", "is_planning",
     "Owned", "Dependents", "Applied", "DependentState", "Progress",
     "Finalizers", "AsyncFinalizers", "add_finalizers", "remove_finalizers", "set_controller", "set_owner",
     # map events

@@ -91,7 +91,10 @@ class Informer:
         compression = compression_of(options.compress if options is not None else None)
         self._packing = packing = Packing(host, str(listwatch), compression)
         form = packing.form
-        self.store = Store(host, label, form) if portion is None else DividedStore(host, label, portion, form)
+        if options is not None and options.make_store is not None:
+            self.store = options.make_store(host, label, form, self.collection, options.transform)
+        else:
+            self.store = Store(host, label, form) if portion is None else DividedStore(host, label, portion, form)
         self._host = host
         self._listwatch = listwatch
         self._name = str(listwatch)

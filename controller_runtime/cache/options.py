@@ -3,13 +3,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import attrs
 
+from apimachinery.host import Host
+from controller_runtime.api.collection import Collection
 from controller_runtime.cache.compression import Compression
+from controller_runtime.cache.forms import Form
 from controller_runtime.cache.patience import Patience
 from controller_runtime.cache.share import Portion
+from controller_runtime.cache.store import Store
 from controller_runtime.cache.transforms import Transform
 from controller_runtime.client.reachable import ServerReachable
+
+MakeStore: TypeAlias = "Callable[[Host, str, Form, Collection, Transform | None], Store]"
 
 
 @attrs.frozen(kw_only=True)
@@ -33,6 +42,8 @@ class CacheOptions:
         compress: Whether the objects are compressed in memory, which needs the extra `lean`. None does where it is
             installed, once the objects are 4 MiB of JSON; True does for any collection, from 250 objects on; a
             `Compression` has other bounds.
+        make_store: Makes the store, from its host, label and form, the collection and the transform; None makes a
+            `Store`. A cache with a portion has a store of its own.
     """
 
     streaming: bool = True
@@ -43,3 +54,4 @@ class CacheOptions:
     reachable: ServerReachable | None = None
     portion: Portion | None = None
     compress: bool | Compression | None = None
+    make_store: MakeStore | None = None

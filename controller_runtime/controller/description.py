@@ -130,6 +130,11 @@ class Description(abc.ABC):
         return self._add(channel)
 
     @property
+    def sources(self) -> Sequence[Source]:
+        """The sources of its requests, in the order in which they were added."""
+        return [*self._sources]
+
+    @property
     def has_sources(self) -> bool:
         """Whether anything can request a reconcile."""
         return bool(self._sources)

@@ -25,6 +25,7 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.crd.types import CustomResource
 from controller_runtime.manager.definitions import Definitions
 from controller_runtime.manager.lifecycle import Runnable
+from controller_runtime.manager.members import Members
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -42,6 +43,12 @@ class ManagedCaches:
     transport: CountingTransport
     audits_caches: bool = False
     """Whether `audit_caches` was called."""
+    _members: Members
+
+    @property
+    def runnables(self) -> list[Runnable]:
+        """All that was added beside controllers, recorders of events among it."""
+        return [member for member in self._members.all() if not isinstance(member, Controller)]
 
     def add(self, thing: Controller | Runnable) -> None:
         """See `Manager.add`."""

@@ -176,6 +176,28 @@ ring_options = adding(
 )
 """Adds the options of a ring."""
 
+plan_options = adding(
+    click.option(
+        "--plan",
+        is_flag=True,
+        help="Reconcile each object once with dry runs, print what would change, and end: with status 0 if nothing "
+        "would, 3 if something would, 1 after an error.",
+    ),
+    click.option(
+        "--output",
+        type=click.Choice(["diff", "json"]),
+        default=None,
+        help="Form of the plan; diff by default.",
+    ),
+    click.option(
+        "--allow-outside",
+        metavar="HOST",
+        multiple=True,
+        help="Let a plan call this host, this path of a socket or this program, too; all others are refused.",
+    ),
+)
+"""Adds the options of a plan."""
+
 program_options = adding(
     server_options,
     click.option(
@@ -184,7 +206,7 @@ program_options = adding(
     election_options,
     ring_options,
     click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Workers of each controller."),
-    click.option("--dry-run", is_flag=True, help="Let the server check each write and not do it; log a line for each."),
+    plan_options,
     click.option(
         "--install-crds",
         is_flag=True,

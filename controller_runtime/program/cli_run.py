@@ -16,7 +16,7 @@ from controller_runtime.program.origin import Origin
 @click.argument("program", metavar="MODULE[:SETUP]")
 @program_options
 @reload_option
-def run_command(program: str, **options: Any) -> None:
+def run_command(program: str, **options: Any) -> int:
     """Run the function SETUP (by default: setup) of a module, or of a file such as path/to/cabins.py.
 
     The function takes a manager, and adds to it all that is to run. With neither --embedded nor
@@ -24,4 +24,4 @@ def run_command(program: str, **options: Any) -> None:
     an embedded API server.
     """
     origin = Origin.parse(program)
-    run_program(origin.load(), origin, origin.module.rpartition(".")[2], options)
+    return run_program(origin.load(), origin, origin.module.rpartition(".")[2], options)

@@ -56,7 +56,8 @@ def run(setup: Setup, *, argv: Sequence[str] | None = None, name: str | None = N
         name: The name in messages, and that of the lease with `--leader-elect`; that of the script by default.
 
     Raises:
-        SystemExit: Always: 0 after a regular stop, 1 after a failure, 2 for wrong options or a wrong configuration.
+        SystemExit: Always: 0 after a regular stop, 1 after a failure, 2 for wrong options or a wrong configuration, 3
+            after a plan with changes.
 
     Threads: the main thread only.
     """
@@ -75,29 +76,33 @@ def _command_of(setup: Setup, name: str) -> click.Command:
     @click.command(name, cls=ProgramCommand, context_settings=SETTINGS)
     @program_options
     @reload_option
-    def command(**options: Any) -> None:
+    def command(**options: Any) -> int:
         """Run until stopped.
 
         With neither --embedded nor --kubeconfig it runs on the cluster of the pod that this
         process is in; outside of a pod, on an embedded API server.
         """
-        run_program(setup, Origin.of(setup), name, options)
+        return run_program(setup, Origin.of(setup), name, options)
 
     return command
 
 
-def run_program(setup: Setup, origin: Origin | None, name: str, options: dict[str, Any]) -> None:
+def run_program(setup: Setup, origin: Origin | None, name: str, options: dict[str, Any]) -> int:
     """Run a program with the values of `program_options` and `reload_option`, which click has checked one by one.
 
+    Returns:
+        The exit status.
+
     Raises:
-        ControllerRuntimeError: See `program.execute`.
+        ControllerRuntimeError: See `run_or_plan.run_or_plan`.
     """
     # Imported here, because `--help` and a wrong option need nothing of it.
     from controller_runtime.program.plan import ProgramOptions
-    from controller_runtime.program.program import Program, execute
+    from controller_runtime.program.program import Program
+    from controller_runtime.program.run_or_plan import run_or_plan
 
     live = take_view_options(options)
-    execute(Program(name=name, setup=setup, origin=origin), ProgramOptions(live=live, **options))
+    return run_or_plan(Program(name=name, setup=setup, origin=origin), ProgramOptions(live=live, **options))
 
 
 def take_view_options(options: dict[str, Any]) -> bool:
@@ -117,7 +122,7 @@ def take_view_options(options: dict[str, Any]) -> bool:
 
 
 def main(command: click.Command, argv: Sequence[str] | None, name: str) -> NoReturn:
-    """Run a command, and exit: 0 after a regular stop, 1 after a failure, 2 for bad usage.
+    """Run a command, and exit: 0 after a regular stop, 1 after a failure, 2 for bad usage, else as the command returns.
 
     Errors that are expected are one line on standard error; a failure of the program's own code has its traceback. If
     threads do not end, the process does, with status 1 and their stacks.

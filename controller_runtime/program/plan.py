@@ -51,7 +51,9 @@ class ProgramOptions:
     webhook_cert_dir: Path | None = None
     webhook_client_ca_file: Path | None = None
     secure_metrics: bool = False
-    dry_run: bool = False
+    plan: bool = False
+    output: str | None = None
+    allow_outside: tuple[str, ...] = ()
     install_crds: bool = False
     allow_breaking: bool = False
     reload: bool = False
@@ -116,23 +118,33 @@ def plan_program(
         embedded=options.embedded, kubeconfig=options.kubeconfig, context=options.context, in_pod=in_pod
     )
     election = _leader_election(options, lease_name, lease_namespace)
-    if options.dry_run and election is not None:
-        raise UsageError(
-            "--dry-run and --leader-elect exclude each other: a lease that is not written elects no leader"
-        )
-    if options.dry_run and options.ring:
-        raise UsageError("--dry-run and --ring exclude each other: a lease that is not written claims nothing")
-    if options.dry_run and options.install_crds:
-        raise UsageError(
-            "--dry-run and --install-crds exclude each other: a kind whose definition is not written is never served"
-        )
+    _check_plan(options, cluster)
     if options.allow_breaking and not options.install_crds:
         raise UsageError("--allow-breaking is about --install-crds: give both, or neither")
     if options.plot is not None and not options.plot.absolute().parent.is_dir():
         raise UsageError(f"--plot {options.plot}: there is no folder {options.plot.parent}")
+    if options.plan:  # no lease is taken, so that a plan can be made beside the program that runs
+        return ProgramPlan(cluster, None, None)
     name, namespace = _place(options, lease_name, lease_namespace)
     ring = RingPlan(name, namespace, RingBy(options.ring_by)) if options.ring else None
     return ProgramPlan(cluster, election, ring)
+
+
+def _check_plan(options: ProgramOptions, cluster: Cluster) -> None:
+    """Refuse what makes no sense with `--plan`, or without it.
+
+    Raises:
+        UsageError: There is such an option.
+    """
+    if not options.plan:
+        if options.output is not None or options.allow_outside:
+            raise UsageError("--output and --allow-outside are about --plan: add it, or leave them out")
+        return
+    if cluster.embedded:
+        why = "a new server has nothing to plan for" if not cluster.by_default else "no option names a cluster"
+        raise UsageError(f"--plan needs a cluster that is in use, and {why}: add --kubeconfig FILE")
+    if options.reload:
+        raise UsageError("--plan and --reload exclude each other: a plan is one pass over all objects")
 
 
 def _place(options: ProgramOptions, lease_name: str, lease_namespace: str | None) -> tuple[str, str]:

@@ -22,7 +22,6 @@ from controller_runtime.manager.failure import is_still_running
 from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager, Setup
 from controller_runtime.program.cluster import BARE_SERVER, is_in_pod, served
-from controller_runtime.program.dry_run import DryRunTransport
 from controller_runtime.program.filling import fill
 from controller_runtime.program.origin import Origin, ProgramFailed
 from controller_runtime.program.plan import ProgramOptions, ProgramPlan, lease_name_of, plan_program
@@ -272,8 +271,6 @@ class _Process:
 
         cluster, options = self.plan.cluster, self.options
         transport: Transport = HTTPTransport(self.host, find(self.kubeconfig, cluster.context))
-        if options.dry_run:
-            transport = DryRunTransport(transport)
         usual = GRACE if cluster.embedded else CLUSTER_GRACE
         grace = next(each for each in (options.grace, self.program.grace, usual) if each is not None)
         election = self.plan.leader_election

@@ -34,7 +34,7 @@ def webhook_serving(options: ProgramOptions, *, embedded: bool = False) -> Webho
     Raises:
         UsageError: An option is missing or is given in vain.
     """
-    if embedded and not options.dry_run:
+    if embedded:
         return _for_embedded(options)
     if options.webhook_bind_address == NOWHERE:
         for name in ("webhook_service", "webhook_cert_dir", "webhook_client_ca_file", "secure_metrics"):

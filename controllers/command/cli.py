@@ -66,7 +66,7 @@ def cli() -> None:
 )
 @lifecycle_flags
 @program_options
-def run_command(**options: Any) -> None:
+def run_command(**options: Any) -> int:
     """Run controllers until stopped.
 
     With neither --embedded nor --kubeconfig they run on the cluster of the pod that this
@@ -79,7 +79,8 @@ def run_command(**options: Any) -> None:
     )
 
     live = take_view_options(options)
-    run(RunOptions(live=live, lifecycle=take_lifecycle_flags(options), **options))  # click has checked the values
+    lifecycle = take_lifecycle_flags(options)
+    return run(RunOptions(live=live, lifecycle=lifecycle, **options))  # click has checked the values
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

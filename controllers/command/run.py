@@ -15,7 +15,8 @@ from controller_runtime.manager.lifecycle import Runnable
 from controller_runtime.manager.manager import Manager
 from controller_runtime.program.cluster import is_in_pod
 from controller_runtime.program.plan import ProgramOptions, ProgramPlan, plan_program
-from controller_runtime.program.program import Program, execute
+from controller_runtime.program.program import Program
+from controller_runtime.program.run_or_plan import run_or_plan
 from controller_runtime.program.session import GRACE
 from controller_runtime.program.snapshot import Panel
 from controllers.command import catalog, hosting
@@ -119,8 +120,8 @@ def _lifecycle(options: RunOptions, names: list[str]) -> LifecycleConfig:
         raise UsageError(str(error)) from error
 
 
-def run(options: RunOptions) -> None:
-    """Run until a signal or the end of `duration` asks to stop.
+def run(options: RunOptions) -> int:
+    """Run until a signal or the end of `duration` asks to stop, or print a plan; return the exit status.
 
     Raises:
         UsageError: The options contradict each other, or the kubeconfig cannot be used.
@@ -149,7 +150,7 @@ def run(options: RunOptions) -> None:
             lease_namespace=LEASE_NAMESPACE,
             grace=GRACE,
         )
-        execute(program, options)
+        return run_or_plan(program, options)
 
 
 def compose(manager: Manager, options: RunOptions, todo: Plan, stack: contextlib.ExitStack) -> None:

@@ -66,25 +66,32 @@ def test_a_ring_is_where_the_lease_would_be_and_has_its_name() -> None:
     assert named is not None
     assert (named.name, named.namespace) == ("huts", "ops")
     assert decide().ring is None
-    with pytest.raises(UsageError, match="--dry-run and --ring exclude each other"):
-        decide(ring=True, dry_run=True)
 
 
 def test_without_leader_elect_there_is_no_election() -> None:
     assert decide().leader_election is None
 
 
-def test_a_dry_run_without_an_election_is_allowed_and_one_with_it_refused() -> None:
-    assert decide(dry_run=True).leader_election is None
-    with pytest.raises(UsageError, match="--dry-run and --leader-elect exclude each other"):
-        decide(dry_run=True, leader_elect=True)
+def test_a_plan_takes_no_lease_and_joins_no_ring_whatever_the_program_does() -> None:
+    planned = decide(plan=True, kubeconfig=FILE, leader_elect=True, ring=True)
+
+    assert (planned.leader_election, planned.ring) == (None, None)
 
 
-def test_a_dry_run_installs_no_definitions() -> None:
-    with pytest.raises(UsageError, match="--dry-run and --install-crds exclude each other"):
-        decide(dry_run=True, install_crds=True)
-    with pytest.raises(UsageError, match="--allow-breaking is about --install-crds: give both, or neither"):
-        decide(allow_breaking=True)
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        pytest.param({"plan": True}, "no option names a cluster: add --kubeconfig FILE", id="no cluster"),
+        pytest.param({"plan": True, "embedded": True}, "a new server has nothing to plan for", id="embedded"),
+        pytest.param({"plan": True, "kubeconfig": FILE, "reload": True}, "--plan and --reload exclude", id="reload"),
+        pytest.param({"output": "json"}, "--output and --allow-outside are about --plan", id="output alone"),
+        pytest.param({"allow_outside": ("h",)}, "--output and --allow-outside are about --plan", id="host alone"),
+        pytest.param({"allow_breaking": True}, "--allow-breaking is about --install-crds", id="breaking alone"),
+    ],
+)
+def test_options_that_make_no_sense_together_are_refused(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        decide(**options)
 
 
 @pytest.mark.parametrize(

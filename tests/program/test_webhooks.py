@@ -81,10 +81,6 @@ def test_an_embedded_server_is_given_the_configurations(options: dict[str, Any],
     assert found == WebhookServing(address=address, name=name, namespace="kube-system", installed=True)
 
 
-def test_nothing_is_registered_with_an_embedded_server_by_a_dry_run() -> None:
-    assert webhook_serving(ProgramOptions(embedded=True, dry_run=True), embedded=True) is None
-
-
 def test_certificates_from_files_are_not_installed() -> None:
     with pytest.raises(UsageError, match="leave the folder out"):
         unconnected_manager(SystemHost()).webhooks.serve(WebhookServing(folder=Path("x"), installed=True))

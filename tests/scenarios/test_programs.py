@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of a user's own as a process: its flags, its signals, its reload, its dry run, its live view."""
+"""A program of a user's own as a process: its flags, its signals, its reload, its plan, its live view."""
 
 from __future__ import annotations
 
@@ -116,9 +116,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         pytest.param(["a b"], {}, 2, "'a b' names no function", id="no module's name"),
         pytest.param(["greeter", "--nope"], {}, 2, "no such option", id="no option"),
         pytest.param(["greeter"], {"CONTROLLER_DURATION": "x"}, 2, "(from CONTROLLER_DURATION)", id="environment"),
-        pytest.param(
-            ["greeter", "--dry-run", "--leader-elect"], {}, 2, "--dry-run and --leader-elect exclude", id="no lease"
-        ),
+        pytest.param(["greeter", "--plan"], {}, 2, "--plan needs a cluster that is in use", id="nothing to plan"),
+        pytest.param(["greeter", "--output=json"], {}, 2, "--output and --allow-outside are about", id="no plan"),
         pytest.param(
             ["adds:returns", "--kubeconfig={server}"],
             {},
@@ -180,18 +179,29 @@ def test_an_error_of_the_program_is_one_line_and_its_own_traceback(tmp_path: Pat
     assert frames == [str(tmp_path / "broken.py")]
 
 
-def test_a_dry_run_writes_nothing_and_tells_each_write(tmp_path: Path, kubeconfig: Path) -> None:
-    write_program(tmp_path, "dry")
-    command = module_command("greeter", "--kubeconfig", str(kubeconfig), "--dry-run")
-    with client_of(kubeconfig) as client:
-        create_node(client, "calm")
-        with running(command, cwd=tmp_path, env=clean_environment()) as process:
-            read_until(process, r"dry run .*method=PATCH path=/api/v1/nodes/calm status=200")
-            process.send_signal(signal.SIGTERM)
-            process.communicate()
+def test_a_plan_tells_what_a_program_would_write_and_takes_no_lease(tmp_path: Path) -> None:
+    """The options are those with which the program runs, so that its own command line is planned."""
+    log = tmp_path / "audit.log"
+    write_program(tmp_path, "planned")
+    with APIServerProcess(SystemHost(), "--audit-log-path", str(log)) as server:
+        command = module_command("greeter", "--kubeconfig", str(server.kubeconfig), "--leader-elect", "--plan")
+        with client_of(server.kubeconfig) as client:
+            nothing = completed(command, tmp_path)
+            create_node(client, "calm")
+            before = len(log.read_text().splitlines())
+            changes = completed(command, tmp_path, CONTROLLER_OUTPUT="json")
+            labels = labels_of(client.get(NODES, ObjectKey("calm")))
+        asked = [json.loads(line) for line in log.read_text().splitlines()[before:]]
 
-        assert labels_of(client.get(NODES, ObjectKey("calm"))) == {}
-    assert process.returncode == 0
+    assert (nothing.returncode, nothing.stdout) == (
+        0, "plan: 0 to create, 0 to update, 0 to delete; 0 reconciles, 0 failed, 0 not planned\n",
+    )  # fmt: skip
+    assert changes.returncode == 3, changes.stderr
+    [change] = json.loads(changes.stdout)["changes"]
+    assert change["patch"] == {"metadata": {"labels": {"greeted": "planned"}}}
+    assert labels == {}
+    writes = [each["requestURI"] for each in asked if each["verb"] not in ("get", "list", "watch")]
+    assert writes == ["/api/v1/nodes/calm?dryRun=All"]
 
 
 def test_a_namespace_bounds_what_a_program_reads(tmp_path: Path) -> None:

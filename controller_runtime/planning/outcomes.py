@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state of an object after a write, from its state before and the server's answer to a dry run. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import msgspec
+
+from apimachinery.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.differ import merge_patch
+from controller_runtime.planning.overlay import PLANNED_VERSION, Object, Planned
+from controller_runtime.planning.patching import json_patched, merged, merged_by_keys
+
+APPLY = "application/apply-patch+yaml"
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+
+_NO_DRY_RUN = re.compile(r'admission webhook \\?"([^"\\]*)\\?" does not support dry run')
+
+
+def content_type(request: HTTPRequest) -> str:
+    """Return the media type of a request's body."""
+    return request.headers.get("content-type", "").partition(";")[0].strip()
+
+
+def document(body: bytes) -> Any:
+    """Return a body as JSON; an empty dict for none, or for one that is not JSON, which this library never sends."""
+    try:
+        return msgspec.json.decode(body) if body else {}
+    except msgspec.DecodeError:
+        return {}
+
+
+def with_version(obj: Object) -> dict[str, Any]:
+    """Return an object with a resourceVersion, which the answer to a dry run of a create has not."""
+    metadata = {"resourceVersion": PLANNED_VERSION, **(obj.get("metadata") or {})}
+    return {**obj, "metadata": metadata}
+
+
+def locally(state: Object, request: HTTPRequest, subresource: str) -> dict[str, Any]:
+    """Return an object after a write, computed on this side; only the part that the subresource may change differs.
+
+    Raises:
+        PatchFailed: A JSON patch cannot be applied.
+    """
+    body, kind = document(request.body), content_type(request)
+    if subresource == "scale":
+        spec = body.get("spec") if isinstance(body, dict) else None
+        return merged(state, {"spec": spec or {}})  # type: ignore[no-any-return]
+    if request.method == "PUT":
+        wanted = {**body, "metadata": {**_identity(state), **(body.get("metadata") or {})}}
+    elif kind == JSON_PATCH:
+        wanted = json_patched(state, body)
+    elif kind == MERGE_PATCH:
+        wanted = merged(state, body)
+    else:
+        wanted = merged_by_keys(state, body)
+    wanted["metadata"] = {**wanted.get("metadata", {}), **_identity(state)}
+    return part_of(state, wanted, subresource)
+
+
+def part_of(state: Object, wanted: Object, subresource: str) -> dict[str, Any]:
+    """Return `state` with the part of `wanted` that a write to the subresource may change."""
+    if subresource == "status":
+        return _with_status(state, wanted)
+    return {**wanted}
+
+
+def with_identity(obj: Object, state: Object) -> dict[str, Any]:
+    """Return an object with the uid, version and time of creation of a state of it."""
+    return {**obj, "metadata": {**meta_of(obj), **_identity(state)}}
+
+
+def answered(planned: Planned, answer: Object, subresource: str) -> dict[str, Any]:
+    """Return an object after a write whose dry run the server answered with `answer`.
+
+    The answer has the part of the object that was written as it will be, and the rest as the server has it; what
+    this pass planned for that rest before is kept.
+    """
+    state = planned.state or {}
+    if subresource == "scale":
+        return merged(state, {"spec": {"replicas": (answer.get("spec") or {}).get("replicas")}})  # type: ignore[no-any-return]
+    if subresource:
+        kept = {**state, "metadata": {**meta_of(state), **_version(answer)}}
+        if subresource == "status":
+            return _with_status(kept, answer)
+        return merged(kept, merge_patch(planned.live or {}, answer))  # type: ignore[no-any-return]
+    marks = {name: value for name, value in meta_of(state).items() if name in _MARKS}
+    marked = {**answer, "metadata": {**marks, **meta_of(answer)}}  # the server knows nothing of a planned deletion
+    return _with_status(marked, state) if planned.has_status else marked
+
+
+def applied(planned: Planned, answer: Object, subresource: str) -> dict[str, Any]:
+    """Return an object after an apply that the server could only compute from the state before all planned writes."""
+    live, state = planned.live or {}, planned.state or {}
+    change = merge_patch(live, answer)
+    if subresource == "status":
+        change = {"status": change["status"]} if "status" in change else {}
+    elif planned.has_status:
+        change.pop("status", None)
+    return merged_by_keys(state, change)  # type: ignore[no-any-return]
+
+
+def cumulative(planned: Planned, wanted: Object, subresource: str) -> dict[str, Any]:
+    """Return the merge patch of a subresource that leads from the state at the server to a wanted one."""
+    patch = merge_patch(planned.live or {}, wanted)
+    if subresource == "status":
+        return {"status": patch["status"]} if "status" in patch else {}
+    if planned.has_status:
+        patch.pop("status", None)
+    metadata = {name: value for name, value in (patch.get("metadata") or {}).items() if name not in _SERVERS}
+    patch.pop("metadata", None)
+    return {**patch, "metadata": metadata} if metadata else patch
+
+
+def is_gone(state: Object) -> bool:
+    """Return whether an object that is being deleted waits for nothing any more."""
+    metadata = state.get("metadata") or {}
+    waits = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+    return bool(metadata.get("deletionTimestamp")) and not waits and not (state.get("spec") or {}).get("finalizers")
+
+
+def after_deletion(state: Object, answer: Object, now: str) -> dict[str, Any] | None:
+    """Return an object after its deletion: marked if something delays its end, else None.
+
+    Args:
+        state: The object before.
+        answer: The server's answer to the dry run: a Status, or the object as it would be.
+        now: The present time, for a mark that the answer lacks because only a planned finalizer delays the end.
+    """
+    metadata = dict(state.get("metadata") or {})
+    shown = answer.get("metadata") or {} if answer.get("kind") != "Status" else {}
+    for name in _MARKS:
+        if name in shown:
+            metadata[name] = shown[name]
+    if added := [each for each in shown.get("finalizers") or () if each not in (metadata.get("finalizers") or ())]:
+        metadata["finalizers"] = [*(metadata.get("finalizers") or ()), *added]
+    metadata.setdefault("deletionTimestamp", now)
+    marked = {**state, "metadata": metadata}
+    return None if is_gone(marked) else marked
+
+
+def written(planned: Planned, state: Object, subresource: str) -> Planned:
+    """Return what is planned after a write; the object is gone if it waited for nothing else."""
+    has_status = subresource == "status" or planned.has_status
+    return attrs.evolve(planned, state=None if is_gone(state) else state, has_status=has_status)
+
+
+def response(status: int, body: Object) -> HTTPResponse:
+    """Return an answer with JSON."""
+    return HTTPResponse(status, {"content-type": "application/json"}, msgspec.json.encode(body))
+
+
+def done(status: int) -> HTTPResponse:
+    """Return the answer to a write that has no object to show."""
+    return response(status, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
+
+
+def is_success(answer: HTTPResponse) -> bool:
+    """Return whether the server did what it was asked."""
+    return 200 <= answer.status < 300
+
+
+def webhook_without_dry_runs(answer: HTTPResponse) -> str:
+    """Return the name of the webhook because of which the server refuses a dry run; empty for any other answer."""
+    found = _NO_DRY_RUN.search(answer.body.decode(errors="replace"))
+    return "" if found is None else found.group(1)
+
+
+def refusal(code: int, reason: str, message: str) -> HTTPResponse:
+    """Return an answer as the server would refuse a request."""
+    body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+    return response(code, {**body, "message": message, "reason": reason, "code": code})
+
+
+def scale_of(obj: Object) -> dict[str, Any]:
+    """Return the scale of an object that has its replicas where most kinds have them."""
+    metadata = {name: value for name, value in meta_of(obj).items() if name in ("name", "namespace", "uid")}
+    spec = {"replicas": (obj.get("spec") or {}).get("replicas", 0)}
+    status = {"replicas": (obj.get("status") or {}).get("replicas", 0)}
+    return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": metadata, "spec": spec, "status": status}
+
+
+def as_merge_patch(request: HTTPRequest, patch: Object) -> HTTPRequest:
+    """Return a request that sends a merge patch in the place of its own body."""
+    headers = {**request.headers, "content-type": MERGE_PATCH}
+    return request._replace(headers=headers, body=msgspec.json.encode(patch))
+
+
+def absent(plural: str, name: str) -> HTTPResponse:
+    """Return the refusal of a request for an object whose deletion is planned."""
+    return refusal(404, "NotFound", f'{plural} "{name}" not found: its deletion is planned')
+
+
+def exists(plural: str, name: str) -> HTTPResponse:
+    """Return the refusal of a creation of an object that is planned already."""
+    return refusal(409, "AlreadyExists", f'{plural} "{name}" already exists: it is planned')
+
+
+_MARKS = ("deletionTimestamp", "deletionGracePeriodSeconds")
+"""Fields of metadata that a deletion sets."""
+
+_SERVERS = ("resourceVersion", "managedFields", "generation", "creationTimestamp", "uid", "selfLink", *_MARKS)
+"""Fields of metadata that the server sets."""
+
+
+def _identity(state: Object) -> dict[str, Any]:
+    metadata = state.get("metadata") or {}
+    names = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    return {name: metadata[name] for name in names if name in metadata}
+
+
+def _version(answer: Object) -> dict[str, Any]:
+    version = (answer.get("metadata") or {}).get("resourceVersion")
+    return {"resourceVersion": version} if version else {}
+
+
+def _with_status(obj: Object, source: Object) -> dict[str, Any]:
+    result = {name: value for name, value in obj.items() if name != "status"}
+    if "status" in source:
+        result["status"] = source["status"]
+    return result
+
+
+def meta_of(obj: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an object's metadata; empty if it has none."""
+    return obj.get("metadata") or {}

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plan of one pass so far: the state of each object before its first write and after its last one.
+
+The server forgets each dry run. So later reads and writes of the same pass find here what earlier ones did.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import enum
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import attrs
+
+from apimachinery.host import Host
+from apimachinery.objects import ObjectKey, PlainKey
+from controller_runtime.planning.targets import RequestTarget
+
+Object: TypeAlias = "Mapping[str, Any]"
+
+PLANNED_VERSION = "1"
+"""The resourceVersion of an object that was only planned, to which the server gave none. It is older than any other, so
+that no cache ever waits for it."""
+
+
+class BlindSpot(enum.Enum):
+    """A class of things that one pass cannot see of an object, or beyond it."""
+
+    CHILDREN = "children"
+    """Controllers reconcile the object only once it exists."""
+    FOLLOW_UPS = "follow-ups"
+    """Controllers reconcile the object, or one that it leads to, again after the write."""
+    GENERATED_NAME = "generated-name"
+    """The server makes the name up, another one each time."""
+    COLLECTION = "collection"
+    """The garbage collector deletes what the object owned; or the namespace, what was in it."""
+    WEBHOOK = "webhook"
+    """A webhook with side effects refuses dry runs."""
+    UNCHECKED = "unchecked"
+    """The server could not check a write, because it builds on one that was only planned."""
+
+
+class Work(NamedTuple):
+    """A reconcile of this pass, or `setup`.
+
+    Attributes:
+        controller: The controller's name.
+        request: The key.
+    """
+
+    controller: str
+    request: ObjectKey | None = None
+
+    def __str__(self) -> str:
+        return self.controller if self.request is None else f"{self.controller} {self.request}"
+
+
+current_work: contextvars.ContextVar[Work | None] = contextvars.ContextVar("work of a plan", default=None)
+"""The reconcile that this thread or coroutine runs."""
+
+
+@attrs.frozen
+class Planned:
+    """One object that was written.
+
+    Attributes:
+        target: Its place on the server.
+        live: Its state at the server, before the first write; None if it did not exist.
+        state: Its state after the last write; None if that deleted it.
+        has_status: Whether its status was written by a subresource, so that writes of the object leave it alone.
+        applied_by: The field manager by whose apply alone it was created; empty if there were other writes.
+        generate_name: The beginning of a name that the server made up; empty if the writer named the object.
+        blind: The things that this pass could not see of the writes, each with a text for people.
+        works: The reconciles that wrote it, in order.
+    """
+
+    target: RequestTarget
+    live: Object | None
+    state: Object | None
+    has_status: bool = False
+    applied_by: str = ""
+    generate_name: str = ""
+    blind: tuple[tuple[BlindSpot, str], ...] = ()
+    works: tuple[Work, ...] = ()
+
+    @property
+    def is_only_planned(self) -> bool:
+        """Whether the server has never seen the object."""
+        return self.live is None
+
+    def with_blind(self, spot: BlindSpot, text: str) -> Planned:
+        """Return it with one more thing that could not be seen."""
+        found = (spot, text)
+        return self if found in self.blind else attrs.evolve(self, blind=(*self.blind, found))
+
+    def by(self, work: Work | None) -> Planned:
+        """Return it as written by one more reconcile."""
+        return self if work is None or work in self.works else attrs.evolve(self, works=(*self.works, work))
+
+
+class Overlay:
+    """The planned objects by their places.
+
+    Args:
+        host: Its lock.
+
+    Threads: any.
+    """
+
+    def __init__(self, host: Host) -> None:
+        # Guards the two fields below.
+        self._lock = host.lock("overlay of a plan")
+        self._planned: dict[RequestTarget, Planned] = {}
+        # The changes of each collection, in order, for readers that follow them.
+        self._changes: dict[RequestTarget, list[PlainKey]] = {}
+
+    def get(self, target: RequestTarget) -> Planned | None:
+        """Return what is planned for an object; None if nothing is."""
+        with self._lock:
+            return self._planned.get(_place(target))
+
+    def put(self, before: Planned | None, after: Planned) -> bool:
+        """Plan a state in the place of `before`; return False, and change nothing, if that is not the present one."""
+        place = _place(after.target)
+        with self._lock:
+            if self._planned.get(place) is not before:
+                return False
+            self._planned[place] = after
+            self._changes.setdefault(_collection(place), []).append((place.name, place.namespace))
+            return True
+
+    def since(self, collection: RequestTarget, position: int) -> tuple[list[Planned], int]:
+        """Return what is planned for the objects of a collection that changed since a position, and the new position.
+
+        Args:
+            collection: Group, version and plural count.
+            position: The number of changes that the caller has seen.
+        """
+        known = _collection(collection)
+        with self._lock:
+            changes = self._changes.get(known) or []
+            keys = dict.fromkeys(changes[position:])
+            places = [known._replace(name=name, namespace=namespace) for name, namespace in keys]
+            return [self._planned[place] for place in places], len(changes)
+
+    def all(self) -> list[Planned]:
+        """Return all that is planned, in the order of the first writes."""
+        with self._lock:
+            return [*self._planned.values()]
+
+
+def _place(target: RequestTarget) -> RequestTarget:
+    return target._replace(subresource="") if target.subresource else target
+
+
+def _collection(target: RequestTarget) -> RequestTarget:
+    return target._replace(namespace="", name="", subresource="")

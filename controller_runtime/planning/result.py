@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result of one pass, before it is compared and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from controller_runtime.isolation.calls import Call
+from controller_runtime.planning.overlay import Planned, Work
+
+
+@attrs.frozen
+class Failure:
+    """A reconcile, or a mapper, that failed.
+
+    Attributes:
+        work: The reconcile.
+        error: The error, in one line.
+    """
+
+    work: Work
+    error: str
+
+
+@attrs.frozen(kw_only=True)
+class PlanResult:
+    """The findings of one pass.
+
+    Attributes:
+        planned: The objects that were written, in the order of their first writes.
+        failures: The reconciles that failed.
+        refused: The reconciles that called the world outside, each with its first call.
+        later: The reconciles that asked to be called again, each with the reason.
+        reconciled: The number of reconciles of each controller.
+        watchers: The names of the controllers that watch each resource, by group and plural.
+        not_run: The parts of the program that a pass leaves out, in one line each.
+    """
+
+    planned: list[Planned]
+    failures: list[Failure]
+    refused: list[tuple[Work, Call]]
+    later: list[tuple[Work, str]]
+    reconciled: Mapping[str, int]
+    watchers: Mapping[tuple[str, str], list[str]]
+    not_run: list[str]

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The transport of a plan: writes become dry runs, and reads find what is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
+from controller_runtime.client.transport import Stream, Transport, TransportWrapper
+from controller_runtime.isolation.calls import Call
+from controller_runtime.isolation.guard import OutsideRefused
+from controller_runtime.planning.dry_runs import DryRunOnly, as_dry_run
+from controller_runtime.planning.outcomes import document, meta_of
+from controller_runtime.planning.overlay import Overlay, Work, current_work
+from controller_runtime.planning.reads import listed, planned_answer, with_planned
+from controller_runtime.planning.targets import RequestTarget, target_of
+from controller_runtime.planning.writes import plan_write
+
+_INTO_PODS = ("exec", "attach", "portforward", "proxy")
+"""Subresources that lead out of the API server, where nothing is a dry run."""
+
+
+class PlanTransport(TransportWrapper):
+    """A `transport.Transport` that sends reads and dry runs, and keeps what the writes would have done.
+
+    Args:
+        host: Its clock, lock and chance.
+        inner: Reaches the server; it is asked for reads and dry runs alone.
+        on_outside: Called with each request that leads out of the API server, before it is refused.
+        is_over: Returns whether a reconcile may write no more, because a call of it to the world outside was refused.
+
+    Attributes:
+        overlay: The plan.
+
+    Threads: any.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        inner: Transport,
+        on_outside: Callable[[Call], None] = lambda call: None,
+        is_over: Callable[[Work], Call | None] = lambda work: None,
+    ) -> None:
+        super().__init__(DryRunOnly(inner))
+        self.overlay = Overlay(host)
+        self._host = host
+        self._on_outside = on_outside
+        self._is_over = is_over
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        """Answer a read with what is planned, and plan a write; see `Transport.request`.
+
+        Raises:
+            OutsideRefused: The request leads out of the API server; or it writes, and an earlier call of its reconcile
+                to the world outside was refused, so that what it writes rests on a world that is not.
+        """
+        target = target_of(request.path)
+        self._stay_inside(target)
+
+        def send(asked: HTTPRequest) -> HTTPResponse:
+            return self.inner.request(asked, deadline)
+
+        if target is None:
+            return send(as_dry_run(request))
+        if request.method in ("GET", "HEAD"):
+            known = planned_answer(self.overlay, request, target) if target.name else None
+            return known or with_planned(self.overlay, request, target, send(request))
+        self._refuse_after_refusal()
+        if ("dryRun", "All") in request.query:  # the writer's own: it changes nothing in the end either
+            return send(request)
+        if request.method == "DELETE" and not target.name:
+            return self._delete_collection(request, target, deadline)
+        if request.method == "POST" and not target.name:
+            target = target.named(str(meta_of(document(request.body)).get("name") or ""))
+        return plan_write(self._host, self.overlay, request, target, send)
+
+    def stream(self, request: HTTPRequest, deadline: float) -> Stream:
+        """Watch the server, which tells nothing of what is planned; see `Transport.stream`."""
+        self._stay_inside(target_of(request.path))
+        return self.inner.stream(as_dry_run(request), deadline)
+
+    def _delete_collection(self, request: HTTPRequest, target: RequestTarget, deadline: float) -> HTTPResponse:
+        """Plan the deletion of each object that the selectors match now, planned ones among them."""
+        selectors = tuple(pair for pair in request.query if pair[0] in ("labelSelector", "fieldSelector"))
+        headers = {name: value for name, value in request.headers.items() if name == "user-agent"}
+        asked = HTTPRequest("GET", target.path, selectors, {**headers, "accept": "application/json"})
+        page = with_planned(self.overlay, asked, target, self.inner.request(asked, deadline))
+        answer = self.inner.request(as_dry_run(request), deadline)
+        if not 200 <= answer.status < 300:
+            return answer
+        for item in listed(page):
+            metadata = meta_of(item)
+            one = target._replace(namespace=metadata.get("namespace", ""), name=metadata["name"])
+            single = HTTPRequest("DELETE", one.path, (), request.headers, request.body)
+            plan_write(self._host, self.overlay, single, one, lambda each: self.inner.request(each, deadline))
+        return answer
+
+    def _stay_inside(self, target: RequestTarget | None) -> None:
+        if target is not None and target.subresource in _INTO_PODS:
+            call = Call(f"{target.plural}/{target.name}/{target.subresource}")
+            self._on_outside(call)
+            raise OutsideRefused(call)
+
+    def _refuse_after_refusal(self) -> None:
+        work = current_work.get()
+        if work is not None and (call := self._is_over(work)) is not None:
+            raise OutsideRefused(call)
