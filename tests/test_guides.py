@@ -50,6 +50,8 @@ from embedded_apiserver import __main__ as apiserver
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 OPERATIONS = (DOCS / "operations.md").read_text(encoding="utf-8")
+INSTRUMENTING = (DOCS / "instrumenting.md").read_text(encoding="utf-8")
+EMBEDDED_SERVER = (DOCS / "embedded-server.md").read_text(encoding="utf-8")
 TESTING = (DOCS / "testing.md").read_text(encoding="utf-8")
 INFORMERS = (DOCS / "informers.md").read_text(encoding="utf-8")
 PERTURBATION = (DOCS / "perturbation.md").read_text(encoding="utf-8")
@@ -86,7 +88,8 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
     ("guide", "tests"),
     [
         pytest.param(CONTROLLERS, 14, id="controllers"),
-        pytest.param(TESTING, 12, id="testing"),
+        pytest.param(TESTING, 11, id="testing"),
+        pytest.param(EMBEDDED_SERVER, 1, id="the embedded server"),
         pytest.param(INFORMERS, 13, id="informers"),
         pytest.param(PERTURBATION, 3, id="perturbation"),
         pytest.param(WORKLOADS, 2, id="workloads"),
@@ -103,7 +106,7 @@ def test_the_code_of_a_guide_runs(tmp_path: Path, guide: str, tests: int) -> Non
     (tmp_path / "test_guide.py").write_text(code_of(guide), encoding="utf-8")
     rights = tmp_path / "rights.yaml"
     # A guide without a running controller has no rights to record.
-    is_recorded = ".run(" in guide or "manager.add(" in guide
+    is_recorded = ".run(" in code_of(guide) or "manager.add(" in guide
     record = ["--rbac-record", str(rights)] if is_recorded else []
 
     outcome = run_inline(tmp_path, "--strict-markers", *record)
@@ -134,7 +137,9 @@ def test_the_code_of_the_client_guide_runs(tmp_path: Path) -> None:
     assert CLIENT.count("```python") == 10
 
 
-@pytest.mark.parametrize("guide", ["coordinated-leader-election", "heartbeat", "node-agent", "operations"])
+@pytest.mark.parametrize(
+    "guide", ["coordinated-leader-election", "heartbeat", "node-agent", "operations", "instrumenting"]
+)
 def test_the_code_that_a_guide_only_shows_names_what_there_is(guide: str) -> None:
     tree = ast.parse(code_of((DOCS / f"{guide}.md").read_text(encoding="utf-8")))
     imports: list[ast.stmt] = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
@@ -295,7 +300,7 @@ def section_of(text: str, heading: str) -> str:
 
 def test_the_metrics_of_the_guides_reconciler_are_exposed(cluster: EmbeddedCluster) -> None:
     namespace: dict[str, Any] = {}
-    exec(code_of(section_of(OPERATIONS, "Metrics of your own")), namespace)
+    exec(code_of(section_of(INSTRUMENTING, "Metrics of your own")), namespace)
     cluster.manager.add(Controller("cabins", namespace["Cabins"]()).watch(NODES))
 
     text = Metrics(cluster.manager).text().decode()
@@ -311,7 +316,7 @@ from apimachinery.log import bound
 with bound(controller="cabins", request="default/a", reconcile=7):
     logging.getLogger(__name__).info("scaled to %d", 3)
 """
-    logs = section_of(OPERATIONS, "Logs")
+    logs = section_of(INSTRUMENTING, "Logs")
 
     done = subprocess.run([sys.executable, "-c", code_of(logs) + program], capture_output=True, text=True, check=True)
 
@@ -331,17 +336,11 @@ def options_of(*commands: click.Command) -> set[str]:
     return {"-h", "--help"} | {name for option in options for name in (*option.opts, *option.secondary_opts)}
 
 
-def test_the_options_of_a_program_that_the_guide_names_are_those_there_are() -> None:
-    named = {name for row in rows_of(OPERATIONS, "Programs") for name in re.findall(r"`(-[a-z-]+)`", row[0])}
-
-    assert named == options_of(cli_run.run_command)
-
-
 def test_options_signals_and_exit_statuses_are_those_of_the_command() -> None:
     options = options_of(cli_run.run_command, cli_init.init_command, apiserver.command)
     handled = {signal.Signals(number).name for number in (*signals.STOPPING, signals.REPORTING)}
 
-    assert set(re.findall(r"`(--[a-z-]+)`", OPERATIONS)) <= options
+    assert set(re.findall(r"`(--[a-z-]+)`", OPERATIONS + INSTRUMENTING + EMBEDDED_SERVER)) <= options
     assert set(re.findall(r"\bSIG[A-Z0-9]+\b", OPERATIONS)) == handled
     assert {row[0] for row in rows_of(OPERATIONS, "Signals")} >= {"SIGINT, SIGTERM, SIGHUP", "SIGUSR1"}
     assert f"| {command.FAILED} | failed" in OPERATIONS

@@ -65,9 +65,9 @@ class EmbeddedCluster(CheckedCluster):
         allow_panics: Ignore unexpected errors of reconciles; only the log shows them.
         namespace: The namespace to which the manager is limited; see `Manager`.
         disable_admission_plugins: The names of steps of admission that a new server leaves out, such as
-            `ResourceQuota`; see `docs/testing.md`.
+            `ResourceQuota`; see `docs/embedded-server.md`.
         enable_admission_plugins: The names of steps to carry out that are off by default.
-        cluster_objects: Have what every cluster has; see `docs/testing.md`.
+        cluster_objects: Have what every cluster has; see `docs/embedded-server.md`.
         role: The rights of the manager: rules, roles and bindings as dicts, or the paths of YAML files of such, alone
             or as a list. The manager then acts as a service account that has these rights and no others, and the
             server answers 403 to all else. By default it may do everything.

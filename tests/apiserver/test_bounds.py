@@ -140,8 +140,8 @@ def test_an_answer_in_yaml_of_very_many_values_is_written_as_json(ask: Asking) -
 
 
 def test_the_guide_tells_the_numbers() -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
-    section = guide.partition("## Limits of the embedded server")[2].partition("\n## ")[0]
+    guide = (Path(__file__).parents[2] / "docs" / "embedded-server.md").read_text()
+    section = guide.partition("## Limits\n")[2].partition("\n## ")[0]
     told = {
         "body of a request": f"{BODY_LIMIT >> 20} MiB",
         "values in a body": f"{MOST_VALUES:,}",

@@ -26,10 +26,10 @@ from kit.tutorial import Block, blocks_of, commands_of, write  # noqa: E402
 
 SUBSTITUTIONS = (
     ("git clone URL ", f"git clone --quiet {ROOT} "),
-    ("/path/to/the/clone", str(ROOT)),
+    ("/path/to/the/clone", "{folder}/clone"),
     (" FILE", " ~/.kube/config"),
 )
-"""Words of a page that each reader replaces, and ours. A copy of the clone would only take longer."""
+"""Words of a page that each reader replaces, and ours."""
 LEFT_OUT = {"tox": "the tests themselves, which take most of an hour"}
 """Commands that are not run, each with the reason."""
 UNTIL_STOPPED = re.compile(r"^python (?:-m controllers run|examples/\w+\.py|restarts\.py)\b")
@@ -54,7 +54,7 @@ class Reader:
             print(f"left out: {command} ({reason})")
             return
         for word, ours in SUBSTITUTIONS:
-            command = command.replace(word, ours)
+            command = command.replace(word, ours.format(folder=self.folder))
         began = time.monotonic()
         if UNTIL_STOPPED.match(command):
             self.stop()
@@ -160,6 +160,7 @@ def main() -> None:
             print(f"== {name}")
             reader = Reader(Path(temporary))
             (reader.folder / ".kube").mkdir()
+            subprocess.run(["git", "clone", "--quiet", ROOT, reader.folder / "clone"], check=True)
             server = [sys.executable, "-m", "embedded_apiserver", "--kubeconfig-out", f"{temporary}/.kube/config"]
             with subprocess.Popen(
                 server, cwd=ROOT, env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT}/apiserver"}
