@@ -96,6 +96,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
         pytest.param(ASYNCIO, 3, id="asyncio"),
         pytest.param(OUTSIDE, 4, id="an outside service"),
         pytest.param(CUSTOM_RESOURCES, 7, id="custom resources"),
+        pytest.param((DOCS / "writes.md").read_text(encoding="utf-8"), 1, id="the ladder of writes"),
         pytest.param(DEPENDENTS, 5, id="dependents"),
         pytest.param(WEBHOOKS, 3, id="webhooks"),
         pytest.param(RING, 2, id="ring"),
