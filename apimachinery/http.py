@@ -39,7 +39,7 @@ class HTTPRequest(NamedTuple):
         query: Pairs of a name and a value, percent-decoded, in the order of the URL.
         headers: The headers, with names in lower case. The values of a repeated one are joined by `, `, or by
             `VALUE_SEPARATOR` if it is one of impersonation.
-        body: The body; empty if there is none. The HTTP server reads at most `BODY_LIMIT` + 1 bytes, which
+        body: The body; empty if absent. The HTTP server reads at most `BODY_LIMIT` + 1 bytes, which
             is enough for the handler to refuse a body that is too long (413).
     """
 
@@ -56,7 +56,7 @@ class HTTPResponse(NamedTuple):
     Attributes:
         status: The HTTP status code.
         headers: The headers, with names in lower case.
-        body: The body; empty if there is none.
+        body: The body; empty if absent.
     """
 
     status: int

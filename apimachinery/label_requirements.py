@@ -86,7 +86,7 @@ class LabelRequirement:
 
 
 def _requirement(key: str, operator: Operator, values: Iterable[str] = ()) -> LabelRequirement:
-    """Return a requirement whose values are sorted, without duplicates; raise ValueError if one is no label value."""
+    """Return a requirement whose values are sorted, without duplicates; raise ValueError for another text."""
     sorted_values = tuple(sorted(dict.fromkeys(values)))
     for index, value in enumerate(sorted_values):
         if errors := label_value_errors(value):

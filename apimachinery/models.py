@@ -31,7 +31,7 @@ def is_model(value: object) -> bool:
 
 
 def official_base(cls: type) -> type | None:
-    """Return the model of the official client that a class is or is derived from; None if there is none."""
+    """Return the model of the official client that a class is or is derived from, or None."""
     return next((base for base in cls.__mro__ if base.__module__.partition(".")[0] == "kubernetes"), None)
 
 

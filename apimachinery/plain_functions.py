@@ -29,7 +29,7 @@ def plain(what: str, function: F, instead: str = "") -> F:
     Args:
         what: The place where it was given, for the message.
         function: The function. A value that cannot be called passes, so that None can stand for an absent one.
-        instead: The remedy for code that has to await; empty if there is none.
+        instead: The remedy for code that has to await; empty if absent.
 
     Raises:
         UsageError: It is an `async def`: by itself, within `functools.partial`, or as the `__call__` of its class.

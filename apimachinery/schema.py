@@ -23,10 +23,10 @@ class Schema:
     Attributes:
         name: The full name of the definition, such as `io.k8s.api.core.v1.Taint`; empty for a type without a name.
         type: `object`, `array`, `string`, `integer`, `number` or `boolean`; empty if several types are allowed.
-        format: The format, such as `int32`, `date-time` or `int-or-string`; empty if there is none.
+        format: The format, such as `int32`, `date-time` or `int-or-string`; empty if absent.
         required: The names of the required properties.
-        default: The value that the server fills in for an absent one; None if there is none.
-        merge_key: The field that identifies the elements of a list in a strategic merge patch; empty if there is none.
+        default: The value that the server fills in for an absent one, or None.
+        merge_key: The field that identifies the elements of a list in a strategic merge patch; empty if absent.
         strategies: The strategies of a strategic merge patch, such as `("merge", "retainKeys")`. Without `merge`, a
             list is replaced as a whole.
         list_type: How managers own a list: `map` or `set` element by element, `atomic` or empty as a whole.
@@ -83,9 +83,9 @@ class Schema:
 
 
 def _wrapped(raw: Mapping[str, Any]) -> str:
-    """Return the reference inside `allOf`, or an empty text if there is none.
+    """Return the reference inside `allOf`, or an empty text if absent.
 
-    OpenAPI v3 allows nothing beside a reference, so a reference with a description is wrapped in an `allOf`. In
+    OpenAPI v3 allows nothing next to a reference, so a reference with a description is wrapped in an `allOf`. In
     the schema of a custom kind, `allOf` holds validation rules and no reference.
     """
     parts: Sequence[Mapping[str, Any]] = raw.get("allOf", ())

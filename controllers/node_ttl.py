@@ -78,7 +78,7 @@ def parse_ttl(text: str | None) -> int | None:
 class ClusterSize:
     """Counts the nodes, one creation and one deletion at a time and in their order, and knows the TTL.
 
-    The order matters: after 95, 105 and 95 nodes the step is a higher one than after 95 nodes alone. A
+    The order matters: after 95, 105 and 95 nodes the step is a higher one than after 95 nodes only. A
     restart counts from zero, so the step may be a lower one after it, as in kube-controller-manager.
 
     Args:

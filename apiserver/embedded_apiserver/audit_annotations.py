@@ -39,7 +39,7 @@ def collected() -> Iterator[Mapping[str, str]]:
 def annotate(key: str, value: str) -> None:
     """Add an annotation to the audit log's line of this request.
 
-    A key that is none, or that has another value already, is left out with a warning, as on a real server.
+    An invalid key, or one that has another value already, is left out with a warning, as on a real server.
     """
     found = _current.get()
     if found is None:

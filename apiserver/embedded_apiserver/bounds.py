@@ -126,7 +126,7 @@ class Told(NamedTuple, Generic[T]):
 
     Attributes:
         first: The errors that are told.
-        more: A phrase about the others, such as `and 999,900 more`; empty if there are none.
+        more: A phrase about the others, such as `and 999,900 more`; empty if absent.
     """
 
     first: list[T]

@@ -35,7 +35,7 @@ def duplicate(field: str, value: object, text: str = "") -> Cause:
 
 
 def not_supported(field: str, value: object, supported: Sequence[str]) -> Cause:
-    """Return the cause that reports a value that is none of the allowed words."""
+    """Return the cause that reports a value that is not one of the allowed words."""
     allowed = ", ".join(f'"{word}"' for word in supported)
     shown = msgspec.json.encode(value).decode()
     return Cause("FieldValueNotSupported", f"Unsupported value: {shown}: supported values: {allowed}", field)

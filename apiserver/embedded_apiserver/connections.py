@@ -57,7 +57,7 @@ def is_handed_on(route: Route) -> bool:
 
 
 def check_upgrade(authorizer: Authorizer, release: Release, user: User, route: Route, verb: str) -> None:
-    """Refuse a stream to a user who may not create it: a WebSocket begins with a GET, but commands are no reads.
+    """Refuse a stream to a user who may not create it: a WebSocket begins with a GET, but commands are not reads.
 
     A real server does so from 1.35 on, by its gate `AuthorizePodWebsocketUpgradeCreatePermission`.
 

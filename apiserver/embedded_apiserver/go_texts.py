@@ -44,10 +44,10 @@ def go_value(value: Any) -> str:
 
 
 def check_timeout(text: str) -> None:
-    """Refuse a request whose parameter `timeout` is no duration, or is over before any work can be done.
+    """Refuse a request whose parameter `timeout` is not a duration, or is over before any work can be done.
 
     Raises:
-        StatusError: 400 for what is no duration, 504 for less than a millisecond.
+        StatusError: 400 for what is not a duration, 504 for less than a millisecond.
     """
     if not text:
         return

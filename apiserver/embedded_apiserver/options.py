@@ -81,7 +81,7 @@ def check_segment(name: str, verb: str) -> None:
 
 
 def unsupported(field: str, value: str, supported: tuple[str, ...]) -> Cause:
-    """Return the cause for a value that is none of those that a field can have."""
+    """Return the cause for a value that a field cannot have."""
     known = ", ".join(f'"{one}"' for one in supported)
     return Cause("FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {known}', field)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `scale` subresource: a workload or custom object, read and written by its number of replicas alone."""
+"""The `scale` subresource: a workload or custom object, read and written by its number of replicas only."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class User(NamedTuple):
 
     Attributes:
         name: The user name.
-        uid: The identity behind the name; empty if there is none.
+        uid: The identity behind the name; empty if absent.
         groups: The groups, in the order in which they are shown.
         extra: Further facts by key, such as the pod to which a token is bound.
     """

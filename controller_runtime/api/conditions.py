@@ -90,7 +90,7 @@ def condition(type: str, status: str = "True") -> ObjectCondition:  # noqa: A002
 
 
 def _is_old(obj: AnyObject, found: Condition) -> bool:
-    """Return whether a condition tells of an earlier generation of its object than the present one."""
+    """Return whether a condition reports an earlier generation of its object than the present one."""
     observed = found.get("observedGeneration")
     if observed is None:
         status = _status_of(obj) if isinstance(obj, Cached) else _part(obj, "status")

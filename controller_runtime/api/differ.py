@@ -36,7 +36,7 @@ class Change:
         path: Its path, such as `.spec.size`.
         old: Its value in the first object; None if it is absent.
         new: Its value in the second.
-        patch: The merge patch that changes this field alone.
+        patch: The merge patch that changes this field only.
     """
 
     path: str

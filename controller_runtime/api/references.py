@@ -107,7 +107,7 @@ def reference_to(obj: AnyObject, resource: Kind[Any] | None = None, *, field_pat
 
 
 def controller_of(obj: AnyObject) -> OwnerReference | None:
-    """Return the owner that manages the object, or None if there is none.
+    """Return the owner that manages the object, or None.
 
     Raises:
         DecodeError: The object has no metadata, or malformed metadata.

@@ -64,7 +64,7 @@ class Resource(Generic[T]):
 
     @property
     def api_version(self) -> str:
-        """The `apiVersion` of the objects: `group/version`, or the version alone in the core group."""
+        """The `apiVersion` of the objects: `group/version`, or only the version in the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def __str__(self) -> str:

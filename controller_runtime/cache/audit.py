@@ -2,7 +2,7 @@
 """Finds caches that lost a change: compares each object's version with the server's, a page at a time, slowly.
 
 A watch reports each change once. If a server, or something between, loses one, nothing tells the cache: it shows a
-wrong object until the next list, which may be days away. The auditor asks for pages of metadata alone, at the exact
+wrong object until the next list, which may be days away. The auditor asks for pages of metadata only, at the exact
 resourceVersion of the store, and notes which objects change from then on. For all others store and page must agree.
 """
 
@@ -30,7 +30,7 @@ SHOWN = 4
 """How many objects a log line names."""
 
 MOST_KNOWN = 1000
-"""How many differences that a new list did not mend are remembered, of one cache."""
+"""How many differences that a new list did not repair are remembered, of one cache."""
 
 
 class Difference(NamedTuple):
@@ -103,7 +103,7 @@ class _Audit:
         after: The place of the last object that was compared.
         pending: A page whose version the store has yet to reach.
         resets: Those of the store when the audit began; if there are more, its versions mean nothing any more.
-        known: Differences that were found before. Those that a new list did not mend, such as objects that the cache
+        known: Differences that were found before. Those that a new list did not repair, such as objects that the cache
             skips because it cannot read them, are not counted again.
     """
 
@@ -191,7 +191,7 @@ class _Audit:
 class CacheAudit:
     """Compares the caches of a program with the server, one page of metadata after another; see `Manager.audit_caches`.
 
-    A page has up to 500 objects. Differences are counted (`Informer.audit`), logged, and mended by a new list.
+    A page has up to 500 objects. Differences are counted (`Informer.audit`), logged, and repaired by a new list.
 
     Args:
         host: Its clock and randomness.

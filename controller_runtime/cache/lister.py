@@ -65,7 +65,7 @@ class Lister(Generic[T]):
 
     @property
     def is_partial(self) -> bool:
-        """Whether reads show this replica's share of the objects alone (`Ring.divide`): then absence proves nothing."""
+        """Whether reads show this replica's share of the objects only (`Ring.divide`): then absence proves nothing."""
         return self._store.is_partial
 
     def __len__(self) -> int:
@@ -119,7 +119,7 @@ class Lister(Generic[T]):
             ) from None
 
     def staleness(self) -> float:
-        """Return the seconds since the server last told of a change, or by a bookmark that there was none.
+        """Return the seconds since the server last reported a change, or by a bookmark that there was none.
 
         The cache shows a state that was true at the server at most so long ago, plus the time that a message takes.
         """
@@ -128,7 +128,7 @@ class Lister(Generic[T]):
     def fresh(self, within: float, *, wait: float = 0.0) -> Self:
         """Return this lister if what it reads is not too old, such as `pods.fresh(within=120).list()`.
 
-        A server tells of each change at once, and about once a minute that there was none; a quiet kind was measured to
+        A server reports each change at once, and about once a minute that there was none; a quiet kind was measured to
         be silent for 121 s. So a bound below two minutes refuses a healthy cache now and then. In a reconcile the error
         causes a retry.
 

@@ -53,7 +53,7 @@ class Liveness:
         self._is_opening_ignored = False
 
     def failed(self, error: ControllerRuntimeError, now: float) -> bool:
-        """Note that a list or a watch has failed, and return whether people should be told of it again."""
+        """Note that a list or a watch has failed, and return whether people should be notified of it again."""
         self.idle += isinstance(error, StreamIdle)
         self.last_error = kept_text(error)
         self.failed_at = now
@@ -66,5 +66,5 @@ class Liveness:
         return is_due
 
     def came_to_nothing(self) -> None:
-        """Note that a watch was opened and then failed, so that opening the next one is no sign of life."""
+        """Note that a watch was opened and then failed, so that opening the next one is not a sign of life."""
         self._is_opening_ignored = True

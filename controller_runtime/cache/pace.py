@@ -58,7 +58,7 @@ class Pace:
 
         Such a wait also ends when the server answers another client, but not before the first delay of the
         backoff has passed. After a wait that was shortened, the next one is not. So a server that fails this
-        watch alone, and answers everything else, gets at most twice the requests that the delays allow.
+        watch only, and answers everything else, gets at most twice the requests that the delays allow.
         """
         may_be_shortened = is_lost(error) and not self._was_shortened
         at_least = min(delay, self._backoff.initial) if may_be_shortened else delay

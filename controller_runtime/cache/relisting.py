@@ -43,7 +43,7 @@ class RelistRequest:
             self._open = stream
 
     def take(self) -> str:
-        """Return the reason and forget it; empty if there is none."""
+        """Return the reason and forget it; empty if absent."""
         with self._lock:
             why, self._why = self._why, ""
         return why

@@ -91,7 +91,7 @@ class Portion:
             self.on_widened()
 
     def pages(self, first: Callable[..., Page], pages: Callable[[], Iterator[Page]]) -> Iterator[Page]:
-        """Return the pages of a list of what is wanted now, with the objects of the share alone.
+        """Return the pages of a list of what is wanted now, with the objects of the share only.
 
         Args:
             first: Lists one page of at most so many objects; all that is needed while nothing is wanted.

@@ -27,7 +27,7 @@ class Shared:
     Attributes:
         informer: The informer.
         stop: Ends this informer and nothing else.
-        any_version: Whether it begins with any state that the server has at hand.
+        any_version: Whether it begins with any state that the server has.
         users: The calls of `Informers.of` that returned the informer, less those of `Informers.release`.
         thread: The thread of the informer's `run`; None before it is started.
         has_run: Whether the informer's `run` has ended.

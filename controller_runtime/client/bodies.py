@@ -31,7 +31,7 @@ def target(kind: Target, obj: Body | None) -> tuple[Resource[Any], Body]:
     """Return the resource and the object of a write; an object of a declared class may stand for both.
 
     Raises:
-        TypeError: There is no object, or `kind` is no kind.
+        TypeError: There is no object, or `kind` is not a kind.
         ValueError: The object is of another kind.
     """
     if isinstance(kind, CustomResource):

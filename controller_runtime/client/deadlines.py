@@ -44,7 +44,7 @@ class DeadlineTransport(TransportWrapper):
 
 
 def limit_of(transport: Transport, request: HTTPRequest) -> float | None:
-    """Return the earliest limit on `request` of all `DeadlineTransport`s around a transport; None if there is none.
+    """Return the earliest limit on `request` of all `DeadlineTransport`s around a transport, or None.
 
     For work that reads a stream: once a stream is open, its transport bounds it no more.
 

@@ -24,7 +24,7 @@ from controller_runtime.client.transport import Stream, Transport
 from controller_runtime.client.warnings import Warnings
 
 ANY_VERSION = "0"
-"""Asks for any state that the server has at hand, possibly old."""
+"""Asks for any state that the server has, possibly old."""
 
 MOST_RECENT = ""
 """Asks for the most recent state."""

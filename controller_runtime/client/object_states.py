@@ -42,7 +42,7 @@ class ObjectStates:
     Args:
         host: Its clock, and the randomness of the delays.
         transport: As that of `objects`; its limits (see `deadlines.limit_of`) bound an open watch as well.
-        objects: Lists and watches the object alone, selected by its name.
+        objects: Lists and watches the object only, selected by its name.
         read: Reads the object for a server that does not let us watch it; returns None if it is absent.
         end: The time at which it ends, in monotonic seconds of the host.
 

@@ -16,4 +16,4 @@ class PatchType(enum.Enum):
     """A list of operations on paths; a `test` operation refuses the patch if a field has changed meanwhile."""
 
     STRATEGIC = "application/strategic-merge-patch+json"
-    """A merge patch whose lists merge by their keys. For built-in kinds alone; others answer 415."""
+    """A merge patch whose lists merge by their keys. For built-in kinds only; others answer 415."""

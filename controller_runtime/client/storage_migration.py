@@ -91,7 +91,7 @@ class StorageMigration:
         Nothing is pruned if an object could not be rewritten, or if `stop` was set before the end.
 
         Args:
-            stop: Ends the migration after the object in hand; its progress is noted.
+            stop: Ends the migration after the current object; its progress is noted.
 
         Raises:
             UsageError: As for `plan`; or the definition has changed meanwhile.

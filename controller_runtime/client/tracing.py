@@ -89,7 +89,7 @@ class RecentSpans:
             return [self._spans[key][0] for key in keys if key in self._spans]
 
     def pop(self, key: Hashable) -> SpanContext | None:
-        """Return the span under a key, and forget it; None if there is none."""
+        """Return the span under a key, and forget it, or None."""
         with self._lock:
             found, _ = self._spans.pop(key, (None, 0))
         return found
@@ -103,7 +103,7 @@ class TracedTransport(TransportWrapper):
 
     Args:
         clock: Makes the spans.
-        recent: Is told of the writes, so that the changes which they cause can be linked.
+        recent: Is notified of the writes, so that the changes which they cause can be linked.
         inner: Carries the requests.
 
     Threads: any.

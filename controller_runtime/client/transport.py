@@ -17,7 +17,7 @@ _NO_MESSAGES = "this stream was not upgraded"
 
 
 def is_upgrade(request: HTTPRequest) -> bool:
-    """Return whether a request asks for a connection with messages, such as an exec: it is a GET that is no read."""
+    """Return whether a request asks for a connection with messages, such as an exec: it is a GET that is not a read."""
     return "upgrade" in request.headers
 
 

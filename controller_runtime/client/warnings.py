@@ -29,7 +29,7 @@ def warnings_of(header: str) -> list[str]:
 class Warnings:
     """Logs the warnings in answers, each text once.
 
-    The one about the version of lease candidates, which this package has chosen, is logged for debugging alone. Beyond
+    The one about the version of lease candidates, which this package has chosen, is logged for debugging only. Beyond
     256 texts the least recent ones are forgotten, and would be logged again.
 
     Args:

@@ -63,11 +63,11 @@ class AsyncFinalizers(Generic[T]):
         return self
 
     def register_for_metadata(self, name: str, finalize: Callable[[PartialObjectMetadata], Awaitable[None]]) -> Self:
-        """Register a coroutine function that needs the metadata alone; see `Finalizers.register_for_metadata`.
+        """Register a coroutine function that needs the metadata only; see `Finalizers.register_for_metadata`.
 
         Args:
             name: As for `register`.
-            finalize: As for `register`, but it is called with the metadata alone.
+            finalize: As for `register`, but it is called with the metadata only.
 
         Raises:
             ValueError: The name is registered already, or is not a qualified name.

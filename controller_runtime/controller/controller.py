@@ -46,7 +46,7 @@ class Controller(Description):
         name: Its name in logs, threads and metrics; unique in its manager.
         reconciler: Does the work, on threads or, if it is an `AsyncReconciler`, on one event loop.
         workers: How many reconciles run at the same time.
-        limiter: Decides how long failed requests wait; it belongs to this controller alone. By default each request
+        limiter: Decides how long failed requests wait; it belongs to this controller only. By default each request
             has a delay of its own, from 5 ms, doubled by each failure, to 1000 s.
         reconcile_timeout: Seconds that one reconcile may take; None is any time. A reconcile that takes longer counts
             as failed, whatever it returns, and is retried with a growing delay. From the timeout on `Manager.client`
@@ -66,7 +66,7 @@ class Controller(Description):
 
     Raises:
         ValueError: An empty name, less than one worker, or a timeout that is not positive.
-        TypeError: `reconciler` is no object with a method `reconcile`.
+        TypeError: `reconciler` is not an object with a method `reconcile`.
         UsageError: `reconcile` is a coroutine in a `Reconciler`, or none in an `AsyncReconciler`; or `metrics` or
             `fair_by` is a coroutine.
 
@@ -103,7 +103,7 @@ class Controller(Description):
         self._running: Running | None = None
 
     def shareable(self, lister: Lister[Any]) -> Self:
-        """Say that a ring may share the work: each reconcile decides about its object alone, and not about the whole.
+        """Say that a ring may share the work: each reconcile decides about its object only, and not about the whole.
 
         With `--ring` the replicas of a program then share it; see `Ring.share`.
 
@@ -130,7 +130,7 @@ class Controller(Description):
         """Have a ring share the work; called by `Ring.share`.
 
         Args:
-            shared: Returns a reconciler for owned requests alone.
+            shared: Returns a reconciler for owned requests only.
             requests: Brings the requests of slots that come.
 
         Raises:
@@ -178,7 +178,7 @@ class Controller(Description):
         return self._reconciler
 
     def trouble(self) -> Trouble | None:
-        """Return what tells of single objects that fail; None before the controller is started."""
+        """Return what reports single objects that fail; None before the controller is started."""
         return Trouble(self._running.intake.fallible, self._running.unreadable) if self._running else None
 
     def turns(self, limit: int) -> list[Turn[Request]]:
@@ -217,7 +217,7 @@ class Controller(Description):
             informers: Makes the informers of its collections.
             stop: Ends the controller, and is failed if one of its threads fails.
             sync_deadline: Absolute monotonic seconds by which the initial lists must be in the queue.
-            observers: Are told of unexpected errors and of objects that cannot be read.
+            observers: Are notified of unexpected errors and of objects that cannot be read.
 
         Raises:
             UsageError: It was started before.

@@ -82,7 +82,7 @@ class FailureLog:
             **fields: The failed object or change, for the log.
 
         Returns:
-            Whether people have been told of this failure, so that its end should be told as well.
+            Whether people have been notified of this failure, so that its end should be told as well.
         """
         fields = {"controller": self._controller, **fields, "failures": failures, "error": error_text(error)}
         if failures > 1:

@@ -113,7 +113,7 @@ class Feed:
         mapper: Maps a change to requests.
         queue: Where the requests go.
         retries: Tries kept changes again.
-        observers: Are told of each unexpected error of a change that has not failed before, under the delivery lock,
+        observers: Get each unexpected error of a change that has not failed before, under the delivery lock,
             and of each change that causes requests.
 
     Threads: `handle` one at a time, under the delivery lock of the informer; `retry` on the thread of `retries`; the
@@ -196,7 +196,7 @@ class Feed:
             self._on_panic(Panic(self._controller, delta.key, error, "mapper or predicate"))
 
     def _try(self, kept: KeptChange) -> None:
-        """Map what is kept of the changes of one object."""
+        """Map the kept changes of one object; stop at the first that fails."""
         rest: KeptChange | None = kept
         while rest is not None:
             trying = rest

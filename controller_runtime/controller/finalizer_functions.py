@@ -26,7 +26,7 @@ class _ForWhole(Generic[T, R]):
 
 @attrs.frozen
 class _ForMetadata(Generic[R]):
-    """A function that is called with the metadata of the object alone."""
+    """A function that is called with the metadata of the object only."""
 
     call: Callable[[PartialObjectMetadata], R]
 
@@ -50,7 +50,7 @@ class FinalizerFunctions(Generic[T, R]):
         self._register(name, _ForWhole(finalize))
 
     def register_for_metadata(self, name: str, finalize: Callable[[PartialObjectMetadata], R]) -> None:
-        """Register a function that takes the metadata alone; raise ValueError as `register` does."""
+        """Register a function that takes the metadata only; raise ValueError as `register` does."""
         self._register(name, _ForMetadata(finalize))
 
     def due(self, metadata: ObjectMeta) -> Sequence[str]:

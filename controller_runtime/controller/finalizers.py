@@ -115,11 +115,11 @@ class Finalizers(Generic[T]):
         """Register a function that needs no more than the metadata of the object, and so can always be called.
 
         It is called also for an object that cannot be read as the class that the reconciler asked for. Without such a
-        function an object of that kind stays, although it was deleted, until it is mended.
+        function an object of that kind stays, although it was deleted, until it is repaired.
 
         Args:
             name: As for `register`.
-            finalize: As for `register`, but it is called with the metadata alone.
+            finalize: As for `register`, but it is called with the metadata only.
 
         Raises:
             ValueError: As for `register`.
@@ -132,7 +132,7 @@ class Finalizers(Generic[T]):
         """Return the object to reconcile, with its finalizers added; None if there is nothing to do for it.
 
         There is nothing to do if the object does not exist, or if it is being deleted: then its functions have been
-        called. If the object cannot be read, those are called that need its metadata alone.
+        called. If the object cannot be read, those are called that need its metadata only.
 
         Raises:
             UnreadableObject: The object cannot be read, and either it is not being deleted, or one of its finalizers

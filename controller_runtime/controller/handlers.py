@@ -71,7 +71,7 @@ def enqueue_mapped(requests_of: Callable[[Cached], Iterable[Request]]) -> Handle
 
     Each request is made once for each change. If the object cannot be decoded, the handler raises `DecodeError` after
     it has made the requests of the state before, so the change is tried again. A state before that cannot be decoded
-    is logged and left out, because no later change would mend it.
+    is logged and left out, because no later change would repair it.
 
     Args:
         requests_of: Must be pure and quick, as a `Handler` is.

@@ -31,7 +31,7 @@ class KeptChange:
         failures: How often mapping has failed since the change was kept.
         tries_of_deletion: How often it has failed since the object was deleted.
         error: The last error as text.
-        is_told: Whether a log line has told of the failure.
+        is_told: Whether a log line has reported the failure.
     """
 
     mapped: Cached | None
@@ -45,7 +45,7 @@ class KeptChange:
 
     @classmethod
     def of(cls, delta: Delta) -> Self:
-        """Return what is to be mapped of one change of an object whose changes before were all mapped."""
+        """Start a kept change from the first delta of an object that has no unmapped ones."""
         return cls(delta.old, delta.object, delta.new is None, delta.initial)
 
     def merged(self, later: Delta) -> KeptChange:
@@ -95,7 +95,7 @@ class KeptChanges:
         return key in self._kept
 
     def get(self, key: PlainKey) -> KeptChange | None:
-        """Return the kept change of an object; None if there is none."""
+        """Return the kept change of an object, or None."""
         return self._kept.get(key)
 
     def first(self, count: int) -> list[KeptChange]:

@@ -107,7 +107,7 @@ def outcome_of(error: BaseException) -> Outcome:
 
 
 def is_bug(error: BaseException) -> bool:
-    """Return whether an error tells of a bug in the program: it is unexpected, or a `UsageError` led to it.
+    """Return whether an error reports a bug in the program: it is unexpected, or a `UsageError` led to it.
 
     A `UsageError` says that the program has to be corrected, whatever wraps it. So it is looked for in groups, causes
     and contexts. Code that catches one on purpose raises its own error `from None`.

@@ -16,7 +16,7 @@ Function = Literal["reconcile", "mapper or predicate", "periodic function"]
 
 @attrs.frozen
 class Panic:
-    """An error of a reconcile, a mapper, a predicate or a periodic function that tells of a bug in the program.
+    """An error of a reconcile, a mapper, a predicate or a periodic function that reports a bug in the program.
 
     It is not a `ControllerRuntimeError`, or a `UsageError` led to it: as its cause, its context or a member of a group.
 

@@ -31,13 +31,13 @@ WATCHED = 20
 """The length from which a chain is watched: work in steps, such as a rollout by a few pods, is shorter."""
 
 MOST_SECONDS = 30.0
-"""Seconds after which a watched chain is told of."""
+"""Seconds after which a watched chain is reported."""
 
 MOST_RECONCILES = 300
-"""The length at which a chain is told of before that."""
+"""The length at which a chain is reported before that."""
 
 QUIET = 3600.0
-"""Seconds for which the same controllers and fields are not told of again."""
+"""Seconds for which the same controllers and fields are not reported again."""
 
 _KEPT = 100
 """How many of what was found are kept for people; and how many are known to have been told."""
@@ -86,7 +86,7 @@ class SelfWake:
 
 
 class SelfWakes:
-    """Watches what the reconciles of a manager's controllers write, and tells of those that wake themselves.
+    """Watches what the reconciles of a manager's controllers write, and reports those that wake themselves.
 
     Args:
         host: Its clock and its lock.
@@ -110,7 +110,7 @@ class SelfWakes:
             return self._counts[controller]
 
     def found(self) -> list[SelfWake]:
-        """Return what was told of last, the newest first."""
+        """Return what was reported last, the newest first."""
         return [*reversed(self._found.copy())]  # without the lock: a deque is copied as a whole
 
     def wrote(self, running: Running, request: HTTPRequest, body: bytes) -> None:

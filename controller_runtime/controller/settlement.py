@@ -19,14 +19,14 @@ from controller_runtime.queue.workqueue import WorkQueue
 
 
 class Settlement:
-    """Counts each reconcile, retries, requeues or forgets its request at its end, and tells of unexpected errors.
+    """Counts each reconcile, retries, requeues or forgets its request at its end, and reports unexpected errors.
 
     Args:
         host: Its clock, locks and randomness.
         name: The controller's name.
         queue: The queue that the requests come from.
         timeout: Seconds that one reconcile may take; None is any time. A longer one counts as failed.
-        observers: Are told of each unexpected error of a reconcile, keep its story and its span, and watch its writes.
+        observers: Get each unexpected error of a reconcile, keep its story and its span, and watch its writes.
         may_wake_itself: Leave its writes unwatched.
         unreadable: Decides which unreadable objects end the retries of a request; None: none of them does.
 

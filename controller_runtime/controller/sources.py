@@ -42,7 +42,7 @@ class Intake:
         informers: Makes the informers of collections.
         queue: The queue that sources feed.
         stop: Ends the sources.
-        observers: Are told of changes, and of unexpected errors of mappers and predicates.
+        observers: Are notified of changes, and of unexpected errors of mappers and predicates.
         threads: The threads that `spawn` has started.
         fallible: The sources whose user code may fail without stopping the manager.
         retries: Tries changes again that could not be mapped.

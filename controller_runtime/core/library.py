@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How pip installs this library and the distributions beside it, for remedies in messages and for new operators.
+"""How pip installs this library and the distributions next to it, for remedies in messages and for new operators.
 
 They are on no index yet, so a requirement by name would not be found. pip notes where it installed a distribution from,
 unless that was an index or a folder of wheels (PEP 610, `direct_url.json`), and the four of this project lie together:
@@ -62,7 +62,7 @@ class Library:
         return Library(f"{clone}/{archive}" if _ARCHIVE.search(self.source) else f"{clone}/")
 
     def requirements(self, extras: str = "", *, controllers: bool = False) -> list[str]:
-        """Return what pip needs to be given to install the library, with the distributions that it requires beside it.
+        """Return what pip needs to be given to install the library, with the distributions that it requires next to it.
 
         Args:
             extras: Extras of the library, such as `testing,cli`; `testing` requires the embedded server.

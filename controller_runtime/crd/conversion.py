@@ -37,7 +37,7 @@ class Conversion(Generic[A, B]):
     Attributes:
         older: The class that the function takes.
         newer: The class that it returns.
-        keep: The annotation that keeps what the other version cannot express; empty if there is none.
+        keep: The annotation that keeps what the other version cannot express; empty if absent.
 
     Threads: any, once both ways are given.
     """

@@ -35,7 +35,7 @@ class Declaration:
         schema: The structural schema of the objects.
         short_names: Short names for kubectl.
         categories: Groups of kinds in kubectl, such as `all`.
-        columns: The columns that `kubectl get` shows beside the name.
+        columns: The columns that `kubectl get` shows next to the name.
         scale: The paths of the subresource `scale`; None without it.
         selectable: The paths that field selectors can name.
         deprecated: True, or the text of the server's warning; False for a version that is not deprecated.

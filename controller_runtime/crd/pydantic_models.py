@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The adapter for classes of pydantic as types of fields: their schema from the model, their values decoded by it.
+"""Lets models of pydantic be types of fields: the model supplies the schema and decodes the values.
 
 Pydantic is not imported here: a class of it brings its own methods.
 """

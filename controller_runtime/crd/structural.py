@@ -274,7 +274,7 @@ def _is_said_nullable(shape: inspect.Type) -> bool:
 def _default_of(field: inspect.Field) -> Iterator[Any]:
     """Yield the default of a field, if a server should fill it in.
 
-    None and empty texts and collections are how a class says that the field is absent, so they are no defaults.
+    None and empty texts and collections are how a class says that the field is absent, so they are not defaults.
     """
     if field.default_factory is not msgspec.NODEFAULT:
         value = field.default_factory()

@@ -31,7 +31,7 @@ none. No object has version 1, because the first write to etcd has version 2.
 
 
 class Progress(enum.Enum):
-    """How far one object is that a primary should have."""
+    """The progress of one desired object."""
 
     READY = "Ready"
     """It is as desired, and ready."""
@@ -54,7 +54,7 @@ class DependentState:
         key: Its name and namespace.
         progress: How far it is.
         message: Why it is not ready, as a sentence without its subject; empty if it is ready.
-        object: The object as last seen; None if there is none.
+        object: The object as last seen, or None.
         retry_at: When to look at it again although nothing has changed, in monotonic seconds; None: never.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that the server refuses: which errors are refusals, when to try again, and the events that tell of them."""
+"""Objects that the server refuses: which errors are refusals, when to try again, and the events that report them."""
 
 from __future__ import annotations
 

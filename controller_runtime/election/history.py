@@ -25,7 +25,7 @@ class LeaderHistory:
         self._seen: deque[tuple[float, str]] = deque(maxlen=KEPT)
 
     def note(self, leader: str) -> None:
-        """Remember a new leader; empty if there is none."""
+        """Remember a new leader; empty if absent."""
         self._seen.append((self._clock.monotonic(), leader))
 
     def all(self) -> list[tuple[float, str]]:

@@ -45,7 +45,7 @@ class Ended:
     """`run` has returned or raised.
 
     Attributes:
-        term: The leadership that was lost, which keeps the fence closed; None if there was none, or it was given back.
+        term: The leadership that was lost, which keeps the fence closed, or None, or it was given back.
     """
 
     term: Term | None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The breaking changes of definitions beside a server: read, counted for the stored objects, and told."""
+"""The breaking changes of definitions next to a server: read, counted for the stored objects, and told."""
 
 from __future__ import annotations
 

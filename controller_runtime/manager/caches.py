@@ -138,10 +138,9 @@ class ManagedCaches:
     ) -> None:
         """Set what the caches hold of all kinds, and of single kinds; call it before the first lister or controller.
 
-        It decides for readers and controllers that do not say it themselves, field by field: what a call names, then
-        the scope of the kind, then the scope of all kinds, where a field that is None is not set. The namespace of the
-        manager counts before that of all kinds. A kind with several namespaces has a cache for each, which a lister and
-        `Controller.watch` use together.
+        Each field is the first that is set (not None) of: the argument of the call that makes the lister or the watch,
+        the scope of the kind, the manager's namespace, the scope of all kinds. A kind with several namespaces has a
+        cache for each, which a lister and `Controller.watch` use together.
 
         Args:
             all_kinds: The scope of all kinds.

@@ -2,7 +2,7 @@
 """Health checks for the probes of Kubernetes: `/livez` (restart the process?) and `/readyz` (does it do its work?).
 
 `/healthz` is the older name of `/livez`. A restart does not help while the API server is down, so the state of the
-caches counts for readiness alone.
+caches counts for readiness only.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ CANCEL_GRACE = 5.0
 
 
 class Runnable(Protocol):
-    """An object that runs beside the controllers, on a thread of its own, whether this replica leads or not."""
+    """An object that runs next to the controllers, on a thread of its own, whether this replica leads or not."""
 
     @property
     def name(self) -> str:

@@ -94,7 +94,7 @@ def _has_versions(obj: Mapping[str, Any]) -> bool:
 
 
 def check_texts(folder: Path, files: Files) -> list[str]:
-    """Return a line for each template of a chart that differs from what the code says, with its first line that does.
+    """Return a line for each template of a chart that differs from the generated one, naming its first differing line.
 
     `Chart.yaml` and `values.yaml` are not compared: they are where a user makes choices.
     """

@@ -45,7 +45,7 @@ def peers_of(cidrs: Sequence[str]) -> list[Object]:
     """Return the peers of a policy that have the addresses of `--webhook-from`.
 
     Raises:
-        UsageError: One of them is no range of addresses.
+        UsageError: One of them is not a range of addresses.
     """
     return [{"ipBlock": {"cidr": _cidr(text)}} for text in cidrs]
 

@@ -80,7 +80,7 @@ def present(value: Value) -> Value:
 
 
 def literal(value: Value) -> Value:
-    """Return a JSON value whose texts are no templates."""
+    """Return a JSON value whose texts are not templates."""
     if isinstance(value, Mapping):
         return {Literal(name): literal(field) for name, field in value.items()}
     if isinstance(value, list | tuple):

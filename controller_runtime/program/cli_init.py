@@ -55,7 +55,7 @@ def _library(requirement: str | None) -> Library:
     """Return where pip finds this library: as given, or where the installed one came from.
 
     Raises:
-        UsageError: The given text is none of these.
+        UsageError: The given text is not one of these.
     """
     if requirement is None:
         return installed_library()

@@ -70,7 +70,7 @@ class Origin:
         """Return the origin that `text` names: a module or a file, perhaps a colon and the function.
 
         Raises:
-            UsageError: There is no such file, or the text is none of these.
+            UsageError: There is no such file, or the text is not one of these.
         """
         place, _, attribute = text.partition(":")
         attribute = attribute or DEFAULT

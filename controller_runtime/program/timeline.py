@@ -31,7 +31,7 @@ class Lane:
 
     Attributes:
         name: Its name.
-        changes: The seconds at which it got each value; a value holds until the next one, None is no value.
+        changes: The seconds at which it got each value; a value holds until the next one, None is not a value.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Timeline:
         self._left_out = 0
 
     def note(self, facts: Mapping[str, object]) -> None:
-        """Note the present values of some facts; those that are not named keep theirs. None is no value."""
+        """Note the present values of some facts; those that are not named keep theirs. None is not a value."""
         now = self._clock.monotonic()
         with self._lock:
             self._note(facts, self._at(now))

@@ -17,7 +17,7 @@ from controller_runtime.program.snapshot import ControllerStatus, Snapshot
 log = get_logger(__name__)
 
 FEW = 5
-"""The most controllers, and the most kinds, each of which a log line tells of; with more, it tells of what there is."""
+"""The most controllers, and the most kinds, each of which a log line reports; with more, it reports what there is."""
 
 SPOKEN_PAUSE = 3.0
 """Seconds between two lines of the spoken view, at least."""
@@ -34,7 +34,7 @@ def choose_view(asked: bool | None, *, text_log: bool, terminal: bool, rich: boo
     """Decide whether the live view is shown, and return with it why it is not though it was asked for.
 
     Args:
-        asked: The user's choice; None if there was none.
+        asked: The user's choice, or None.
         text_log: The log is in text and at its usual level, so that the user seems to want no lines in particular.
         terminal: Standard error is a terminal.
         rich: The package that draws the view is installed.

@@ -9,7 +9,7 @@ PlainKey = tuple[str, str]
 """Name and namespace; the type of `api.objects`, which a program with nothing but a queue need not import."""
 
 MAX_CAUSES = 4
-"""How many different causes of one hand-out are remembered: the first ones. They are for people alone."""
+"""How many different causes of one hand-out are remembered: the first ones. They are for people only."""
 
 MAX_COVERED = 64
 """How many further versions of one hand-out are remembered, that of which no cause tells any more."""

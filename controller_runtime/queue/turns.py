@@ -54,7 +54,7 @@ class Turn(Generic[T]):
         state: How far it has come.
         at: Monotonic seconds: its due time while it is DELAYED, else when it came to be queued or processed.
         causes: Why the item is handed out, for people; each has the fields of a `Cause`.
-        covered: The versions that caused it as well, and of which no cause tells; None if there are none.
+        covered: The versions that caused it as well, and of which no cause tells, or None.
         group: The group of the item in a fair queue; None in others.
     """
 

@@ -34,7 +34,7 @@ class WorkQueue(Generic[T]):
     Args:
         host: Its clock and its condition.
         name: Label of its metrics.
-        limiter: Delays of `add_rate_limited`, for this queue alone; `ItemExponential()` by default.
+        limiter: Delays of `add_rate_limited`, for this queue only; `ItemExponential()` by default.
         fair_by: Returns the group of an item, such as its namespace. In each band groups then take turns, within the
             bounds that `fairness.py` states. It must be pure and quick, and if it raises, the item is not added.
 

@@ -141,7 +141,7 @@ _Product = tuple[tuple[str, ...], ...]
 
 
 def _merged(products: Iterable[_Product], factors: Iterable[int]) -> list[_Product]:
-    """Return products for the same combinations, after those that differ in one factor alone were made one."""
+    """Return products for the same combinations, after those that differ in one factor only were made one."""
     found = {*products}
     for factor in factors:
         values: dict[tuple[_Product, _Product], set[str]] = defaultdict(set)

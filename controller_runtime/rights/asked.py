@@ -120,7 +120,7 @@ def _content_type(request: HTTPRequest) -> str:
 
 
 def _body(request: HTTPRequest) -> Any:
-    """Return the decoded body; an empty dict if it is none of JSON, which this library's clients always write."""
+    """Return the decoded body; an empty dict if it is not JSON, which this library's clients always write."""
     try:
         return msgspec.json.decode(request.body)
     except msgspec.DecodeError:

@@ -50,7 +50,7 @@ def _parsed(text: str, path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
 
 def _problem(document: object) -> str:
-    """Return why a document is none of those in a file of rights; empty if it is one."""
+    """Return why a document does not belong into a file of rights; empty if it does."""
     if not isinstance(document, dict):
         return f"it holds {document!r:.60}, which is no object: give each document a kind, metadata and rules"
     kind = document.get("kind")
@@ -87,7 +87,7 @@ def write(path: str | os.PathLike[str], accesses: Iterable[Access], *, name: str
     bound.
 
     Raises:
-        UsageError: The file exists and is no file of rights, or cannot be written.
+        UsageError: The file exists and is not a file of rights, or cannot be written.
     """
     file = Path(path)
     try:
@@ -114,7 +114,7 @@ def text_of(
         path: The file's name in errors.
 
     Raises:
-        UsageError: `before` is no file of rights.
+        UsageError: `before` is not a file of rights.
     """
     present = _parsed(before, path)
     name = next((one["metadata"]["name"] for one in present if one["kind"] in ROLES), name)

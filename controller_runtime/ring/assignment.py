@@ -22,7 +22,7 @@ def assigned(members: Mapping[str, int], previous: Sequence[str]) -> tuple[str, 
 
     Args:
         members: The weight of each member, at least 1; none leaves all slots to `NOBODY`.
-        previous: The owner of each slot before; names that are no members count as nobody.
+        previous: The owner of each slot before; names that are not members count as nobody.
     """
     if not members:
         return (NOBODY,) * SLOTS
@@ -49,7 +49,8 @@ def quotas_of(members: Mapping[str, int], held: Mapping[str, int]) -> dict[str, 
 
     Args:
         members: The weight of each member; not empty.
-        held: How many slots each owns now: of equal claims to one more slot, that of the member that has it counts.
+        held: How many slots each owns now. If members are equally entitled to a remaining slot, the one that already
+            owns it keeps it.
     """
     total = sum(members.values())
     quotas = {member: SLOTS * weight // total for member, weight in members.items()}

@@ -17,7 +17,7 @@ class RingBy(enum.Enum):
     """The namespace and name of the request: the objects of one namespace are spread, too."""
 
     UID = "uid"
-    """The uid of the object: as `NAME`, and a server can send each replica its share alone. An object that is deleted
+    """The uid of the object: as `NAME`, and a server can send each replica its share only. An object that is deleted
     and created again may then have another owner, who does not wait for the first one."""
 
     OWNER = "owner"

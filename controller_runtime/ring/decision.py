@@ -115,7 +115,7 @@ def next_step(me: Membership, ring: Assignment | None, others: Iterable[Sighting
 
     Args:
         me: The member.
-        ring: The assignment, read from the server before `others`; None if there is none.
+        ring: The assignment, read from the server before `others`, or None.
         others: The other members, read from the server.
         now: Monotonic seconds.
     """
@@ -154,12 +154,12 @@ def in_the_way(division: str, ring: Assignment | None, others: Iterable[Sighting
 
     Args:
         division: The division of the member that may wait.
-        ring: The present assignment; None if there is none.
+        ring: The present assignment, or None.
         others: The other members.
         now: Monotonic seconds.
 
     Returns:
-        The name of the first such member in the order of `others`; empty if there is none.
+        The name of the first such member in the order of `others`; empty if absent.
     """
     if ring is not None and ring.division == division:
         return ""
@@ -177,7 +177,7 @@ def is_older(me: Claim, ring_uid: str, uid: str, ring: Assignment | None) -> boo
     Args:
         me: Our claim.
         ring_uid: The uid of the published object that we follow; empty if we follow none.
-        uid: The uid of the one on the server; empty if there is none.
+        uid: The uid of the one on the server; empty if absent.
         ring: The assignment in it; None if there is none that can be read.
     """
     return bool(ring_uid) and (uid != ring_uid or (ring is not None and ring.epoch < me.epoch))
@@ -194,7 +194,7 @@ def publishes(own: Sighting, ring: Assignment | None, others: Iterable[Sighting]
 
     Args:
         own: The member that asks.
-        ring: The present assignment; None if there is none.
+        ring: The present assignment, or None.
         others: The other members.
         now: Monotonic seconds.
     """
@@ -217,7 +217,7 @@ def next_assignment(
     of them up a moment later. So while no living member owns a slot, those that are joining are waited for.
 
     Args:
-        ring: The present assignment; None if there is none: then it is made from what the members claim.
+        ring: The present assignment, or None: then it is made from what the members claim.
         members: All members, the publisher included.
         now: Monotonic seconds.
         patient_until: Monotonic seconds until which members that are joining are waited for.

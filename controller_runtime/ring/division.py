@@ -76,7 +76,7 @@ class OwnSlots:
         return False
 
     def selector(self, slots: int) -> str:
-        """Return the `shardSelector`, which can choose by uid alone: the other hashes are not the server's."""
+        """Return the `shardSelector`, which can choose by uid only: the other hashes are not the server's."""
         return selector_of(slots) if self.by is RingBy.UID else ""
 
 

@@ -86,7 +86,7 @@ class RingKind:
         """Return whether the server has an object of a key, under whatever uid; its metadata alone is asked for.
 
         Raises:
-            Forbidden: This process may not ask; the text says how to mend it.
+            Forbidden: This process may not ask; the text says how to correct it.
         """
         try:
             self._client.get(self._resource.only_metadata(), key)

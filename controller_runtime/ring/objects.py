@@ -54,10 +54,10 @@ class PublishedRing:
     """The ConfigMap of the assignment, as it was read.
 
     Attributes:
-        uid: Its uid; empty if there is none.
-        version: Its resourceVersion; empty if there is none.
+        uid: Its uid; empty if absent.
+        version: Its resourceVersion; empty if absent.
         assignment: The assignment; None if there is none that can be read.
-        found: All of it, of which a publisher replaces the data alone; empty if there is none.
+        found: All of it, of which a publisher replaces the data only; empty if absent.
     """
 
     uid: str = ""
@@ -167,7 +167,7 @@ class RingObjects:
         """Compare our lease, as it was read, with what we wrote; set `is_as_written`.
 
         Returns:
-            The write that has landed though its answer was lost; None if there is none.
+            The write that has landed though its answer was lost, or None.
         """
         self._lease = lease
         stamp, claim = _content(lease) if lease is not None else ("", "")

@@ -119,7 +119,7 @@ class Ownership:
 
     @contextlib.contextmanager
     def as_member(self) -> Iterator[None]:
-        """Bind the requests of this context to the present membership, for work that is no reconcile.
+        """Bind the requests of this context to the present membership, for work that is not a reconcile.
 
         Raises:
             LeadershipLost: There is none now; requests raise it once it is over.

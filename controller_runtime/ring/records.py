@@ -68,7 +68,7 @@ class Claim:
         """Return the claim in an annotation.
 
         Raises:
-            ValueError: The text is no claim.
+            ValueError: The text is not a claim.
         """
         try:
             value = json.loads(text)
@@ -133,7 +133,7 @@ class Assignment:
         """Return the assignment in the data of a ConfigMap.
 
         Raises:
-            ValueError: The data is no assignment.
+            ValueError: The data is not an assignment.
         """
         owners, since = [NOBODY] * SLOTS, [0] * SLOTS
         try:

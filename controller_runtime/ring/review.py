@@ -84,7 +84,10 @@ class RightsReview:
             pause = AGAIN if self._look(stop) else SOON
 
     def _look(self, stop: Stop) -> bool:
-        """Ask about each right; return whether all were granted."""
+        """Ask about each right; return True if all were granted, or `stop` was set meanwhile.
+
+        False: one is missing, or the server could not be asked.
+        """
         missing = []
         rights = rights_of(self._config.name, self._config.namespace, self._asked_by_name())
         for right in rights:

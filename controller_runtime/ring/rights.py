@@ -72,7 +72,8 @@ def rights_of(ring: str, namespace: str, asked_by_name: Iterable[tuple[Resource[
     Args:
         ring: The ring's name.
         namespace: That of its ConfigMap and leases.
-        asked_by_name: The kinds of which the server is asked whether an object is gone, and the caches' namespaces.
+        asked_by_name: Kinds whose objects the ring looks up on the server before it treats them as deleted, each with
+            the namespace of its cache.
     """
     not_vital = {(CONFIG_MAPS, "list"), (CONFIG_MAPS, "watch"), (LEASES, "watch"), (LEASES, "delete")}
     kinds = {(kind.group, kind.plural): kind for kind in (CONFIG_MAPS, LEASES)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ring as its users see it: reconcilers that work for the owned slots alone, and their requests when slots come."""
+"""A ring as its users see it: reconcilers that work for the owned slots only, and their requests when slots come."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Ring:
             informer.add_handler(self._wake)
 
     def divide(self, kind: Kind[Any], *, children: Iterable[Kind[Any]] = ()) -> None:
-        """Keep in the caches of a kind the objects of this replica's slots alone; call it before their first use.
+        """Keep in the caches of a kind the objects of this replica's slots only; call it before their first use.
 
         Caches have the objects of a slot before this replica owns it, and until its work for it has ended. So listers
         of these kinds are partial: an object that is not there may be another replica's. In a ring by uid, a server
@@ -151,7 +151,7 @@ class Ring:
         another replica leads, the requests of other work are still refused for that.
 
         Raises:
-            LeadershipLost: By the block's beginning: this replica is no member now. By its requests: no more.
+            LeadershipLost: By the block's beginning: this replica is not a member now. By its requests: no more.
         """
         return self.ownership.as_member()
 
@@ -170,7 +170,7 @@ class Ring:
         It is that of the ownership under which the reconcile began, whoever owns the slot by now.
 
         Raises:
-            UsageError: The caller is no reconcile that this ring shares.
+            UsageError: The caller is not a reconcile that this ring shares.
         """
         turn = turn_in_hand(self.ownership)
         if turn is None:

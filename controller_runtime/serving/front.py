@@ -67,7 +67,7 @@ class Sending(NamedTuple):
     Attributes:
         slots: The slots of connections that are sent such an answer.
         data: The answer.
-        stream: Further parts; None if there are none.
+        stream: Further parts, or None.
         is_refusal: The peer may not have sent all, and would lose the answer if the connection was closed at once.
     """
 

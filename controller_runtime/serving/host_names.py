@@ -2,7 +2,7 @@
 """Decides whether a request names this machine in its Host header, against DNS rebinding.
 
 A web page can let a name of its own domain resolve to 127.0.0.1, and then read what is served to this
-machine alone. The browser puts that name into the Host header, so a request with a foreign name is refused.
+machine only. The browser puts that name into the Host header, so a request with a foreign name is refused.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ def _length_of(headers: Mapping[str, str]) -> int | None:
     """Return the bytes of the body; None if the head does not say so.
 
     Raises:
-        ValueError: It is no number.
+        ValueError: It is not a number.
     """
     if "transfer-encoding" in headers:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a cluster beside its API server: garbage collection, and controllers of workloads with nodes."""
+"""The parts of a cluster next to its API server: garbage collection, and controllers of workloads with nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORKLOADS = "controllers.workloads.workloads"
 
 
 class Beside:
-    """Runs beside a server, on its host, so that the end of the cluster's manager does not concern it.
+    """Runs next to a server, on its host, so that the end of the cluster's manager does not concern it.
 
     Args:
         host: The server's host.

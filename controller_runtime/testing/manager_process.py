@@ -44,7 +44,7 @@ class Machine(Protocol):
 
 
 class SystemMachine:
-    """The real machine. Python cannot end a thread, so a process on it is ended by its stop alone."""
+    """The real machine. Python cannot end a thread, so a process on it is ended by its stop only."""
 
     def __init__(self, host: Host) -> None:
         self.host = host

@@ -111,7 +111,7 @@ class Trip(Generic[A, B]):
 
         Args:
             converted: An object that was converted from the other class.
-            other: An object with the content that it is changed to: all of it at once, and one field alone.
+            other: An object with the content that it is changed to: all of it at once, and one field only.
             field: The number of that field among those that differ; a greater number begins again at the first.
         """
         before, after = content_of(converted), content_of(other)
@@ -127,7 +127,7 @@ class Trip(Generic[A, B]):
         self._require_arrival(converted, changed, change)
 
     def _require_arrival(self, converted: A, changed: A, change: Change) -> None:
-        """Raise AssertionError if the change of a field has an effect in the other class, but not beside what is kept.
+        """Raise AssertionError if the change of a field has an effect in the other class, but not next to what is kept.
 
         A field may have an effect on several fields of the other class, some of which are kept; one has to show it.
         """

@@ -20,7 +20,7 @@ class ServerOptions(TypedDict):
 
 
 def check_alone(server: APIServer | None, options: Mapping[str, object]) -> None:
-    """Refuse options of a new server beside a server that exists.
+    """Refuse options of a new server next to a server that exists.
 
     Raises:
         UsageError: Both are given.

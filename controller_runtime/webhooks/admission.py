@@ -45,9 +45,9 @@ def _no_object() -> None:
 
 @attrs.define(slots=False)
 class Admission(Generic[T]):
-    """One write that an API server asks about, beside the object itself.
+    """One write that an API server asks about, next to the object itself.
 
-    The object before an update is decoded when it is first asked for. An update must be able to mend an object that
+    The object before an update is decoded when it is first asked for. An update must be able to repair an object that
     the class cannot read, so a function that does not look at `old` is not disturbed by it.
 
     Attributes:

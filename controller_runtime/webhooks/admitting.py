@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers AdmissionReviews: calls the function of a webhook, and makes its result a patch or a refusal.
 
-A typed function sees the fields of its class alone. So the patch is made from what the function changed, and all other
+A typed function sees the fields of its class only. So the patch is made from what the function changed, and all other
 fields of the object stay as they are.
 """
 
@@ -43,7 +43,7 @@ def admit(hook: Hook[Any], body: bytes) -> bytes:
     """Return the answer to an AdmissionReview.
 
     Raises:
-        NotAReview: The body is no AdmissionReview v1, or is of another kind than the webhook's.
+        NotAReview: The body is not an AdmissionReview v1, or is of another kind than the webhook's.
         Exception: The function raises.
     """
     asked = admission_of(body)

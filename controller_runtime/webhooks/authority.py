@@ -127,7 +127,7 @@ def created(now: datetime, names: Sequence[str]) -> Certificates:
 
 
 def with_former(made: Certificates, bundles: Iterable[bytes], now: datetime) -> Certificates:
-    """Return the same with the authorities of other bundles beside its own, without those that have expired.
+    """Return the same with the authorities of other bundles next to its own, without those that have expired.
 
     A bundle that cannot be read is left out: nothing is verified by it.
     """

@@ -2,7 +2,7 @@
 """Decides the next step of the certificates from their ages. Pure functions: the state and the time in, a step out.
 
 Clients trust every authority of the bundle. A new authority joins it, signs only once the bundle has reached the API
-servers, and leaves it when it expires. If the Secret is lost, the authorities that the configurations have stay beside
+servers, and leaves it when it expires. If the Secret is lost, the authorities that the configurations have stay next to
 the new one until every replica presents a certificate of it. So at each moment every certificate that any replica
 presents is trusted.
 """

@@ -67,7 +67,7 @@ class KindConversion:
         return f"{resource.plural}.{resource.group}"
 
     def convert(self, raw: bytes, version: str, wanted: str) -> dict[str, Any]:
-        """Return an object in another version, as JSON values; its metadata changes in labels and annotations alone.
+        """Return an object in another version, as JSON values; its metadata changes in labels and annotations only.
 
         Raises:
             Unconverted: One of the versions is unknown, or the object cannot be read.
@@ -141,7 +141,7 @@ def convert(kinds: Iterable[KindConversion], body: bytes) -> bytes:
     An error of a function is a failure of the conversion, too, because the server shows its message to the user.
 
     Raises:
-        NotAReview: The body is no ConversionReview v1.
+        NotAReview: The body is not a ConversionReview v1.
     """
     asked = conversion_of(body)
     by_name = {(kind.group, kind.kind): kind for kind in kinds}

@@ -181,7 +181,7 @@ def _timeout_in(query: tuple[tuple[str, str], ...], usual: float) -> float:
 
 
 def timeout_of(text: str, usual: float) -> float:
-    """Return the seconds of a duration as API servers write it, such as `10s` or `500ms`; `usual` if it is none."""
+    """Return the seconds of a duration as API servers write it, such as `10s` or `500ms`; `usual` if unreadable."""
     found = _TIMEOUT.fullmatch(text)
     if not text or found is None:
         return usual

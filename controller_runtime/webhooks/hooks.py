@@ -134,7 +134,7 @@ def Defaults(  # noqa: N802  it reads as the declaration that it makes
 
     Raises:
         ValueError: A name, a time or the view is invalid.
-        TypeError: `kind` is no kind.
+        TypeError: `kind` is not a kind.
     """
     resource = resource_of(kind)
     if "DELETE" in (operations := tuple(operations)):
@@ -185,7 +185,7 @@ def Checks(  # noqa: N802  it reads as the declaration that it makes
 
     Raises:
         ValueError: A name, a time or the view is invalid.
-        TypeError: `kind` is no kind.
+        TypeError: `kind` is not a kind.
         UsageError: The function is an `async def`. One that returns a coroutine fails each review (500).
     """
     resource = resource_of(kind)

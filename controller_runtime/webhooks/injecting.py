@@ -84,7 +84,7 @@ def trusts(target: Target, obj: Mapping[str, Any], place: Place, bundle: bytes) 
 
 
 def bundles(found: Found, place: Place) -> list[bytes]:
-    """Return the bundles with which the targets lead to this place; texts that are no base64 are left out."""
+    """Return the bundles with which the targets lead to this place; texts that are not base64 are left out."""
     texts = {
         str(config["caBundle"]): None
         for target, obj in found.objects.items()

@@ -95,7 +95,7 @@ def user_of(asked: AdmissionRequest) -> User:
     """Return the user who asks for a write.
 
     Raises:
-        NotAReview: It is none.
+        NotAReview: It is not a review.
     """
     if (handed := asked.handed_user()) is not None:
         name, uid, groups, extra = handed

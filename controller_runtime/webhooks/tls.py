@@ -46,7 +46,7 @@ def server_context(certificate: bytes, key: bytes, client_authority: Path | None
 
 
 def _load(context: ssl.SSLContext, pem: bytes) -> None:
-    """Load a chain from memory: `ssl` reads files alone, and the file system of a pod may be read-only."""
+    """Load a chain from memory: `ssl` reads files only, and the file system of a pod may be read-only."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("certificate")
         try:

@@ -119,7 +119,7 @@ class Webhooks:
             self._tally.add(path)
 
     def serve(self, serving: WebhookServing) -> None:
-        """Serve over TLS, from the manager's start to its end; without this they are called in process alone, by tests.
+        """Serve over TLS, from the manager's start to its end; without this they are called in process only, by tests.
 
         Raises:
             UsageError: They are served already, or are to be installed with certificates from files.
@@ -212,7 +212,7 @@ class Webhooks:
         self._is_serving = True
 
     def start_in_process(self) -> None:
-        """Answer from now on, if that is done in process alone; webhooks that are served over TLS wait for `start`."""
+        """Answer from now on, if that is done in process only; webhooks that are served over TLS wait for `start`."""
         self._is_serving = self._is_serving or self._serving is None
 
     def close(self) -> None:

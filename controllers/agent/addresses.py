@@ -24,7 +24,7 @@ def addresses(machine: Machine, settings: Settings) -> list[dict[str, str]]:
 
 
 def _internal(machine: Machine, settings: Settings) -> list[IPAddress]:
-    """Return the addresses that are configured, else the best one that was found; empty if there is none."""
+    """Return the addresses that are configured, else the best one that was found; empty if absent."""
     local = set(_parsed(machine.local))
     asked = [address for address in settings.node_ips if not address.is_unspecified]
     for address in asked:

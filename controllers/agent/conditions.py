@@ -113,7 +113,7 @@ def _find(conditions: Iterable[Condition], kind: str) -> Condition | None:
 
 
 def _with(conditions: Sequence[Condition], new: Condition) -> list[Condition]:
-    """Return `conditions` with `new` in place of the one of its type, or at the end if there is none."""
+    """Return `conditions` with `new` in place of the one of its type, or at the end if absent."""
     if _find(conditions, new["type"]) is None:
         return [*conditions, new]
     return [new if condition.get("type") == new["type"] else condition for condition in conditions]

@@ -93,7 +93,7 @@ def updated_node(node: Mapping[str, Any], machine: Machine, status: Status) -> N
 
 
 def pod_cidrs_of(node: Mapping[str, Any]) -> str:
-    """Return the address ranges of the node's pods, separated by commas; empty if there are none."""
+    """Return the address ranges of the node's pods, separated by commas; empty if absent."""
     return ",".join((node.get("spec") or {}).get("podCIDRs") or ())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registers a node and posts its status; the decisions are pure functions in the modules beside this one.
+"""Registers a node and posts its status; the decisions are pure functions in the modules next to this one.
 
 The reporter is a reconciler with one key, the node's name. It measures the machine and posts the status in
 rounds of up to five tries. All its waits are waits of its queue, so that a stop never waits for more

@@ -37,8 +37,8 @@ class Lease:
     """The fields of a lease that decide an election.
 
     Attributes:
-        holder: The identity of the holder; empty if there is none.
-        preferred: The candidate that the holder is asked to give way to; empty if there is none.
+        holder: The identity of the holder; empty if absent.
+        preferred: The candidate that the holder is asked to give way to; empty if absent.
         strategy: The strategy that the lease is held by; empty if it is not part of a coordinated election yet.
         duration: Seconds for which a renewal is valid; None if the lease has no duration.
         renewed: Wall time of the last renewal, by the holder's clock; None if the lease has none.

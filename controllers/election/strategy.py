@@ -28,7 +28,7 @@ class Candidate:
         strategy: The name of the strategy that it asks for.
         renewed: Wall time of its last renewal, by its own clock or by that of the last ping.
         created: Wall time of its creation, in whole seconds.
-        pinged: Wall time of the last ping, by the clock of the controller that sent it; None if there was none.
+        pinged: Wall time of the last ping, by the clock of the controller that sent it, or None.
         seen_ago: Seconds, by our monotonic clock, since we saw it being renewed; infinite if we have not seen that.
     """
 

@@ -54,7 +54,7 @@ class _LeaseSpec(msgspec.Struct, gc=False, rename="camel"):
 
     @property
     def renewal(self) -> object:
-        """The fields that the holder changes when it renews; a change of other fields is no renewal."""
+        """The fields that the holder changes when it renews; a change of other fields is not a renewal."""
         return self.holder_identity, self.renew_time, self.lease_duration_seconds
 
 

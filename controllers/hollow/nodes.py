@@ -245,7 +245,7 @@ class HollowNodes(Reconciler):
         return Result(requeue_after=STATUS_INTERVAL * (0.5 + self._host.random.random() if changed else 1.0))
 
     def _on_change(self, delta: Delta) -> None:
-        """Schedule a post for a node whose status another client has changed, and log a deletion."""
+        """Schedule a post for a node whose conditions are no longer those of a healthy one, and log a deletion."""
         node = self._nodes.get(delta.key.name)
         if node is None or not node.registered or node.state is not KubeletState.RUNNING:
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Composes a run of hollow nodes alone: a cluster, a manager, the nodes and their control socket."""
+"""Composes a run of hollow nodes only: a cluster, a manager, the nodes and their control socket."""
 
 from __future__ import annotations
 

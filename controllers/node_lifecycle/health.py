@@ -54,7 +54,7 @@ class Health:
         silent_since: Monotonic seconds from which its silence is measured: the last sign of life, or the end of a
             time in which no node was ready.
         last_sign: Monotonic seconds of its last sign of life; at first, when it was first seen.
-        renewed: The latest renewal time of its lease that counted; None if there was none.
+        renewed: The latest renewal time of its lease that counted, or None.
     """
 
     uid: str

@@ -116,7 +116,7 @@ class NodeLeaseView(msgspec.Struct, gc=False, frozen=True):
 
     @property
     def renew_time(self) -> datetime | None:
-        """The time of the last renewal; None if there is none."""
+        """The time of the last renewal, or None."""
         return self.spec.renew_time if self.spec else None
 
 
@@ -147,7 +147,7 @@ class MonitoredPodView(msgspec.Struct, gc=False, frozen=True):
 
     @property
     def node_name(self) -> str:
-        """The node that the pod is bound to; empty if there is none."""
+        """The node that the pod is bound to; empty if absent."""
         return (self.spec.node_name if self.spec else None) or ""
 
     @property
@@ -165,7 +165,7 @@ _placed = msgspec.json.Decoder(_Placed)
 
 
 def condition(conditions: list[NodeCondition], kind: str) -> NodeCondition | None:
-    """Return the condition of that type; None if there is none."""
+    """Return the condition of that type, or None."""
     return next((each for each in conditions if each.type == kind), None)
 
 

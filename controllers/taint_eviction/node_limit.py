@@ -67,7 +67,7 @@ class NodeLimit:
 
 
 class RetryDelay(ItemExponential):
-    """The delays of pods whose eviction failed, as by default, except that waiting in a `NodeLimit` is no success.
+    """The delays of pods whose eviction failed, as by default, except that waiting in a `NodeLimit` is not a success.
 
     A reconcile that only finds its pod waiting ends well, and the work queue then forgets the failures of its
     request. Were they forgotten here, twenty failing pods of one node would be retried every few milliseconds

@@ -186,7 +186,7 @@ class Children(Generic[C]):
         return True
 
     def patch(self, owner: Owner, child: C, patch: dict[str, Any], *, subresource: str = "") -> Cached:
-        """Change a child by a merge patch that holds for its uid alone."""
+        """Change a child by a merge patch that holds for its uid only."""
         metadata = {**patch.get("metadata", {}), "uid": child.metadata.uid}
         made = self._client.patch(
             self._resource, key_of(child), {**patch, "metadata": metadata}, subresource=subresource

@@ -42,7 +42,7 @@ class Claim(msgspec.Struct, gc=False):
 
 
 class VolumeSpec(msgspec.Struct, gc=False, rename="camel"):
-    """The parts of a volume that tell of its claim."""
+    """The parts of a volume that name its claim."""
 
     claim_ref: dict[str, str] = msgspec.field(default_factory=dict)
     host_path: dict[str, str] = msgspec.field(default_factory=dict)

@@ -79,7 +79,7 @@ class _PodStatus(msgspec.Struct, gc=False, rename="camel"):
 
 
 class AddressedPod(msgspec.Struct, gc=False):
-    """A pod, as far as its endpoint tells of it."""
+    """A pod, as far as its endpoint reports it."""
 
     metadata: ObjectMeta
     spec: _PodSpec = msgspec.field(default_factory=_PodSpec)

@@ -75,7 +75,7 @@ class Script:
 
     @classmethod
     def of(cls, metadata: ObjectMeta) -> Script:
-        """Read the annotations of a pod; one that is no number counts as absent."""
+        """Read the annotations of a pod; one that is not a number counts as absent."""
         annotations = metadata.annotations or {}
         code = annotations.get(EXIT_CODE, "")
         is_of_job = any(each.kind == "Job" and each.controller for each in metadata.owner_references or ())

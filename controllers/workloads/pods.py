@@ -81,7 +81,7 @@ class Pod(msgspec.Struct, gc=False):
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels; empty if there are none."""
+        """The labels; empty if absent."""
         return self.metadata.labels or {}
 
     @property

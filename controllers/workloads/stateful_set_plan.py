@@ -179,7 +179,10 @@ def _outdated(stateful_set: StatefulSet, pods: dict[int, Pod], update: str, now:
 def status_of(
     stateful_set: StatefulSet, pods: Sequence[Pod], current: str, update: str, collisions: int, now: datetime
 ) -> Status:
-    """Return the status; the present revision becomes the current one once every pod has it and is ready."""
+    """Return the status.
+
+    With `RollingUpdate` the update revision becomes the current one once every pod has it and is ready.
+    """
     alive = [pod for pod in pods if not pod.is_terminating]
     ready = [pod for pod in pods if pod.status.phase == "Running" and pod.is_ready]
     available = [pod for pod in ready if pod.available_in(stateful_set.spec.min_ready_seconds, now) == 0]

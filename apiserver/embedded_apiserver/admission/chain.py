@@ -83,7 +83,7 @@ class Awake(NamedTuple):
 
     @classmethod
     def of(cls, steps: Sequence[Step]) -> Self | None:
-        """Return these steps; None if there are none."""
+        """Return these steps, or None."""
         checking = [step for step in steps if type(step).validate is not Step.validate]
         found = cls(
             tuple([step for step in steps if type(step).admit is not Step.admit]),

@@ -63,7 +63,7 @@ class Authorizer:
             raise denied(asked, decision.reason)
 
     def rules_for(self, user: User, namespace: str) -> tuple[list[Rule], list[str]]:
-        """Return the rules that apply to a user in a namespace, and the problems with further ones."""
+        """Return the rules that apply to a user in a namespace, and the errors met while resolving others."""
         grants = self.roles().grants(user, namespace)
         return [rule for grant in grants for rule in grant.rules], [grant.problem for grant in grants if grant.problem]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The permissions that depend on the content of a write rather than on its path alone."""
+"""The permissions that depend on the content of a write rather than on its path only."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def admission_environment(
         has_params: Whether there is a variable `params`.
         has_authorizer: Whether there are `authorizer` and `authorizer.requestResource`; messages have none.
         has_patches: Whether it can make the configurations and patches of mutations.
-        has_resource: Whether there is `authorizer.requestResource` beside `authorizer`; checks of types have none.
+        has_resource: Whether there is `authorizer.requestResource` next to `authorizer`; checks of types have none.
     """
     variables = {"object": DYN, "oldObject": DYN, "namespaceObject": NAMESPACE, "request": REQUEST}
     if has_params:

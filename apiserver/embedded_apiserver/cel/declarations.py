@@ -48,7 +48,7 @@ class Overload:
         call: Computes the result from the arguments; raises `EvaluationError`.
         member: Whether it is a method.
         cost: Returns the runtime cost from arguments and result; None costs 1.
-        estimate: Returns the static estimate of a call, beside the cost of its arguments; None costs 1.
+        estimate: Returns the static estimate of a call, next to the cost of its arguments; None costs 1.
         work: Counts the steps of a call before it is made; None counts what texts, lists and maps have, if an argument
             is one of them.
         metered: Whether the call counts further steps itself; its first argument is then the meter.
@@ -86,7 +86,7 @@ class Environment:
 
     Args:
         variables: The types of the variables.
-        libraries: The functions, beside those of the language.
+        libraries: The functions, next to those of the language.
         structures: Finds an object type by its name, so that expressions can make its values; None if none can be made.
         homogeneous: Whether the elements of a list, and the keys and values of a map, must be of one type each; a real
             server wants them so.

@@ -66,7 +66,7 @@ def has_key(key: Value, within: dict[Value, Value]) -> bool:
 
 
 def found_key(key: Value, within: dict[Value, Value]) -> Value:
-    """Return the key of a map that equals a value, which is no string; None if there is none."""
+    """Return the key of a map that equals a value, which is not a string, or None."""
     try:
         if key not in within:
             return None

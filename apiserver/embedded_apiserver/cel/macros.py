@@ -58,7 +58,7 @@ class _Use(NamedTuple):
 def expanded(
     offset: int, function: str, target: Node | None, arguments: list[Node], *, binds: bool = False
 ) -> Node | None:
-    """Return what a macro stands for; None if a call is none. `binds` is whether `cel.bind` is one.
+    """Return what a macro stands for; None if a call is not a macro. `binds` is whether `cel.bind` is one.
 
     Raises:
         MacroError: An argument is not what the macro takes.

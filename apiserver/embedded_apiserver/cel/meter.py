@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The count of the steps that expressions take, before they take them.
 
-Clients see the costs of a real server, which are counted after a call and for each policy or rule alone. So they bound
-neither the time nor the memory of one request; this count does both, beside them.
+Clients see the costs of a real server, which are counted after a call and for each policy or rule only. So they bound
+neither the time nor the memory of one request; this count does both, next to them.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Meter:
         """Return a compiled regular expression; its steps are counted when the request needs it first.
 
         Raises:
-            NoPattern: The text is none.
+            NoPattern: The text is not a pattern.
             OutOfSteps: It is too long, or has too many instructions.
         """
         made = self._patterns.get(text)

@@ -45,7 +45,7 @@ def parsed(text: str, *, is_plain: bool = False, binds: bool = False) -> tuple[N
         is_plain, binds: See `Cursor`.
 
     Raises:
-        CompileError: The text is no expression.
+        CompileError: The text is not an expression.
     """
     if len(text) > LONGEST:
         message = f"expression code point size exceeds limit: size: {len(text)}, limit {LONGEST}"

@@ -106,7 +106,7 @@ def compile_expression(text: str, environment: Environment, result: Type | None 
         result: The type that it must have; None allows any.
 
     Raises:
-        CompileError: The text is no expression, or its types do not fit.
+        CompileError: The text is not an expression, or its types do not fit.
         InstantiationError: A conversion of a literal always fails.
         OutOfSteps: It is too long, with the others that the request has compiled.
     """

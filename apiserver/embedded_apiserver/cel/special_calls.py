@@ -103,7 +103,7 @@ def _match(node: Call, operands: list[Code]) -> Code | None:
 
 
 def _search(node: Call, operands: list[Code]) -> None:
-    """Refuse a pattern that is none before the first evaluation, as a real server does."""
+    """Refuse an invalid pattern before the first evaluation, as a real server does."""
     if operands[1].literal and isinstance(operands[1].value, str):
         try:
             current_meter().pattern(operands[1].value)

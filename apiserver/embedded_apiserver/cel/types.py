@@ -73,7 +73,7 @@ class Type:
         return attrs.evolve(self, size=size)
 
     def field(self, name: str) -> Field | None:
-        """Return a field of an object type by the name that expressions use; None if there is none."""
+        """Return a field of an object type by the name that expressions use, or None."""
         return None if self.fields is None else self.fields.get(name)
 
 

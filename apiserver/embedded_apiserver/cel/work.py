@@ -20,7 +20,7 @@ _SHORT_TEXT, _SHORT_PART = 30_000, 100  # up to these, CPython's search compares
 
 
 def work_of(declared: Work | None, arguments: Sequence[Type]) -> Work | None:
-    """Return how the steps of a function are counted; None for one that reads scalars alone."""
+    """Return how the steps of a function are counted; None for one that reads scalars only."""
     if declared is not None:
         return declared
     return reading if any(of.kind in _READ for of in arguments) else None
@@ -115,7 +115,7 @@ def formatting(meter: Meter, arguments: Sequence[Value]) -> None:
 
 
 def compiling(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count the compilation of a regular expression, the second argument; one that is none takes no more."""
+    """Count the compilation of a regular expression, the second argument; an invalid one takes no more."""
     with contextlib.suppress(NoPattern):
         meter.pattern(arguments[1])
 
@@ -182,7 +182,7 @@ def are_hashed(*lists: Sequence[Value]) -> bool:
 
 
 def _bytes(value: Value) -> int:
-    """Return the bytes of a text in memory, at most; 0 for what is none."""
+    """Return the bytes of a text in memory, at most; 0 for other values."""
     if isinstance(value, str):
         return len(value) if value.isascii() else 4 * len(value)
     return len(value) if isinstance(value, bytes) else 0

@@ -29,7 +29,7 @@ def address_of(text: str) -> Address | None:
 
 
 def address(text: str, field: str, known: Collection[str] = ()) -> list[Cause]:
-    """Return the cause of a text that is no IP address; those in `known` were accepted before."""
+    """Return the cause of a text that is not an IP address; those in `known` were accepted before."""
     if text in known:
         return []
     found = address_of(text)
@@ -56,7 +56,7 @@ def network_of(text: str) -> Network | None:
 
 
 def network(text: str, field: str, known: Collection[str] = ()) -> list[Cause]:
-    """Return the cause of a text that is no address range; those in `known` were accepted before."""
+    """Return the cause of a text that is not an address range; those in `known` were accepted before."""
     if text in known:
         return []
     found = network_of(text)

@@ -38,7 +38,7 @@ def in_range(value: int, low: int, high: int, field: str) -> list[Cause]:
 
 
 def port_number(value: int, field: str) -> list[Cause]:
-    """Return the cause of a number that is no port."""
+    """Return the cause of a number that is not a port."""
     return in_range(value, 1, 65535, field)
 
 
@@ -64,17 +64,17 @@ def each(problems: Problems, value: str, field: str) -> list[Cause]:
 
 
 def label(value: str, field: str) -> list[Cause]:
-    """Return the causes of a text that is no DNS label."""
+    """Return the causes of a text that is not a DNS label."""
     return each(label_errors, value, field)
 
 
 def subdomain(value: str, field: str) -> list[Cause]:
-    """Return the causes of a text that is no DNS subdomain."""
+    """Return the causes of a text that is not a DNS subdomain."""
     return each(subdomain_errors, value, field)
 
 
 def qualified_name(value: str, field: str) -> list[Cause]:
-    """Return the causes of a text that is no name with an optional prefix."""
+    """Return the causes of a text that is not a name with an optional prefix."""
     return each(qualified_name_errors, value, field)
 
 
@@ -106,7 +106,7 @@ def at_most_all(value: int | str, field: str) -> list[Cause]:
 
 
 def amount(value: int | str) -> int:
-    """Return the number of a count or a percentage; 0 for any other text that is no number."""
+    """Return the number of a count or a percentage; 0 for any other text that is not a number."""
     if isinstance(value, int):
         return value
     digits = value[:-1] if _PERCENT.fullmatch(value) else value

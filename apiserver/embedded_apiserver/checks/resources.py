@@ -61,7 +61,7 @@ def allows_overcommit(name: str) -> bool:
 
 
 def is_extended(name: str) -> bool:
-    """Return whether a resource is none of Kubernetes' own."""
+    """Return whether a resource is not one of Kubernetes' own."""
     if is_native(name) or name.startswith("requests."):
         return False
     return not qualified_name_errors(f"requests.{name}")

@@ -64,7 +64,7 @@ def is_empty(selector: Object) -> bool:
 
 
 def shown_labels(labels: Mapping[str, str] | None) -> Any:
-    """Return labels as messages show them: sorted, null if there are none."""
+    """Return labels as messages show them: sorted, null if absent."""
     return msgspec.Raw(msgspec.json.encode(labels, order="sorted")) if labels else None
 
 

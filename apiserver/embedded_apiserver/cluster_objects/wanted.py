@@ -16,7 +16,7 @@ HOME = "default"
 ADDRESS = "192.0.2.1"
 """The address of the server in its endpoints. Nothing answers there: it is one of those for documentation (RFC 5737).
 
-The server listens on loopback alone, and endpoints must not have such an address.
+The server listens on loopback only, and endpoints must not have such an address.
 """
 FIRST_PORT = 6443
 """The port in the endpoints of a server without sockets, which is that of most clusters."""

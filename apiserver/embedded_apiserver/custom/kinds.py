@@ -36,7 +36,7 @@ def custom_kinds(
     Args:
         definition: A stored `CustomResourceDefinition`.
         all_versions: Include the versions that are not served.
-        conversion: Converts objects between the versions; None changes their apiVersion alone.
+        conversion: Converts objects between the versions; None changes their apiVersion only.
     """
     metadata = definition["metadata"]
     has_ended = "deletionTimestamp" in metadata and CLEANUP not in metadata.get("finalizers", ())

@@ -56,7 +56,7 @@ class SelfDescription:
         self._openapi = OpenAPI(release)
 
     def answer(self, kinds: Kinds, path: str, request: HTTPRequest) -> HTTPResponse | None:
-        """Return a response with the document at `path` (without a final slash), or None if there is none."""
+        """Return a response with the document at `path` (without a final slash), or None."""
         if path.startswith("/openapi/"):
             return self._openapi_answer(kinds, path, request)
         accept, known = (request.headers.get(name, "") for name in ("accept", "if-none-match"))

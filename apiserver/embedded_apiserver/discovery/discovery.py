@@ -40,7 +40,7 @@ def version_document(release: Release) -> dict[str, str]:
 
 
 def discovery_document(kinds: Kinds, path: str, release: Release = NEWEST) -> dict[str, Any] | None:
-    """Return the classic document at `path` (without a final slash), or None if there is none."""
+    """Return the classic document at `path` (without a final slash), or None."""
     match path.split("/")[1:]:
         case ["version"]:
             return version_document(release)
@@ -81,7 +81,7 @@ def aggregated_document(kinds: Kinds, path: str) -> dict[str, Any] | None:
 def is_served(kinds: Kinds, path: str) -> bool:
     """Return whether `path` is below a group that is served, whatever the rest of it is.
 
-    Of a group of custom kinds alone, it must be below a version that is served, as in a real server.
+    Of a group of custom kinds only, it must be below a version that is served, as in a real server.
     """
     match path.split("/")[1:]:
         case ["api", _, *_]:

@@ -61,7 +61,7 @@ class OpenAPI:
         self._of: Kinds | None = None
 
     def find(self, kinds: Kinds, path: str, *, protobuf: bool = False) -> Document | None:
-        """Return the document at a path (without a final slash), or None if there is none.
+        """Return the document at a path (without a final slash), or None.
 
         Args:
             kinds: The kinds that are served.

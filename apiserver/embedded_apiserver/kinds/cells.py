@@ -19,7 +19,7 @@ Cells = Mapping[str, Cell]
 
 
 def value_at(obj: Object, path: str) -> Any:
-    """Return the value at a path such as `spec.replicas`; None if there is none."""
+    """Return the value at a path such as `spec.replicas`, or None."""
     value: Any = obj
     for step in path.split("."):
         value = value.get(step) if isinstance(value, Mapping) else None
@@ -52,7 +52,7 @@ def of(read: Callable[[Object], str | int | bool | None]) -> Cell:
 
 
 def listed(values: Sequence[str]) -> str:
-    """Return strings, joined by commas; `<none>` if there are none."""
+    """Return strings, joined by commas; `<none>` if absent."""
     return ",".join(values) or NONE
 
 

@@ -48,7 +48,7 @@ class Checks(NamedTuple):
 
 
 UNCHECKED = Checks()
-"""The checks of a kind of which a real server checks the metadata alone."""
+"""The checks of a kind of which a real server checks the metadata only."""
 
 
 def of_spec(rule: New, *changes: Change, status: Change = nothing) -> Checks:

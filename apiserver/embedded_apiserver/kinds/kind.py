@@ -66,10 +66,10 @@ class Kind:
         place: The path in the storage of a real server, which refusals name; the plural if it is empty.
         is_cached: False if a real server reads single objects from its storage, as it does lists.
         creates_by_status: True if a PUT or an apply of the status of an object that does not exist creates it.
-        tableless: The subresources that a real server shows as objects alone, whatever form is asked for.
+        tableless: The subresources that a real server shows as objects only, whatever form is asked for.
         hashed_version: The version whose hash discovery tells, the oldest that a real server reads; empty for its own.
         hidden_annotation: The annotation without which metadata are shown alone: a real server keeps it as a field.
-        template: The path of the template of the pods that a controller makes of an object; empty if there is none.
+        template: The path of the template of the pods that a controller makes of an object; empty if absent.
         orphaning: The warning of a deletion that keeps the dependents because its client names no policy.
         policy: The parts that a write sets, keeps and counts.
         checks: The rules by which objects are checked, metadata aside; those of a custom kind are in its definition.
@@ -96,7 +96,7 @@ class Kind:
         is_terminating: True if its definition is being deleted, so that no object may be created.
         singular: The name of one object; by default the kind in lower case.
         list_kind: The kind of a list; by default the kind with `List` added.
-        api_version: `group/version`, or the version alone in the core group.
+        api_version: `group/version`, or only the version in the core group.
         resource: The name of the collection in the storage: `plural.group` of `stored_as`, or of this kind without it.
     """
 

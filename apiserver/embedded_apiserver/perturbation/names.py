@@ -15,7 +15,7 @@ class Name(NamedTuple):
 
     Attributes:
         resource: The collection, such as `deployments.apps`.
-        key: `namespace/name`, or the name alone if it is cluster-scoped.
+        key: `namespace/name`, or only the name if it is cluster-scoped.
     """
 
     resource: str

@@ -38,7 +38,7 @@ class Perturbing:
         """Return what the options ask for; None if that is nothing.
 
         Raises:
-            UsageError: The file is no plan, or it needs a command, or there is a command for nothing.
+            UsageError: The file is not a plan, or it needs a command, or there is a command for nothing.
         """
         if path is None:
             if command:

@@ -68,7 +68,7 @@ def read(path: Path) -> Perturbation:
     """Read the file of a perturbation.
 
     Raises:
-        UsageError: It cannot be read, or is no perturbation; the message says how to mend it.
+        UsageError: It cannot be read, or is not a perturbation; the message says how to correct it.
     """
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))

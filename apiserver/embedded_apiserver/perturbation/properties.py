@@ -34,7 +34,7 @@ class Property:
         kinds: The kinds that it reads.
 
     Raises:
-        ValueError: It is no expression, or none that is true or false.
+        ValueError: It is not an expression, or none that is true or false.
 
     Threads: any.
     """

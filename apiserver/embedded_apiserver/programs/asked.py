@@ -18,7 +18,7 @@ def agreed(
     """Return the subprotocol of a connection, and the function that announces its messages.
 
     Raises:
-        StatusError: The request is no WebSocket, or speaks none of the protocols.
+        StatusError: The request is not a WebSocket, or speaks none of the protocols.
     """
     if "upgrade" not in request.headers or on_ready is None:
         raise bad_request("Upgrade request required")
@@ -35,7 +35,7 @@ def ports_of(text: str) -> list[int]:
     """Return the ports of one parameter.
 
     Raises:
-        StatusError: 400, one is no port.
+        StatusError: 400, one is not a port.
     """
     try:
         found = [int(one) for one in text.split(",")]

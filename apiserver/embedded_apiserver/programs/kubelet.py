@@ -86,7 +86,7 @@ class Kubelet:
         """Begin the command of an exec or attach; None if the container has no program.
 
         Raises:
-            StatusError: The container does not run, or the request is none that can be served.
+            StatusError: The container does not run, or the request cannot be served.
         """
         spec = _named(pod, container)
         program = self.programs.of(spec)
@@ -113,7 +113,7 @@ class Kubelet:
         """Connect to ports of a pod; None if no container of it has a program.
 
         Raises:
-            StatusError: The pod does not run, or the request is none that can be served.
+            StatusError: The pod does not run, or the request cannot be served.
         """
         found = [(one["name"], self.programs.of(one)) for one in all_containers(part(pod, "spec"))]
         programs = [(name, program) for name, program in found if program is not None]

@@ -83,7 +83,7 @@ class Programs(MutableMapping[str, Program]):
         return len(self._programs)
 
     def of(self, container: Mapping[str, Any]) -> Program | None:
-        """Return the program of a container; None if there is none."""
+        """Return the program of a container, or None."""
         image = str(container.get("image") or "")
         untagged = image.partition("@")[0]
         head, _, last = untagged.rpartition("/")

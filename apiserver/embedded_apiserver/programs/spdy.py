@@ -51,7 +51,7 @@ DICTIONARY = b"".join(_sized(word.replace("_", " ").encode()) for word in _WORDS
 
 
 class Malformed(Exception):
-    """The bytes are no frames of SPDY/3.1."""
+    """The bytes are not frames of SPDY/3.1."""
 
 
 class Frame(NamedTuple):
@@ -83,7 +83,7 @@ class Decoder:
         """Return the frames that are complete with `data`.
 
         Raises:
-            Malformed: They are none.
+            Malformed: They are not frames.
         """
         self._rest += data
         frames = []

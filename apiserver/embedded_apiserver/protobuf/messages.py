@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The messages of protobuf: the numbers of their fields, their types, and those that JSON writes in another way.
 
-Types come from the recorded schemas, field numbers from a table beside them. Reader and writer share both.
+Types come from the recorded schemas, field numbers from a table next to them. Reader and writer share both.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _library() -> Library:
 
 
 def _unrecorded() -> dict[str, Mapping[str, Any]]:
-    """Return the messages that no recorded schema refers to: of metadata alone, and of discovery."""
+    """Return the messages that no recorded schema refers to: of metadata only, and of discovery."""
     text, texts = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
     address = {"clientCIDR": text, "serverAddress": text}
     version = {"groupVersion": text, "version": text}

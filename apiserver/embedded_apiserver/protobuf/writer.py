@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encoding of objects as the messages that a real server sends, byte for byte.
 
-The real server's encoder writes the fields by number, entries of maps by key, and every field that is no pointer, list
+The real server's encoder writes the fields by number, entries of maps by key, and each field but a pointer, list
 or map even if the object lacks it. Fields of an object that its message does not have are left out.
 """
 
@@ -139,7 +139,7 @@ def _writer(number: int, schema: Schema) -> Write:
 
 
 def _zero(schema: Schema) -> Any:
-    """Return the value that Go has for an absent field that is no pointer."""
+    """Return the value that Go has for an absent field that is not a pointer."""
     if schema.name in _ZEROS:
         return _ZEROS[schema.name]
     match schema.type:

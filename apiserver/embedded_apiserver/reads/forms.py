@@ -44,7 +44,7 @@ class Form(Protocol):
         Args:
             items: The objects of this page.
             version: The resourceVersion at which the list was read.
-            token: The token of the next page; empty if there is none.
+            token: The token of the next page; empty if absent.
             remaining: How many objects follow this page; None if that is not known.
             shards: The shard selector that has chosen the objects; empty if none has.
         """

@@ -56,7 +56,7 @@ class JSONPath:
             place = match.end()
 
     def first(self, value: Any) -> Any:
-        """Return the first value that the path leads to in `value`; None if there is none."""
+        """Return the first value that the path leads to in `value`, or None."""
         values = iter((value,))
         for step in self._steps:
             values = _each(step, values)

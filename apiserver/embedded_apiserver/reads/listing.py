@@ -79,7 +79,7 @@ _decode: Callable[[bytes], _Token] = decoder_of(_Token)
 
 
 def _first_illegal(text: str) -> int:
-    """Return the position of what is no base64; that of the last group if only its length is wrong."""
+    """Return the position of what is not base64; that of the last group if only its length is wrong."""
     return next((place for place, one in enumerate(text) if not _BASE64.fullmatch(one)), len(text) // 4 * 4)
 
 

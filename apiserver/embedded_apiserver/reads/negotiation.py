@@ -177,7 +177,7 @@ def _converts(parameters: Mapping[str, str]) -> bool:
 
 
 def _lines(kind: Kind, media_type: str, parameters: Mapping[str, str], include: str, now: Now) -> LineForm | None:
-    """Return the form that a media type and its parameters ask for, as JSON for YAML; None if there is none."""
+    """Return the form that a media type and its parameters ask for, as JSON for YAML, or None."""
     if parameters.get("stream", "") not in ("", "watch"):
         return None
     is_protobuf = media_type == PROTOBUF

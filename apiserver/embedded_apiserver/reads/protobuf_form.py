@@ -39,7 +39,7 @@ class ProtobufForm:
         kind: The kind of the objects.
         list_kind: The kind of lists.
         message: The full name of the message of an object.
-        show: The conversion of stored objects to the kind; None if there is none.
+        show: The conversion of stored objects to the kind, or None.
     """
 
     content_type = MEDIA_TYPE
@@ -93,7 +93,7 @@ class ProtobufForm:
 
 @functools.cache
 def protobuf_metadata(hidden: str = "") -> ProtobufForm:
-    """Return the form of objects with their metadata alone, without the annotation `hidden`."""
+    """Return the form of objects with their metadata only, without the annotation `hidden`."""
     show = functools.partial(metadata_alone, hidden=hidden)
     return ProtobufForm(META_VERSION, PARTIAL, f"{PARTIAL}List", f"{META}{PARTIAL}", show)
 

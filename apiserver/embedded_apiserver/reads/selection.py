@@ -31,7 +31,7 @@ class Selection:
             the prefix, so that a watch of one object among many costs little.
         is_narrowed: Whether a selector may leave out objects whose keys have the prefix.
         is_counted: Whether a list tells how many objects follow: it does not know of shards, as on a real server.
-        shards: The shard selector as a list shows it; empty if there is none.
+        shards: The shard selector as a list shows it; empty if absent.
         is_single: Whether a name is selected, so that there is no object after the first.
 
     Raises:

@@ -77,7 +77,7 @@ class ShardSelector:
         """Return the selector in a text.
 
         Raises:
-            ValueError: The text is none; in the words of a real server.
+            ValueError: The text is not a shard selector; in the words of a real server.
         """
         text = text.strip()
         if not text:

@@ -27,7 +27,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class Include(enum.Enum):
-    """The part of the object that each row has beside its cells: the values of the parameter `includeObject`."""
+    """The part of the object that each row has next to its cells: the values of the parameter `includeObject`."""
 
     NONE = "None"
     METADATA = "Metadata"
@@ -43,7 +43,7 @@ class TableForm:
         version: The version of the API of tables that the client asks for.
         whole: The form of whole objects of the kind.
         now: Returns the present time, for ages.
-        hidden: The annotation without which the metadata are shown; empty if there is none.
+        hidden: The annotation without which the metadata are shown; empty if absent.
         opened: Converts a stored object to the version whose columns are shown; None for the object as it is.
 
     Threads: that of the request.
@@ -99,7 +99,7 @@ class TableForm:
         return self._line("BOOKMARK", self._table(bookmark_metadata(version, initial_end=initial_end), ()))
 
     def error(self, status: Mapping[str, object]) -> bytes:
-        """Return the line that ends a watch with a failure: it is no table."""
+        """Return the line that ends a watch with a failure: it is not a table."""
         return error_line(status)
 
     def _line(self, type_: str, table: bytes) -> bytes:

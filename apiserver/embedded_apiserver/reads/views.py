@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views: objects shown as another kind, with their metadata alone or with another group's field names."""
+"""Views: objects shown as another kind, with their metadata only or with another group's field names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Prepare = Callable[[Sequence[Mapping[str, Any]]], None]
 """Prepares the conversion of several stored objects."""
 
 META_VERSION = "meta.k8s.io/v1"
-"""The apiVersion of objects with their metadata alone, unless a client asks for `v1beta1`."""
+"""The apiVersion of objects with their metadata only, unless a client asks for `v1beta1`."""
 
 PARTIAL = "PartialObjectMetadata"
 """Their kind."""
@@ -116,7 +116,7 @@ def without_managed_fields(raw: bytes) -> bytes:
 
 @functools.lru_cache(16)
 def metadata_view(api_version: str = META_VERSION, hidden: str = "", *, lean: bool = False) -> View:
-    """Return the form of objects with their metadata alone, without the annotation `hidden`.
+    """Return the form of objects with their metadata only, without the annotation `hidden`.
 
     Without their managed fields, too, if `lean` is True.
     """

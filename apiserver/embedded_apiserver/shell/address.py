@@ -43,7 +43,7 @@ class Address:
 
     @property
     def certified(self) -> tuple[str, ...]:
-        """The names for which the certificate has to be valid, beside 127.0.0.1, ::1 and localhost."""
+        """The names for which the certificate has to be valid, next to 127.0.0.1, ::1 and localhost."""
         return self.names if ipaddress.ip_address(self.bind).is_unspecified else (self.bind, *self.names)
 
     @property

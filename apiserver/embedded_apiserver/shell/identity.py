@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The identity of a server: its certificates and token, stored beside its objects if those are stored.
+"""The identity of a server: its certificates and token, stored next to its objects if those are stored.
 
 A server that was killed and started again can therefore be reached by its clients without a new kubeconfig.
 """

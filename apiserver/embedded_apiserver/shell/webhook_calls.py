@@ -48,7 +48,7 @@ class TLSCaller:
     Args:
         host: Provides the clock and a lock.
         services: The addresses of services, such as `127.0.0.1:9443`, by `namespace/name`, or by `namespace/name:port`
-            for one port alone.
+            for one port only.
 
     Raises:
         UsageError: An address is none.
@@ -163,7 +163,7 @@ class _Connection(http.client.HTTPConnection):
     """A connection to an address whose certificate must be valid for another name than that of the address.
 
     Attributes:
-        left: Returns the seconds that are left of the exchange; raises `TimeoutError` if there are none.
+        left: Returns the seconds that are left of the exchange; raises `TimeoutError` if absent.
     """
 
     def __init__(self, place: _Place) -> None:

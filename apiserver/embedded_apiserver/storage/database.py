@@ -104,7 +104,7 @@ def install(directory: Path) -> None:
 
 
 def set_aside(directory: Path, *copies: str) -> Path:
-    """Move the file and SQLite's files beside it into a new folder `damaged-N`; return that folder.
+    """Move the file and SQLite's files next to it into a new folder `damaged-N`; return that folder.
 
     Args:
         directory: The data directory.

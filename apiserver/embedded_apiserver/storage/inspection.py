@@ -69,7 +69,7 @@ class Contents:
 
     @property
     def version(self) -> int:
-        """A version that no version handed out before exceeds, as far as the database shows."""
+        """An upper bound of all versions issued so far, as far as the database shows."""
         return max(self.reserved, *(item.version for item in self.rows.values()), 0)
 
 
@@ -112,7 +112,7 @@ def faults_of(found: Contents, mark: Mark | None) -> list[str]:
 
 
 def _summary_faults(found: Contents, mark: Mark | None) -> list[str]:
-    """Return how the rows differ from the stored summary, and the summary from `mark`, its copy beside the database."""
+    """Return how the rows differ from the stored summary, and the summary from `mark`, its copy beside it."""
     summary = found.summary
     if summary is None:
         return [f"{NAME} has no summary of its objects"]

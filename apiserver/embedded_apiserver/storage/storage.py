@@ -35,7 +35,7 @@ class Storage:
     Versions begin at the clock's microseconds since 1970, or above all that the journal has handed out if that is
     more. So no client that outlives the server holds a version that is in this server's future.
 
-    Collections are named `plural.group`; keys are `namespace/name`, or the name alone for cluster-scoped objects.
+    Collections are named `plural.group`; keys are `namespace/name`, or only the name for cluster-scoped objects.
 
     Args:
         host: Provides the clocks and the lock.

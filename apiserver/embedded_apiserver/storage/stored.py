@@ -19,7 +19,7 @@ _UNTIDY = b" }"  # the end of an object that is untidy; the encoder writes no bl
 
 
 def key_of(namespace: str, name: str) -> str:
-    """Return the key of an object: `namespace/name`, or the name alone if it is cluster-scoped."""
+    """Return the key of an object: `namespace/name`, or only the name if it is cluster-scoped."""
     return f"{namespace}/{name}" if namespace else name
 
 
@@ -76,7 +76,7 @@ class Stored(msgspec.Struct, gc=False, eq=False):
     """One object at one version. Immutable except for two cached values, which are computed at first use.
 
     Attributes:
-        key: `namespace/name`, or the name alone if the object is cluster-scoped.
+        key: `namespace/name`, or only the name if the object is cluster-scoped.
         version: The version of its last write.
         raw: Its JSON, without `kind` and `apiVersion`.
         fields: The values of the selectable fields, cached by `selection.py`; None until a selector needs them.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The witness of a journal: a small file beside the database that records how many writes were acknowledged.
+"""The witness of a journal: a small file next to the database that records how many writes were acknowledged.
 
 SQLite treats a write-ahead log that is damaged, truncated or missing as a shorter log, without an error. The witness
 reveals the loss. It is written after each transaction and before the write is acknowledged, so whenever the process is

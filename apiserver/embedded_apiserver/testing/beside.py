@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controllers that are installed beside this distribution, found by their entry point."""
+"""The controllers that are installed next to this distribution, found by their entry point."""
 
 from __future__ import annotations
 

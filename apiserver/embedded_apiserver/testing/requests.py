@@ -38,7 +38,7 @@ class RecordedRequest:
         user: The name of the user; empty if the credentials were wrong.
         status: The status of the answer: 0 if the connection was closed without one, or while there is none.
         path: The path of the URL.
-        plural: The plural alone.
+        plural: Only the plural.
         group: The group of the API; empty for the core group.
         subresource: The subresource; empty for the object itself.
     """
@@ -58,7 +58,7 @@ class RecordedRequest:
 
     @property
     def body(self) -> Any:
-        """The body as Python values, also if it was YAML or protobuf; None if there was none, bytes if unreadable."""
+        """The body as Python values, also if it was YAML or protobuf, or None, bytes if unreadable."""
         if not self._sent.body:
             return None
         try:

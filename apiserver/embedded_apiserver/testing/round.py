@@ -136,7 +136,7 @@ class Round:
         self._closes.append(close)
 
     def end(self) -> None:
-        """End the watches and what waits, then what runs beside the server; raise the error of a task that failed."""
+        """End the watches and what waits, then what runs next to the server; raise the error of a task that failed."""
         self._stop.set()
         for thread in self._threads:
             thread.join_until(None)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 _USE = re.compile(rb"\bkubernetes_server|\bKubernetesServerMixin\b")
 _NEVER = (".*", "__pycache__", "node_modules", "site-packages")
-"""Folders that are never looked into, beside those of pytest's `norecursedirs`."""
+"""Folders that are never looked into, next to those of pytest's `norecursedirs`."""
 
 
 def uses_server(paths: Iterable[Path], root: Path, pruned: Iterable[str]) -> bool:

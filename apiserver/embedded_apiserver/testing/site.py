@@ -94,7 +94,7 @@ class Site:
         """End a round: its watches, and the connections whose requests are under way; return what was noticed.
 
         Raises:
-            Exception: The error of what ran beside the server and failed.
+            Exception: The error of what ran next to the server and failed.
         """
         self.front.end(ended)
         self._finish(ended)

@@ -81,7 +81,7 @@ class Suite:
 
     @property
     def requests_told(self) -> str:
-        """The last requests of the present test's server, one a line; empty if there is none."""
+        """The last requests of the present test's server, one a line; empty if absent."""
         present = None if self._site is None else self._site.front.present
         return "" if present is None else present.requests.told()
 

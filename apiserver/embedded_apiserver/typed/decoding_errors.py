@@ -2,7 +2,7 @@
 """Errors of values that do not fit into their fields, in the words of a real server's two decoders.
 
 The shapes of `shape` decide what is accepted, and run for each write. These functions walk the object again when a
-write is refused, for the words alone: one decoder reads JSON into structs, the other one, for strategic merge patches
+write is refused, for the words only: one decoder reads JSON into structs, the other one, for strategic merge patches
 and applied configurations, copies decoded values into structs.
 """
 
@@ -25,11 +25,11 @@ _BITS = {"int32": 32, "int64": 64}
 
 
 class _Refused(Exception):
-    """A type that decodes itself refuses a value: nothing behind it is read.
+    """Raised where a Go type with a decoder of its own rejects a value; decoding stops there.
 
     Attributes:
-        value: The word for the value, if it has another type than the field.
-        kind: The Go type of the field; empty if the message is complete.
+        value: The word for the type of the value; the whole message if `kind` is empty.
+        kind: The Go type of the field.
     """
 
     def __init__(self, text: str, kind: str = "") -> None:
@@ -56,7 +56,7 @@ class _JSON:
     """One walk over a decoded object.
 
     Attributes:
-        first: The first error; empty if there is none.
+        first: The first error; empty if absent.
     """
 
     def __init__(self) -> None:

@@ -130,7 +130,7 @@ def _unreadable(form: str, problem: object, body: bytes) -> Unreadable:
 
 
 def beginning_of(body: bytes) -> str:
-    """Return the beginning of a body, as a refusal quotes it: in hexadecimal if it is no object."""
+    """Return the beginning of a body, as a refusal quotes it: in hexadecimal if it is not an object."""
     start = body[:_SHOWN].decode("utf-8", "replace") if body.startswith(b"{") else body[:_SHOWN].hex()
     return (start + (" ..." if len(body) > _SHOWN else "")) or "<empty>"
 

@@ -68,7 +68,7 @@ def operations_in(patch: Any) -> list[Operation]:
     """Return the operations of a patch.
 
     Raises:
-        ValidationError: It is no list of operations.
+        ValidationError: It is not a list of operations.
     """
     return [one or Operation() for one in _operations(patch) or ()]
 

@@ -77,7 +77,7 @@ def readable_quantity(text: str) -> str:
 
 
 def quantity_error(text: str) -> str:
-    """Return the error of a text that is no quantity; an empty text if it is one."""
+    """Return the error of a text that is not a quantity; an empty text if it is one."""
     text = readable_quantity(text)
     if QUANTITY.fullmatch(text) is not None:
         return ""
@@ -90,7 +90,7 @@ def quantity_error(text: str) -> str:
 
 
 def base64_error(text: str) -> str:
-    """Return the error of a text that is no base64 of the standard alphabet with padding; empty if it is one."""
+    """Return the error of a text that is not base64 of the standard alphabet with padding; empty if it is one."""
     at = _corrupt_at(text.encode("utf-8", "surrogatepass").decode("latin-1"))
     return "" if at is None else f"illegal base64 data at input byte {at}"
 

@@ -75,7 +75,7 @@ def _integer(name: str, bits: int) -> Reader:
 
 
 def wrapped(value: Any) -> Any:
-    """Return an integer as a real server reads it from an applied configuration: with its last 32 bits alone.
+    """Return an integer as a real server reads it from an applied configuration: with its last 32 bits only.
 
     The object is checked afterwards, so that most numbers that are too large are refused as negative ones.
     """

@@ -31,7 +31,7 @@ class TooManyValues(Exception):
 
 
 def from_yaml(text: bytes) -> Any:
-    """Return the one document in a YAML text; None if there is none.
+    """Return the one document in a YAML text, or None.
 
     Times and numbers of base 60 stay strings. Field names become strings.
 

@@ -47,7 +47,7 @@ class Fault(NamedTuple):
 
 
 class Verdict(enum.Enum):
-    """The judgement about a record that has no fault, or whose fault is not mended now."""
+    """The judgement about a record that has no fault, or whose fault is not repaired now."""
 
     RIGHT = enum.auto()
     WAITS = enum.auto()
@@ -58,7 +58,7 @@ def fault_of_record(record: Object, service: Object | None, now: datetime) -> Fa
 
     Args:
         record: A record.
-        service: The service that it is about; None if there is none.
+        service: The service that it is about, or None.
         now: The time.
     """
     if not is_managed(record):
@@ -91,8 +91,8 @@ def fault_of_service(address: str, service: str, record: Object | None, other: O
     Args:
         address: The address.
         service: The key of the service.
-        record: The record; None if there is none.
-        other: The service that the record is about; None if there is none.
+        record: The record, or None.
+        other: The service that the record is about, or None.
     """
     action, which = "ClusterIPAllocation", f"[{family(address)}]: {address}"
     if record is None:
@@ -180,7 +180,7 @@ class AddressRepairer:
         return self._client.create(IP_ADDRESS, "", record_of(address, item.key))
 
     def _tell(self, item: Item, obj: Object, fault: Fault) -> bool:
-        """Write the event that tells of a repair."""
+        """Write the event that reports a repair."""
         metadata, now, kind = obj["metadata"], self._host.now(), item.kind
         namespace = metadata.get("namespace") or "default"
         named = {

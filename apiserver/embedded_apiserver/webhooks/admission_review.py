@@ -78,7 +78,7 @@ _usual = msgspec.json.Decoder(_Review)
 
 
 def version_of(versions: Sequence[str]) -> str:
-    """Return the version of reviews in which a webhook is asked, of those that it names; empty if there is none."""
+    """Return the version of reviews in which a webhook is asked, of those that it names; empty if absent."""
     return next((one for one in versions if one in _EXPECTED), "")
 
 

@@ -63,7 +63,7 @@ def exchange(caller: Caller, target: Target, review: bytes, seconds: float, *, t
         target: Where to.
         review: The review to send, as JSON.
         seconds: The time after which the call is given up.
-        tells_time: Whether the webhook is told of that time, in the query.
+        tells_time: Whether the webhook is notified of that time, in the query.
 
     Raises:
         CallFailed: There is no answer in time, or it is that of a failure.
@@ -105,7 +105,7 @@ def review_in(body: bytes, expected: Kind) -> dict[str, Any]:
     """Return the review that has come back.
 
     Raises:
-        CallFailed: It is no review of the kind that is expected.
+        CallFailed: It is not a review of the kind that is expected.
     """
     try:
         review = msgspec.json.decode(body)

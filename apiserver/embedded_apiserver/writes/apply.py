@@ -52,7 +52,10 @@ _IDENTITY = ("name", "namespace", "uid", "resourceVersion")
 
 
 def status_applied(config: Object) -> dict[str, Any]:
-    """Return a configuration applied to the status of a custom object without the fields that it does not reach."""
+    """Return the part of an applied configuration that a write to `status` of a custom object can change.
+
+    It has no `spec`, and only the identifying metadata.
+    """
     metadata = {name: value for name, value in config["metadata"].items() if name in _IDENTITY}
     return {**{name: value for name, value in config.items() if name != "spec"}, "metadata": metadata}
 

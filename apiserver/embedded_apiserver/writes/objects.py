@@ -132,7 +132,7 @@ class Objects:
                 return Written(200, raw, [*warnings, *of_write(route, obj, old, raw)])
 
     def _apply(self, route: Route, content: Content) -> Written:
-        """Handle a server-side apply, which creates the object if there is none."""
+        """Handle a server-side apply, which creates the object if absent."""
         kind, options = route.kind, WriteOptions.parse(content.query, PATCH_OPTIONS, applies=True)
         if not _creates(route):
             self._find(route)  # as a real server, which reads the configuration once it has the object

@@ -17,7 +17,7 @@ def check_uid(route: Route, asked: str, actual: str, *, dry_run: bool = False) -
     Args:
         route: The object or subresource in the path.
         asked: The uid in the object that was sent; empty for any.
-        actual: The uid of the stored object; empty if there is none.
+        actual: The uid of the stored object; empty if absent.
         dry_run: Whether nothing is stored; then a real server names the place without its root.
 
     Raises:

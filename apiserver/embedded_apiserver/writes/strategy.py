@@ -205,7 +205,7 @@ def _metadata_of(owned: Object, sent: Object) -> dict[str, Any]:
 
 
 def _each_once(owners: Sequence[Object]) -> Sequence[Object]:
-    """Return the references to owners without those that occur before; the same list if there are none."""
+    """Return the references to owners without those that occur before; the same list if absent."""
     each = {tuple(sorted(owner.items())): owner for owner in reversed(owners)}
     return owners if len(each) == len(owners) else list(reversed(each.values()))
 
@@ -216,7 +216,7 @@ def _in_order(obj: Object) -> dict[str, Any]:
 
 
 def is_finished(kind: Kind, obj: Object) -> bool:
-    """Return whether a terminating object has nothing left to wait for, so that the write at hand removes it."""
+    """Return whether a terminating object has nothing left to wait for, so that this write removes it."""
     metadata = obj["metadata"]
     if "deletionTimestamp" not in metadata or metadata.get("deletionGracePeriodSeconds"):
         return False
@@ -226,7 +226,7 @@ def is_finished(kind: Kind, obj: Object) -> bool:
 
 
 def deletion_grace(kind: Kind, obj: Object, asked: int | None) -> int:
-    """Return the seconds that an object deleted now has to end; 0 unless it is a pod that is on a node and unfinished.
+    """Return the grace period, in seconds, of an object deleted now; 0 but for an unfinished pod on a node.
 
     Args:
         kind: The kind of the object.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings: of owners that are named twice, and beside refusals, whose clients are told of unknown fields, too."""
+"""Warnings: of owners that are named twice, and next to refusals, whose clients are notified of unknown fields, too."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Inquiry(Generic[T]):
 
     Attributes:
         is_over: Whether there is an answer or a failure.
-        answer: The answer; None if there is none.
+        answer: The answer, or None.
         failure: The error that the function raised; None if it did not, or is not over.
 
     Threads: any.

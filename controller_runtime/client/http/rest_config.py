@@ -56,7 +56,7 @@ class RESTConfig:
     no_proxy: str | None = None
 
     def official(self) -> Configuration:
-        """Return the same for the official client, which then asks our source before each of its requests.
+        """Return an equivalent `Configuration` for the official client, with each request's token from our source.
 
         A certificate that is part of a kubeconfig, rather than a file, is not taken over.
         """

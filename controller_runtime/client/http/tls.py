@@ -53,7 +53,7 @@ class TLS:
         return True
 
     def outgoing(self) -> bytes:
-        """Return the bytes that must be sent now; empty if there are none."""
+        """Return the bytes that must be sent now; empty if absent."""
         return self._outgoing.read() if self._outgoing.pending else b""
 
     def encrypted(self, data: bytes) -> Iterator[bytes]:

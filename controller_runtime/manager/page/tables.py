@@ -25,7 +25,7 @@ class StatusRow:
 
     Attributes:
         cells: A value for each column. Text is shown as it is, whatever it contains.
-        is_bad: Whether somebody should look at it; the page marks such rows, and can show them alone.
+        is_bad: Whether somebody should look at it; the page marks such rows, and can show them only.
         story: A controller and a request whose story the row opens; None if it opens none.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prometheus and Grafana beside a program: a kustomization that brings them up, or parts for those that run already."""
+"""Prometheus and Grafana for a program: a kustomization that brings them up, or parts for those that run already."""
 
 from __future__ import annotations
 

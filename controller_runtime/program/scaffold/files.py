@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The texts of a new operator's files, from the templates beside this module, and writing them.
+"""The texts of a new operator's files, from the templates next to this module, and writing them.
 
 No file names a place of this machine, so that a colleague and a CI can use them: a library that is on no index is
 found in the folder `wheels`.

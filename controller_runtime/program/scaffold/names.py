@@ -54,7 +54,7 @@ def names_of(name: str, kind: str | None, group: str, taken: Iterable[str] = ())
         taken: Names that the module of the operator imports, which its classes must not have.
 
     Raises:
-        UsageError: A name cannot be used. The message is one line, which tells how to mend it.
+        UsageError: A name cannot be used. The message is one line, which tells how to correct it.
     """
     names = Names(name, kind or "".join(part.capitalize() for part in name.split("-")), group)
     problem = _name_problem(names) or _kind_problem(names.kind, taken) or _group_problem(group)

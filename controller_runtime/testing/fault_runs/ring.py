@@ -191,7 +191,7 @@ class RingSystem:
         return manager
 
     def _stand(self) -> list[Standing]:
-        """Return all replicas as they are. It is asked for at events alone, because each step would be too dear."""
+        """Return all replicas as they are. It is asked for at events only, because each step would be too dear."""
         server = self._network.server
         serves = server is not None and not server.host.crashed and not server.host.paused
         found = []

@@ -40,7 +40,7 @@ class RingEffects:
         sim: The simulation.
         disk: The server's disk.
         by: The part of a request that decides about its slot.
-        divided: Whether the caches have the objects of a replica's slots alone.
+        divided: Whether the caches have the objects of a replica's slots only.
         interval: Tells what a replica may do, as the server has stored it.
         known_until: Tells when the membership of a replica ends, as far as that replica has heard.
 

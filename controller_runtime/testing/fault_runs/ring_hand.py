@@ -110,7 +110,7 @@ def _place(name: str) -> ObjectKey:
 
 
 def _foreign_lease(chance: random.Random) -> _Object:
-    """Return a lease that is no member's: without a claim, or with one for another ring."""
+    """Return a lease that is not a member's: without a claim, or with one for another ring."""
     spec = {"holderIdentity": "another", "leaseDurationSeconds": 15}
     if chance.random() < 0.5:
         return {"metadata": {"annotations": {FOREIGN: "yes"}}, "spec": spec}

@@ -90,7 +90,7 @@ class RingInvariants:
         sim: The simulation; `look` is to be called at each step.
         disk: The server's disk.
         by: The property of requests by which the ring divides them.
-        divided: Whether the caches have the objects of a replica's slots alone.
+        divided: Whether the caches have the objects of a replica's slots only.
         bounds: When slots must be held.
 
     Attributes:

@@ -141,7 +141,7 @@ class Baseline:
 
     @property
     def not_compared(self) -> str:
-        """The names and the values that are not compared, in one line; empty if there are none."""
+        """The names and the values that are not compared, in one line; empty if absent."""
         values = sorted({each for number in self.judged.values() for each in self.rests[number].ignored})
         named = [f"{resource} {f'{place}/' if place else ''}*" for resource, place in sorted(self.naming.loose)]
         named += [f"{name} {path}".rstrip() for name, path in values]

@@ -48,7 +48,7 @@ class Script:
             raise UsageError(f"--perturb-script={path}: not a file that --perturb wrote: {error}") from None
 
     def write(self, folder: Path, name: str) -> Path:
-        """Write the file, into a folder of its own in `folder`, and return its path there."""
+        """Write the script to `folder/.perturb/`; return its path relative to `folder`."""
         path = Path(SCRIPTS) / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', name).strip('-')}.json"
         (folder / SCRIPTS).mkdir(exist_ok=True)
         held = {"test": self.test, "plan": to_json(self.plan)} | ({} if self.story is None else {"story": self.story})

@@ -242,7 +242,7 @@ def _stale(run: Run) -> tuple[int, list[Plan]]:
     """Return a plan for each change that may be late, and for each older version that a restart may show.
 
     Of changes that follow one another and are alike but for their objects, only the first is late, and only the state
-    after all of them is shown. A wait in which nothing happened is no occasion for a restart. The latest restarts come
+    after all of them is shown. A wait in which nothing happened gives no restart. The latest restarts come
     first, with the newest of the old versions.
     """
     watched = list(_watched(run))

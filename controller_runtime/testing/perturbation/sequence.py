@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pattern `sequence`: an object is declared in one state after another, and the end depends on the last one alone.
+"""The pattern `sequence`: an object is declared in one state after another, and the end depends on the last one only.
 
 A story declares one state of an object, or a few. A user of the same program will declare others: first one, then a
 neighbour of it, then the first again. The world at rest must be what it would be if the last state had been the

@@ -21,7 +21,7 @@ from embedded_apiserver import APIServer
 from embedded_apiserver.perturbation import Name
 
 Options = Mapping[str, Any]
-"""Arguments of `EmbeddedCluster` beside its host."""
+"""Arguments of `EmbeddedCluster` next to its host."""
 
 _FIRST = 10.0
 _IDLE = 60.0

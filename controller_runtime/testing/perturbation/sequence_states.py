@@ -77,7 +77,7 @@ def examples(schema: Schema, depth: int = 0) -> list[Any]:
 
 
 def _made_up(schema: Schema, depth: int) -> list[dict[str, Any]]:
-    """Return an object with the required fields alone, and one with a value in each field that is no object."""
+    """Return an object with the required fields only, and one with a value in each field that is not an object."""
     if "properties" not in schema:
         values = examples(schema.get("additionalProperties") or {"type": "string"}, depth + 1)
         return [*[{"a": value} for value in values[:1]], {}]

@@ -26,7 +26,7 @@ Story = Callable[[EmbeddedCluster, Simulation], None]
 """Acts as the users of a cluster whose manager runs. Its asserts are judged too."""
 
 Beside = Callable[[Host, APIServer], AbstractContextManager[Any]]
-"""Parts of the cluster that run on the server's host beside the manager and outlive it; entered before it starts."""
+"""Parts of the cluster that run on the server's host next to the manager and outlive it; entered before it starts."""
 
 
 class CalmRunFailed(AssertionError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets time pass for a perturbation itself, which is no part of the story."""
+"""Lets time pass for a perturbation itself, which is not part of the story."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class OwnWaits:
         simulation: Its time.
 
     Attributes:
-        is_own: True while the run itself waits or writes, so that it is no part of the story.
+        is_own: True while the run itself waits or writes, so that it is not part of the story.
 
     Threads: the simulation's root, which runs the test.
     """

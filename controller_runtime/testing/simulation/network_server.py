@@ -38,7 +38,7 @@ class Mailbox(Generic[T]):
             self._host.scheduler.wake(self._waiters[0])
 
     def take(self, deadline: float | None) -> T | None:
-        """Wait for an item and take the first; None if there is none by `deadline` (monotonic seconds of the host)."""
+        """Wait for an item and take the first, or None by `deadline` (monotonic seconds of the host)."""
         scheduler = self._host.scheduler
         task = scheduler.enter(self._host.machine)
         scheduler.refuse_locks(task, self._label)

@@ -4,7 +4,7 @@
 The interpreter reports each call of a function that is written in C, as the functions of `time` and `datetime` are. So
 the calls are seen however the function was imported, nothing is replaced, and a line that is never run is never named.
 
-Since Python 3.12 the interpreter reports the calls of code under test alone (`sys.monitoring`), which costs next to
+Since Python 3.12 the interpreter reports the calls of code under test only (`sys.monitoring`), which costs next to
 nothing. Before, a profile function gets every call of a watched thread, which is then half as fast.
 """
 

@@ -120,7 +120,7 @@ class MutatingAdmissionPolicy(Step):
 
         Raises:
             Failed: The mutation fails.
-            StatusError: 500, its patch leaves what is no object of this kind.
+            StatusError: 500, its patch leaves what is not an object of this kind.
         """
         bindings = seen_by_expressions(self._storage, attributes, one.seen_as, one.params)
         made = Evaluation(bindings, MOST_OF_POLICY, one.policy.variables).value(mutation.program)

@@ -72,7 +72,7 @@ def patched_by_policy(kind: Kind, shown: Object, operations: Sequence[Any]) -> O
 
     Raises:
         Failed: The patch cannot be applied.
-        StatusError: 500, it leaves what is no object of this kind.
+        StatusError: 500, it leaves what is not an object of this kind.
     """
     steps = read(operations)
     if len(steps) > MAX_OPERATIONS:

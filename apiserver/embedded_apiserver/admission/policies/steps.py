@@ -76,7 +76,7 @@ class ValidatingAdmissionPolicy(Step):
 
 
 def _noted(policy: Policy, binding: Binding, denial: Denial) -> str:
-    """Return what the audit log has of a failed validation; as on a real server, of the first one alone."""
+    """Return what the audit log has of a failed validation; as on a real server, of the first one only."""
     failure = {
         "message": denial.message,
         "policy": policy.name,

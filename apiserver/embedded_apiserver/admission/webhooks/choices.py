@@ -34,7 +34,7 @@ Key = tuple[Kind, Operation, str, str]
 
 
 class _Known(NamedTuple):
-    """The choices as of the last writes of a configuration and of a namespace, for the kinds that were served then."""
+    """The webhooks to call for each write, valid until a configuration, a namespace or the served kinds change."""
 
     changes: tuple[int, ...]
     kinds: Kinds | None

@@ -14,14 +14,14 @@ _GROUP = 4  # digits
 
 
 class NoAddress(ValueError):
-    """A text is no address; the message is Go's."""
+    """A text is not an address; the message is Go's."""
 
 
 def address_of(text: str) -> tuple[IPv4Address | IPv6Address, str]:
     """Return an address and its zone.
 
     Raises:
-        NoAddress: The text is none.
+        NoAddress: The text is not an address.
     """
     for letter in text:
         if letter == ".":
@@ -37,7 +37,7 @@ def prefix_of(text: str) -> tuple[IPv4Address | IPv6Address, int]:
     """Return the address and the bits of a network.
 
     Raises:
-        NoAddress: The text is none.
+        NoAddress: The text is not an address.
     """
 
     def wrong(message: str) -> NoAddress:

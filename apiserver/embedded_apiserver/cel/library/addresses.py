@@ -46,7 +46,7 @@ class IP(Opaque):
 
     @property
     def size(self) -> int:
-        """Return the bytes of the address."""
+        """The number of bytes of the address, 4 or 16."""
         return self.address.max_prefixlen // 8
 
 

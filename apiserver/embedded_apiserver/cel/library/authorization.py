@@ -39,7 +39,7 @@ class Question(NamedTuple):
     Attributes:
         account: Namespace and name of the service account that asks; empty for the user of the request.
         verb: The verb.
-        path: The path, if it is no resource.
+        path: The path, if it is not a resource.
         group: The API group.
         resource: The resource.
         subresource: The subresource.

@@ -33,14 +33,14 @@ def _places(meter: Meter, text: str, pattern: str) -> Iterator[tuple[int, int]]:
 
 
 def find(meter: Meter, text: str, pattern: str) -> str:
-    """Return the first match, empty if there is none."""
+    """Return the first match, empty if absent."""
     return next((text[start:end] for start, end in _places(meter, text, pattern)), "")
 
 
 def find_all(meter: Meter, text: str, pattern: str, most: int = -1) -> list[str]:
     """Return the matches that do not overlap, at most so many unless `most` is negative.
 
-    An empty match right after another match is none, as in Go.
+    An empty match right after another match does not count, as in Go.
     """
     found, last = list[str](), -1
     for start, end in _places(meter, text, pattern):

@@ -20,7 +20,7 @@ _HEX = frozenset(b"0123456789abcdefABCDEF")
 
 
 class NoURL(ValueError):
-    """A text is no URL; the message is Go's."""
+    """A text is not a URL; the message is Go's."""
 
 
 class Parts(NamedTuple):
@@ -65,7 +65,7 @@ def parsed(text: str) -> Parts:
     """Return the parts of a URL, whose fragment is left out of all of them but `rest`.
 
     Raises:
-        NoURL: The text is none.
+        NoURL: The text is not a URL.
     """
     before, _, fragment = text.partition("#")
     try:

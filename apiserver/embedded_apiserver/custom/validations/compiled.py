@@ -32,7 +32,7 @@ class Compiled:
         rule: The rule as it was given.
         program: Its expression; None if that is empty or does not compile.
         cause: Why the expression does not compile.
-        message: The expression of its message; None if there is none, or if it does not compile.
+        message: The expression of its message, or None, or if it does not compile.
         message_fault: Why the expression of the message does not compile.
         path: The path of the field that a refusal names, relative to the value; empty for the value itself.
     """
@@ -89,13 +89,13 @@ class RuleNode:
 
 @functools.lru_cache(_DEFINITIONS)
 def rules_of_definition(definition: Definition) -> RuleNode | None:
-    """Return the rules of a version of a definition; None if there are none."""
+    """Return the rules of a version of a definition, or None."""
     with compiled_again():
         return rule_node(definition.structure, is_root=True)
 
 
 def rule_node(schema: Raw, *, is_root: bool) -> RuleNode | None:
-    """Return the rules of a schema and those below it; None if there are none.
+    """Return the rules of a schema and those below it, or None.
 
     Args:
         schema: The schema.

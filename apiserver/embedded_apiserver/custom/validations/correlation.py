@@ -18,7 +18,7 @@ MISSING: Any = object()
 
 
 def element_of(schema: Raw, old: Any, item: Any) -> Any:
-    """Return the element of an old list that has the keys of an element of the new one; None if there is none.
+    """Return the element of an old list that has the keys of an element of the new one, or None.
 
     Only lists with keys have such elements: in others no place and no value says which element is which.
     """

@@ -25,7 +25,7 @@ _TOTAL = 10_000_000
 """The most that all evaluations for one object may cost; that of a real server."""
 
 _RULE_STEPS = 50
-"""Steps to evaluate a rule beside those of its expression: up to 10 µs."""
+"""Steps to evaluate a rule next to those of its expression: up to 10 µs."""
 
 _CONVERSION = 20
 """Readings of a value that take as long as its conversion to one of expressions, if it is a date: 10 µs."""
@@ -181,7 +181,10 @@ class Judge:
         return invalid(field, value, text) if is_shown else invalid_part(field, text)
 
     def _message(self, program: Program, bindings: Mapping[str, Value]) -> tuple[str, str]:
-        """Return the message that an expression makes, empty if it makes none, and why no more rules are looked at."""
+        """Evaluate `messageExpression`; return the message, and why the remaining rules are skipped.
+
+        The message is empty if the expression makes none, the reason unless the cost budget is spent.
+        """
         budget, text = Budget(), ""
         try:
             made = program.evaluate(bindings, budget)

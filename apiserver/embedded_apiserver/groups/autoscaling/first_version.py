@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Horizontal pod autoscalers in version 1: stored in version 2, and shown with the rest in annotations.
 
-Version 1 has a field for the use of processors alone. All other metrics, the behavior, what was measured and the
+Version 1 has a field for the use of processors only. All other metrics, the behavior, what was measured and the
 conditions are texts of JSON in annotations there, which version 2 never shows.
 """
 

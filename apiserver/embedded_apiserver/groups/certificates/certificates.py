@@ -27,11 +27,11 @@ _SEQUENCE = b"\x30"
 
 
 class Unreadable(ValueError):
-    """A text is no request for a certificate; the message says why."""
+    """A text is not a request for a certificate; the message says why."""
 
 
 def request_problem(encoded: str) -> str:
-    """Return why a request, in base64, is none, or is not signed by the key that it names; empty if it is well."""
+    """Return why a request, in base64, is invalid, or is not signed by the key that it names; empty if it is well."""
     try:
         request = _parsed(encoded)
     except Unreadable as error:
@@ -46,7 +46,7 @@ def organizations(encoded: str) -> list[str]:
     """Return the organizations, which are groups of users, in the subject of a request, in base64.
 
     Raises:
-        Unreadable: It is no request.
+        Unreadable: It is not a request.
     """
     from cryptography.x509.oid import NameOID
 
@@ -66,7 +66,7 @@ def _parsed(encoded: str) -> CertificateSigningRequest:
 
 
 def _first(pem: bytes, begin: bytes, end: bytes) -> bytes:
-    """Return the content of the first block; empty if there is none."""
+    """Return the content of the first block; empty if absent."""
     start, stop = pem.find(begin), pem.find(end)
     if start < 0 or stop < start:
         return b""
@@ -77,7 +77,7 @@ def _first(pem: bytes, begin: bytes, end: bytes) -> bytes:
 
 
 def certificate_problem(encoded: str) -> str:
-    """Return why certificates, in base64, are none; empty if they are well."""
+    """Return why certificates, in base64, are invalid; empty if they are well."""
     from cryptography import x509
 
     rest, found = base64.b64decode(encoded), 0

@@ -93,7 +93,7 @@ def _json(data: Mapping[str, str], key: str) -> Iterator[Cause]:
 
 
 def _go_words(data: bytes, error: ValueError) -> str:
-    """Return how Go reports that data are no JSON, for causes at their beginning."""
+    """Return Go's error for invalid JSON; exact only for errors at the start."""
     text = data.decode(errors="replace").lstrip()
     at = getattr(error, "pos", 0)
     if not text or at >= len(text):

@@ -112,7 +112,7 @@ def service_warnings(obj: Object) -> list[str]:
 
 
 def new_account(obj: Object) -> Object:
-    """Return a service account with the names of its secrets alone."""
+    """Return a service account with the names of its secrets only."""
     if not (secrets := obj.get("secrets")):
         return obj
     named = [{name: value for name, value in one.items() if name == "name"} for one in secrets]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of devices: their classes, the claims for them, and the slices that tell of them.
+"""Rules of devices: their classes, the claims for them, and the slices that describe them.
 
 The expressions that choose devices are in `device_selectors`, the devices of a slice in `slice_devices`.
 """

@@ -109,7 +109,7 @@ def new_event(obj: Object) -> list[Cause]:
 
 
 def event_change(old: Object, new: Object) -> list[Cause]:
-    """Return the causes against an update through events.k8s.io, which changes the series and the metadata alone."""
+    """Return the causes against an update through events.k8s.io, which changes the series and the metadata only."""
     series = [] if old.get("series") == new.get("series") else _series_causes(new)
     changed = [name for name in _FIXED if old.get(name) != new.get(name)]
     fixed = [invalid(name, _shown(name, new.get(name)), "field is immutable") for name in changed]
@@ -137,7 +137,7 @@ def _namespace_causes(obj: Object, *for_cluster_scoped: str, any_other: bool = F
     """Return a cause unless an event is in the namespace of its object.
 
     An event about a cluster-scoped object has to be in one of the namespaces `for_cluster_scoped`. With `any_other`, an
-    event about an object in a namespace may be in any; a real server checks that for events without an eventTime alone.
+    event about an object in a namespace may be in any; a real server checks that for events without an eventTime only.
     """
     namespace, about = obj["metadata"]["namespace"], part(obj, "involvedObject").get("namespace", "")
     if (any_other and about) or namespace in ((about,) if about else for_cluster_scoped):

@@ -189,7 +189,7 @@ def ingress_class_change(old: Object, new: Object) -> Iterator[Cause]:
 
 
 def segments(obj: Object, place: str, *names: str) -> Iterator[Cause]:
-    """Return the causes against names that are no segments of paths."""
+    """Return the causes against names that are not segments of paths."""
     for name in names:
         if not (value := obj.get(name, "")):
             yield required(f"{place}.{name}")

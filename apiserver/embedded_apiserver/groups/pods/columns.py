@@ -115,7 +115,7 @@ def _restarts(pod: Object, now: datetime) -> str:
 
 
 def _sidecar_names(pod: Object) -> Sequence[str]:
-    """Return the names of the init containers that run beside the others, because they are restartable."""
+    """Return the names of the init containers that run next to the others, because they are restartable."""
     specs = part(pod, "spec").get("initContainers", ())
     return [one["name"] for one in specs if one.get("restartPolicy") == "Always"]
 

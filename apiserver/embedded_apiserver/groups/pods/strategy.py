@@ -130,7 +130,7 @@ def isolated_claim(old: Object, new: Object, subresource: str) -> Object:
 def _with_both_sources(obj: Object, before: Object) -> Object:
     """Return a claim with both names of its data source, unless the newer one names another namespace.
 
-    A source in another namespace, and one of another than the two kinds under the older name alone, are dropped from a
+    A source in another namespace, and one of another than the two kinds under the older name only, are dropped from a
     claim that had no source before.
     """
     spec, known = part(obj, "spec"), part(before, "spec")

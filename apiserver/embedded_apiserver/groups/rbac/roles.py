@@ -47,7 +47,7 @@ def _rule_causes(rule: Object, field: str, *, namespaced: bool) -> Iterator[Caus
 
 
 def binding(*roles: str) -> Checks:
-    """Return the checks of bindings of roles of these kinds; a binding of cluster roles alone has no namespace.
+    """Return the checks of bindings of roles of these kinds; a binding of cluster roles only has no namespace.
 
     A binding names a role, and the same one after each update; each subject has what its kind needs.
     """

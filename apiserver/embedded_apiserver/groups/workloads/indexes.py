@@ -18,7 +18,7 @@ def indexes_in(text: str, completions: int) -> int:
 
 
 def overlap(completed: str, failed: str, completions: int) -> int | None:
-    """Return the first index that is in both texts; None if there is none. Malformed intervals are passed over."""
+    """Return the first index that is in both texts, or None. Malformed intervals are passed over."""
     done = _valid(completed, completions)
     for first, last in _valid(failed, completions):
         for low, high in done:

@@ -38,7 +38,7 @@ class Changes:
         seen: The server as the operator sees it.
         run: Gets the record.
         trigger: When the perturbation happens; None for never.
-        quiet: Is told of each change.
+        quiet: Is notified of each change.
         properties: Are checked after each change.
 
     Attributes:

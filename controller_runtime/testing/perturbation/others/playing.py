@@ -113,7 +113,7 @@ class Player:
     def _confirmed(self, plan: Plan, first: _Played) -> Result:
         """Play a plan that has failed again, and return the result of both runs.
 
-        Before that, it is judged beside stories that the operator could not tell from this one, if there are any.
+        Before that, it is judged next to stories that the operator could not tell from this one, if there are any.
         """
         baseline = self._or_else(plan)
         if baseline.others and not judge(baseline, first.trial.run).complaints:

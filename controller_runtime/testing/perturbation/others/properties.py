@@ -39,7 +39,7 @@ def read(where: str, story: Mapping[str, Any]) -> list[Claim]:
     """Read the properties of a story.
 
     Raises:
-        UsageError: One of them is no expression; the message begins with `where`.
+        UsageError: One of them is not an expression; the message begins with `where`.
     """
     claims = []
     for word in WORDS:

@@ -21,7 +21,7 @@ class Wait:
 
     Attributes:
         changes: How many there were.
-        last: The last one; None if there was none.
+        last: The last one, or None.
         at: When it came, or the wait began, in monotonic seconds.
     """
 

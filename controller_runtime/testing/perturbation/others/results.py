@@ -90,7 +90,7 @@ def written(plan: Plan, trigger: Trigger | None) -> Path:
 
 
 def keep(plan: Plan, trial: Trial) -> Path:
-    """Write what is known of a failed run beside its plan: the operator's output, writes and objects."""
+    """Write what is known of a failed run next to its plan: the operator's output, writes and objects."""
     path = written(plan, trial.trigger)
     file_of(plan, ".log").write_text(trial.log, encoding="utf-8")
     run, after = trial.run, trial.fired_after

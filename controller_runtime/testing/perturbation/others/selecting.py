@@ -16,7 +16,7 @@ def shard_of(text: str) -> tuple[int, int]:
     """Return the number of a part and how many there are, from a text such as `2/4`.
 
     Raises:
-        UsageError: The text is none of `1/N` to `N/N`.
+        UsageError: The text is not one of `1/N` to `N/N`.
     """
     number, _, parts = text.partition("/")
     if number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts):

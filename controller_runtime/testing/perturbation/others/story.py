@@ -109,13 +109,13 @@ class Story:
 
     @classmethod
     def read(cls, path: Path) -> Story:
-        """Read a file of YAML with `before` and `steps`; `file` names manifests beside it, or a folder of them.
+        """Read a file of YAML with `before` and `steps`; `file` names manifests next to it, or a folder of them.
 
         Manifests, in a file such as `helm template` prints or in a folder, are a story, too: definitions, namespaces
         and what rights are made of come before the operator starts, and each other object is a step.
 
         Raises:
-            UsageError: A file cannot be read or is no story; the message says where.
+            UsageError: A file cannot be read or is not a story; the message says where.
         """
         found = _yaml(path)
         if found and all(isinstance(each, dict) and "kind" in each for each in found):

@@ -29,7 +29,7 @@ class Until:
         namespace: Its namespace, which counts for kinds that have them.
         name: Its name.
         is_there: Whether the object has to be there, or gone.
-        path: The way to a value of it; for a condition its type; empty for its presence alone.
+        path: The way to a value of it; for a condition its type; empty for its presence only.
         value: The value, as text.
         is_condition: Whether `path` is the type of a condition in its status.
         text: The condition, as it was written.
@@ -53,7 +53,7 @@ class Until:
         """Read a condition from a story.
 
         Raises:
-            UsageError: It is none; the message begins with `where`.
+            UsageError: It is not a condition; the message begins with `where`.
         """
         fields = ("kind", "apiVersion", "namespace", "name", "for")
         if not isinstance(given, dict) or not all(isinstance(given.get(each), str) for each in ("kind", "name", "for")):
