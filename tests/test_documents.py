@@ -61,7 +61,7 @@ def test_the_readme_says_how_to_get_the_version_that_it_is_of() -> None:
     assert f"**Status**: {setup['metadata']['version']}, alpha:" in text
     assert "Development Status :: 3 - Alpha" in setup["metadata"]["classifiers"]
     [install] = re.findall(r"^pip install \./.*$", text, re.MULTILINE)
-    assert shlex.split(install)[2:] == [*Library(".").requirements(controllers=True), "pytest"]
+    assert shlex.split(install)[2:] == [*Library(".").requirements(controllers=True), "pytest", "tox"]
 
 
 def test_the_commands_of_the_readme_stand_one_a_line() -> None:
