@@ -14,6 +14,7 @@ from controller_runtime.cache.compression import compression_of
 from controller_runtime.cache.delivery import Delivery, Handler
 from controller_runtime.cache.divided import DividedStore
 from controller_runtime.cache.index import IndexFunction
+from controller_runtime.cache.large import LargeCache, Readers, warn_of_secrets
 from controller_runtime.cache.latch import Latch
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.packing import Packing
@@ -65,6 +66,7 @@ class Informer:
         listwatch: Lists and watches the collection.
         options: How the store fills.
         peers: The stores that may have the same objects, whose memory is then shared.
+        readers: Returns the names of the classes that the objects are read as, for a warning.
 
     Attributes:
         collection: The collection.
@@ -83,15 +85,17 @@ class Informer:
         listwatch: ListWatch,
         options: CacheOptions | None = None,
         peers: Peers | None = None,
+        readers: Readers = tuple,
     ) -> None:
+        options = options or CacheOptions()
         self.collection = listwatch.collection
         self.resource = listwatch.collection.resource
-        portion = options.portion if options is not None else None
+        portion = options.portion
         label = f"store of {listwatch}"
-        compression = compression_of(options.compress if options is not None else None)
-        self._packing = packing = Packing(host, str(listwatch), compression)
+        large = LargeCache(self.collection, options.warn_at, readers)
+        self._packing = packing = Packing(host, str(listwatch), compression_of(options.compress), large)
         form = packing.form
-        if options is not None and options.make_store is not None:
+        if options.make_store is not None:
             self.store = options.make_store(host, label, form, self.collection, options.transform)
         else:
             self.store = Store(host, label, form) if portion is None else DividedStore(host, label, portion, form)
@@ -205,6 +209,7 @@ class Informer:
         # waiter wakes up and asks for the reason.
         stop.on_set(self._delivery.synced.give_up)
         self._packing.run(stop, stops.program)
+        warn_of_secrets(self.collection)
         self.reflector.run(stop)
 
     def leave_share(self) -> None:

@@ -15,6 +15,7 @@ from apimachinery.stop import Stop, spawn
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.cache.informer import Informer
+from controller_runtime.cache.large import readers_of
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.scope import CacheScope, Scopes, options_of, without_covered
 from controller_runtime.cache.share import Share
@@ -268,10 +269,10 @@ class Informers:
         portion = None if share is None else share.portion()
         source = ListWatch(self._host, self._transport, key.collection, linger=key.linger, drop_managed_fields=drops)
         source.shards = None if portion is None else lambda: portion.selector
-        any_version = any_version or self._options.any_version
-        options = attrs.evolve(options, any_version=any_version, portion=portion)
-        informer = Informer(self._host, source, options, self._peers.setdefault(resource, Peers(self._host)))
-        return Shared(informer, Stop(self._host, f"stop of {informer}"), any_version)
+        options = attrs.evolve(options, any_version=any_version or options.any_version, portion=portion)
+        peers = self._peers.setdefault(resource, Peers(self._host))
+        informer = Informer(self._host, source, options, peers, readers_of(self.views, resource))
+        return Shared(informer, Stop(self._host, f"stop of {informer}"), options.any_version)
 
     def _set_peers(self, resource: Resource[Any]) -> None:
         stores = [each.informer.store for key, each in self._shared.items() if key.collection.resource == resource]

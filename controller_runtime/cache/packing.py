@@ -12,6 +12,7 @@ from apimachinery.log import get_logger
 from apimachinery.objects import Cached
 from apimachinery.stop import Stop, spawn
 from controller_runtime.cache.compression import Compression, Training, trained
+from controller_runtime.cache.large import LargeCache
 from controller_runtime.cache.packed import PLAIN, Codec, Packed, is_plain, packed
 from controller_runtime.cache.store import Store
 from controller_runtime.core.memory import give_back
@@ -44,6 +45,7 @@ class Packing:
         host: Its threads and its lock.
         label: The collection, for messages.
         compression: How objects are compressed; None if they are not.
+        large: Warns of a store that takes much memory; None if nothing does.
 
     Attributes:
         thread: The thread that worked last; None before the first.
@@ -51,8 +53,11 @@ class Packing:
     Threads: `form` and `stored` from the one that writes the store; the other methods from any.
     """
 
-    def __init__(self, host: Host, label: str, compression: Compression | None) -> None:
+    def __init__(
+        self, host: Host, label: str, compression: Compression | None, large: LargeCache | None = None
+    ) -> None:
         self._host = host
+        self._large = large
         self._label = label
         self._compression = compression
         # Of the thread that writes the store.
@@ -109,6 +114,8 @@ class Packing:
         if self._codec is not PLAIN and self._training is not None and self._training.had_none():
             self._ask(())
         self.start_if_due()
+        if self._large is not None and self._store is not None and not self._is_working:  # one flag, asked again later
+            self._large.look(self._store.sizes, len(self._store), is_compressed=self._codec is not PLAIN)
 
     def _held(self) -> int | None:
         """Return the bytes of JSON in the store; None before it is filled."""

@@ -169,6 +169,8 @@ def _informer(informer: Informer, now: float) -> dict[str, Any]:
         "synced": informer.has_synced(),
         "state": reflector.state.text,
         "objects": len(informer.store),
+        "held_bytes": informer.store.sizes.held,
+        "json_bytes": informer.store.sizes.json,
         "version": informer.store.version,
         "heard_since": round(now - reflector.liveness.heard_at, 3),
         "last_error": reflector.liveness.last_error,

@@ -219,11 +219,16 @@ def test_a_cache_is_shown_with_its_state_and_its_subscribers(simulation: Simulat
 
     shown: dict[str, Any] = describe(cluster.manager)["informers"][0]
 
+    store = cluster.manager.informer(NODES).store
+    (raw,) = (each.raw for each in store.list())
+    assert store.sizes.held > len(raw)
     assert shown == {
         "collection": "nodes",
         "synced": True,
         "state": "watching",
         "objects": 1,
+        "held_bytes": store.sizes.held,
+        "json_bytes": len(raw),
         "version": cluster.manager.informer(NODES).store.version,
         "heard_since": 1.0,
         "last_error": "",

@@ -95,6 +95,8 @@ def start(sim: Simulation, cluster: EmbeddedCluster, *names: str) -> None:
         'rest_client_requests_total{code="200",host="cluster over the simulated network",method="GET"} 1.0',
         'controller_runtime_informer_objects{group="",name="nodes",resource="nodes",version="v1"} 6.0',
         'controller_runtime_informer_synced{group="",name="nodes",resource="nodes",version="v1"} 1.0',
+        "# TYPE controller_runtime_informer_held_bytes gauge",
+        "# TYPE controller_runtime_informer_json_bytes gauge",
         'controller_runtime_informer_lists_total{group="",name="nodes",resource="nodes",version="v1"} 1.0',
         'controller_runtime_informer_silence_seconds{group="",name="nodes",resource="nodes",version="v1"} 0.0',
     ],

@@ -22,9 +22,6 @@ MOST_TURNS = 200
 SLOWEST = 10
 """Rows of the slowest reconciles, and of those that wake themselves."""
 
-SIZED = 20_000
-"""Objects of a cache whose bytes are counted exactly; of larger caches as many are measured."""
-
 
 def overview(manager: Manager, stories: Sequence[Story]) -> Iterator[StatusTable]:
     """Yield the tables of a manager's present state."""
@@ -200,7 +197,8 @@ def _caches(informers: Sequence[Informer], now: float) -> StatusTable:
                     one.reflector.state.text,
                     store.version,
                     len(store),
-                    size(_bytes(one)),
+                    size(store.sizes.held),
+                    size(store.sizes.json),
                     seconds(store.staleness()) if store.filled else "",
                     seconds(silence),
                     sum(each.backlog for each in one.subscriptions),
@@ -209,15 +207,19 @@ def _caches(informers: Sequence[Informer], now: float) -> StatusTable:
                 is_bad=not one.has_synced() or silence > one.reflector.patience.overdue,
             )
         )
-    columns = ("collection", "state", "version", "objects", "size", "lag", "silence", "backlog", "last error")
+    columns = (
+        "collection",
+        "state",
+        "version",
+        "objects",
+        "memory",
+        "as JSON",
+        "lag",
+        "silence",
+        "backlog",
+        "last error",
+    )
     return StatusTable("Caches", columns, rows)
-
-
-def _bytes(informer: Informer) -> int:
-    """Return how many bytes of JSON a cache keeps; of a large one, by the mean of its first objects."""
-    objects = informer.store.list()
-    measured = sum(len(one.raw) for one in objects[:SIZED])
-    return measured if len(objects) <= SIZED else measured * len(objects) // SIZED
 
 
 def _leaders(manager: Manager, now: float) -> Iterator[StatusTable]:

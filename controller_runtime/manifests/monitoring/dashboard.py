@@ -70,6 +70,8 @@ ROWS: Mapping[str, Sequence[Panel]] = {
     ),
     "Caches": (
         Panel("Objects", "max", "controller_runtime_informer_objects", _NAMED),
+        Panel("Memory", "max", "controller_runtime_informer_held_bytes", _NAMED, "bytes"),
+        Panel("JSON", "max", "controller_runtime_informer_json_bytes", _NAMED, "bytes"),
         Panel("Lag", "max", "controller_runtime_informer_lag_seconds", _NAMED, "s"),
         Panel("Silence", "max", "controller_runtime_informer_silence_seconds", _NAMED, "s"),
         Panel("Synced replicas", "sum", "controller_runtime_informer_synced", _NAMED),

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warnings of caches that take much memory, each with what could be done about it."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from apimachinery.log import get_logger
+from controller_runtime.api.collection import Collection
+from controller_runtime.api.resources import Resource
+from controller_runtime.cache.sizes import Sizes
+from controller_runtime.core.extras import remedy
+from controller_runtime.core.memory import memory_limit
+
+log = get_logger(__name__)
+
+USUAL_BOUND = 256 * 1024**2
+"""Bytes of a cache that are worth a warning where no limit is lower: a common limit of an operator's container."""
+SHARE = 0.25
+"""The share of a lower limit of the process's memory from which one cache is worth a warning."""
+
+
+Readers = Callable[[], Iterable[str]]
+
+
+def bound_of(limit: int | None) -> int:
+    """Return the bytes from which a cache is worth a warning, given those that the process may have; None: unknown."""
+    return USUAL_BOUND if limit is None else min(USUAL_BOUND, int(limit * SHARE))
+
+
+def remedies(collection: Collection, *, can_compress: bool, is_compressed: bool) -> list[str]:
+    """Return what would make a cache of `collection` smaller, each with its line.
+
+    Args:
+        collection: The collection.
+        can_compress: Whether the extra for it is installed.
+        is_compressed: Whether the cache is compressed.
+    """
+    name = collection.resource.plural
+    found = []
+    if not can_compress:
+        found.append(f"compress it: {remedy('lean')}")
+    elif not is_compressed:
+        found.append("compress it: CacheOptions(compress=None)")
+    if not collection.resource.is_partial:
+        found.append(f"keep metadata alone, if that is enough: lister({name}.only_metadata())")
+    if not (collection.label_selector or collection.field_selector):
+        found.append(f"keep fewer objects: lister({name}, label_selector=…) or field_selector=…")
+    if collection.resource.namespaced and not collection.namespace:
+        found.append(f"keep some namespaces: lister({name}, namespace=…)")
+    if not collection.resource.is_partial:
+        found.append("drop fields that nothing reads: CacheScope(transform=without(('metadata', 'managedFields')))")
+    return found
+
+
+def readers_of(views: Callable[[], Mapping[Resource[Any], Iterable[type]]], resource: Resource[Any]) -> Readers:
+    """Return what names the classes that the objects of a resource are read as."""
+    return lambda: {view.__name__ for view in views().get(resource, ())}
+
+
+class LargeCache:
+    """Tells once when a cache takes more memory than a bound.
+
+    Args:
+        collection: The collection.
+        bound: The bytes; None for 256 MiB, or a quarter of the process's limit where that is less.
+        readers: Returns the names of the classes that it is read as.
+
+    Threads: one, that which writes the store.
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        bound: int | None = None,
+        readers: Readers = tuple,
+    ) -> None:
+        self._collection = collection
+        self._bound = bound_of(memory_limit()) if bound is None else bound
+        self._readers = readers
+        self._is_told = False
+
+    def look(self, sizes: Sizes, objects: int, *, is_compressed: bool) -> None:
+        """Log a warning if the cache takes too much for the first time."""
+        if self._is_told or sizes.held <= self._bound:
+            return
+        self._is_told = True
+        can_compress = importlib.util.find_spec("zstandard") is not None
+        ways = remedies(self._collection, can_compress=can_compress, is_compressed=is_compressed)
+        log.warning(
+            "cache takes much memory",
+            collection=self._collection,
+            objects=objects,
+            mean_bytes_of_json=sizes.json // max(objects, 1),
+            mib=round(sizes.held / 2**20),
+            bound_mib=round(self._bound / 2**20),
+            read_as=", ".join(sorted(self._readers())) or "nothing yet",
+            remedies="; ".join(ways),
+        )
+
+
+def has_all_secrets(collection: Collection) -> bool:
+    """Return whether a collection is that of all Secrets of a cluster, with their data."""
+    resource = collection.resource
+    is_secrets = (resource.group, resource.plural) == ("", "secrets") and not resource.is_partial
+    return is_secrets and not (collection.namespace or collection.label_selector or collection.field_selector)
+
+
+def warn_of_secrets(collection: Collection) -> None:
+    """Log a warning if all Secrets of a cluster are about to be cached."""
+    if has_all_secrets(collection):
+        log.warning(
+            "all Secrets of the cluster are cached",
+            why="each release of Helm is one, of up to 1 MiB, and every Secret can be read from this process",
+            without_releases="lister(SECRETS, field_selector='type!=helm.sh/release.v1')",
+            metadata_alone="lister(SECRETS.only_metadata())",
+        )
