@@ -31,12 +31,10 @@ from controller_runtime.testing.fault_runs.ring_faults import (
 )
 from controller_runtime.testing.fault_runs.ring_hand import Hand
 from controller_runtime.testing.fault_runs.ring_invariants import CALL, RingInvariants, Standing
-from controller_runtime.testing.fault_runs.ring_liveness import Bounds
+from controller_runtime.testing.fault_runs.ring_liveness import bounds
 from controller_runtime.testing.fault_runs.ring_program import (
     CONFIG,
     GIVEN_UP,
-    LISTED,
-    SLOWEST,
     Caches,
     Program,
     program,
@@ -65,9 +63,6 @@ DRIFTS = (5_000, 150_000)
 """Microseconds per second by which clocks are fast or slow at most, one of these; the second is beyond any clock."""
 LATENCIES = (0.001, 0.02, 0.2)
 """Seconds that a message takes, one of these."""
-MESSAGES = 24
-"""The messages for which a slot waits, each request and each answer: four of the turn that sees the last renewal of its
-owner, eight of that which publishes, six of the taker's turn in hand, and six of the one that takes."""
 KEY_COSTS = (0.0, 0.0, 0.3, 1.0)
 """Seconds that a read takes for each key when slots come, one of these; the last is longer for all than a deadline."""
 LOST = (5, 12, 60)
@@ -96,27 +91,6 @@ def run(seed: int, *, profile: str = "broad", script: Iterable[SystemFault] | No
     return observe(seed, live)
 
 
-def bounds(*, divided: bool, drift: int, latency: float) -> Bounds:
-    """Return when each slot must have an owner, by the slowest clock.
-
-    After a loss that is a lease and two retry periods; if the publisher is lost too, a lease and a retry period more,
-    after which another one publishes; after a member may own slots, two retry periods; a hand-over takes as long and
-    the work in hand; while no slot has an owner, members that join are waited for, for a retry period. With divided
-    caches each takes the list of the slots, too. A message takes half as long again at most as the latency, and a slot
-    waits for `MESSAGES` of them.
-    """
-    turns, slowest = MESSAGES * 1.5 * latency, 1 / (1 - drift / 1e6)
-    two = 2 * CONFIG.retry_period
-    filled = two + (LISTED if divided else 0.0)
-    return Bounds(
-        owned=(CONFIG.lease_duration + filled) * slowest + turns,
-        elected=(CONFIG.lease_duration + CONFIG.retry_period) * slowest + turns / 2,
-        given=filled * slowest + turns,
-        handed_over=(SLOWEST + filled) * slowest + turns,
-        joined=CONFIG.retry_period * slowest,
-    )
-
-
 class RingSystem:
     """A server on a disk with backups, replicas that form a ring, a user, and the faults that happen to them."""
 
@@ -126,6 +100,9 @@ class RingSystem:
         self._lost, self._by = chance.choice(LOST), chance.choice(list(WISHES))
         whole = sim.chance("whole caches").random() < 0.5
         self._divided = self._by is RingBy.UID or (self._by is RingBy.OWNER and not whole)
+        # What the second version of the program divides by, where no object is needed for it; else it names a division.
+        others = {RingBy.NAMESPACE: RingBy.NAME, RingBy.NAME: RingBy.NAMESPACE}
+        self._second_by = others.get(self._by) if sim.chance("second by").random() < 0.5 else None
         self._key_cost = sim.chance("keys").choice(KEY_COSTS)
         # Lists are in the way of slots with divided caches alone.
         self._given_up = GIVEN_UP / (1 - drift / 1e6) if self._divided else 0.0
@@ -140,7 +117,7 @@ class RingSystem:
             return APIServer(host, journal=self._disk, feature_gates=gates)
 
         self._server = ServerProcess(sim, self._network, server, serve)
-        self._programs: dict[str, tuple[Program, Ring, Caches]] = {}
+        self._programs: dict[str, tuple[Program, Ring, Caches, int]] = {}
         self._hand = Hand(sim, self._network)
         self._is_named_by_host = sim.chance("identities").random() < 0.5
         self._versions = dict.fromkeys(MEMBERS, 0)
@@ -173,6 +150,7 @@ class RingSystem:
     def _program(self, host: SimulatedHost) -> Program:
         effects = self.invariants.effects
         name = host.name.partition("#")[0]
+        version = self._versions[name]
         # Without `check_rights`: its requests would be a third of those of a short membership.
         options = RingOptions(
             lease_duration=CONFIG.lease_duration,
@@ -180,15 +158,21 @@ class RingSystem:
             retry_period=CONFIG.retry_period,
             identity=name if self._is_named_by_host else host.name.replace("#", "-"),
             check_rights=False,
-            division="the second" if self._versions[name] else None,
+            division="the second" if version and self._second_by is None else None,
         )
         manager, ring, caches = program(
-            *(self._network, host, self._by, effects, options), divided=self._divided, key_cost=self._key_cost
+            *(self._network, host, self._by_of(version), effects, options),
+            wishes=WISHES[self._by],
+            divided=self._divided,
+            key_cost=self._key_cost,
         )
         self._identities[name].append(ring.member.identity)
-        self._programs[host.name] = manager, ring, caches
+        self._programs[host.name] = manager, ring, caches, version
         self.invariants.standings = self._stand()
         return manager
+
+    def _by_of(self, version: int) -> RingBy:
+        return self._second_by if version and self._second_by is not None else self._by
 
     def _stand(self) -> list[Standing]:
         """Return all replicas as they are. It is asked for at events only, because each step would be too dear."""
@@ -199,8 +183,8 @@ class RingSystem:
             host = replica.host
             runs = not host.crashed and not host.paused
             reaches = serves and not any(self._network.is_cut(host, way) for way in Way)
-            _, ring, caches = self._programs.get(host.name, (None, None, {}))
-            found.append(Standing(host, ring, caches, runs and reaches))
+            _, ring, caches, version = self._programs.get(host.name, (None, None, {}, 0))
+            found.append(Standing(host, ring, caches, version, self._by_of(version), runs and reaches))
         return found
 
     def _look(self) -> None:
@@ -272,7 +256,7 @@ class RingSystem:
         """Let a replica be unwell, or a person change its lease; nothing happens while no program runs."""
         if host.crashed or host.name not in self._programs:
             return
-        manager, ring, _ = self._programs[host.name]
+        manager, ring, _, _ = self._programs[host.name]
         identity = ring.member.identity
         match fault.kind:
             case FaultKind.UNWELL:

@@ -39,7 +39,8 @@ class RingEffects:
     Args:
         sim: The simulation.
         disk: The server's disk.
-        by: The part of a request that decides about its slot.
+        by: The part of a request that decides about its slot, in the program's first version.
+        by_of: Tells the same of a replica. Where they differ, neither needs the object.
         divided: Whether the caches have the objects of a replica's slots only.
         interval: Tells what a replica may do, as the server has stored it.
         known_until: Tells when the membership of a replica ends, as far as that replica has heard.
@@ -55,12 +56,14 @@ class RingEffects:
         disk: RestorableDisk,
         by: RingBy,
         *,
+        by_of: Callable[[SimulatedHost], RingBy],
         divided: bool,
         interval: Interval,
         known_until: Callable[[str], float],
     ) -> None:
         self.violated: Violated | None = None
         self.are_tokens_lost = False
+        self._by_of = by_of
         self._sim, self._disk, self._by, self._divided, self._interval = sim, disk, by, divided, interval
         self._known_until = known_until
         self._kinds = {kind.plural: kind for kind in WISHES[by]}
@@ -84,7 +87,7 @@ class RingEffects:
             return
         version = json.loads(request.body)["metadata"]["resourceVersion"]
         slots, until = self._interval(host.name)
-        needed = self._slots_of(key, version)
+        needed = self._slots_of(host, key, version)
         self._open[host.name, key, request.body] = needed, min(until, self._known_until(host.name))
         if not (slots & needed and self._sim.time <= until):
             what = f"{host.name} sends a write for {key}, whose slot it does not own"
@@ -111,7 +114,7 @@ class RingEffects:
             return
         found = json.loads(write.raw)
         numbers, metadata = annotations_of(found), meta(found)
-        slot = 1 << self._slot_of(write.key, found)
+        slot = 1 << self._slot_of(self._by, write.key, found)
         if self._contents.get(write.key) != _content(found):
             self._contents[write.key] = _content(found)
             self._unseen.add(write.key)
@@ -147,7 +150,7 @@ class RingEffects:
         if not self._divided or self._disk.lost:
             return
         for collection, stored in self._disk.load()[1]:
-            if collection in self._kinds and slots >> self._slot_of(stored.key, json.loads(stored.raw)) & 1:
+            if collection in self._kinds and slots >> self._slot_of(self._by, stored.key, json.loads(stored.raw)) & 1:
                 key, cache = ObjectKey(*reversed(stored.key.rpartition("/")[::2])), caches[collection]
                 if cache.get(key) is None and not cache.behind(str(stored.version)):
                     what = f"{host.name} owns the slot of {stored.key}, which is not in its cache"
@@ -159,10 +162,10 @@ class RingEffects:
         In a ring by uid or owner the server was asked before an absence is seen.
         """
         slots, until = self._interval(host.name)
-        if self._has_record(str(key)) and slots & self._slots_of(str(key), "") and self._sim.time <= until:
+        if self._has_record(str(key)) and slots & self._slots_of(host, str(key), "") and self._sim.time <= until:
             self._records[str(key)] = meta(found).uid if found is not None else ""
         if found is not None:
-            slot = self._slot_of(str(key), found)
+            slot = self._slot_of(self._by_of(host), str(key), found)
             if slots >> slot & 1 and self._sim.time <= until and _content(found) == self._contents.get(str(key)):
                 self._unseen.discard(str(key))
             self._check_token(host, slot, token)
@@ -219,16 +222,16 @@ class RingEffects:
         """Return whether a ring keeps an effect under the name of an object right."""
         return self._by is not RingBy.UID and (self._by is not RingBy.OWNER or self._ever[key].bit_count() == 1)
 
-    def _slots_of(self, key: str, version: str) -> int:
-        """Return the slots of an object: of its key, or of all objects that were ever stored in this version."""
+    def _slots_of(self, host: SimulatedHost, key: str, version: str) -> int:
+        """Return an object's slots for a replica: of its key, or of all objects ever stored in this version."""
         if self._by.needs_object:
             return self._slots[key, version] if version else self._ever[key]
-        return 1 << self._slot_of(key, {})
+        return 1 << self._slot_of(self._by_of(host), key, {})
 
-    def _slot_of(self, key: str, found: Mapping[str, Any]) -> int:
+    def _slot_of(self, by: RingBy, key: str, found: Mapping[str, Any]) -> int:
         """Return the slot of an object as `docs/ring.md` has it, and not by the function under test."""
         namespace, _, name = key.rpartition("/")
-        match self._by:
+        match by:
             case RingBy.UID:
                 return slot_of_uid(found["metadata"]["uid"])
             case RingBy.OWNER:

@@ -42,23 +42,22 @@ class Standing:
         host: Its host.
         ring: Its ring; None while no program runs.
         caches: Its caches; none while no program runs.
+        version: The version of its program, the first one being 0: others divide otherwise.
+        by: The property by which its ring divides requests.
         is_reachable: Whether it runs and can talk to a server that runs.
     """
 
     host: SimulatedHost
     ring: Ring | None
     caches: Caches
+    version: int
+    by: RingBy
     is_reachable: bool
 
     @property
     def identity(self) -> str:
         """The identity of its member; empty while no program runs."""
         return "" if self.ring is None else self.ring.member.identity
-
-    @property
-    def division(self) -> str | None:
-        """The name of its version's division; None for the first version, and while no program runs."""
-        return None if self.ring is None else self.ring.config.division
 
     @property
     def has_joined(self) -> bool:
@@ -112,6 +111,7 @@ class RingInvariants:
         self.liveness = Liveness(bounds)
         self.effects = RingEffects(
             *(sim, disk, by),
+            by_of=self._by_of,
             divided=divided,
             interval=lambda replica: self._claims.get(replica, (0, 0.0)),
             known_until=lambda replica: self._known_until.get(replica, 0.0),
@@ -175,13 +175,16 @@ class RingInvariants:
             if held & ~self._holds.get(standing.host.name, 0):
                 self.effects.takes(standing.host, standing.caches, held)
             self._holds[standing.host.name] = held
-        working = {standing.division: standing.host.name for standing in self.standings if standing.held}
+        working = {standing.version: standing.host.name for standing in self.standings if standing.held}
         if len(working) > 1:
             raise Violated("one division at a time", f"{' and '.join(working.values())} divide differently")
         if self.foreign.is_any:
             self.disturbed(CALL)
         up = frozenset([each.identity for each in self.standings if each.is_reachable and each.has_joined])
         self.liveness.look(self._sim.time, up, self._ready, taken)
+
+    def _by_of(self, host: SimulatedHost) -> RingBy:
+        return next(standing.by for standing in self.standings if standing.host is host)
 
     def _check_held(self, standing: Standing, held: int) -> None:
         slots, until = self._claims.get(standing.host.name, (0, 0.0))
@@ -219,8 +222,8 @@ class RingInvariants:
 
     def unsettled(self) -> Violated | None:
         """Return what is not done yet; None if all is done, and all slots are held in fair shares by one division."""
-        working = {standing.division for standing in self.standings if standing.held}
-        loads = [count(standing.held) for standing in self.standings if not working or standing.division in working]
+        working = {standing.version for standing in self.standings if standing.held}
+        loads = [count(standing.held) for standing in self.standings if not working or standing.version in working]
         if max(loads) - min(loads) > 1:
             return Violated("equal loads", f"the members own {loads} slots")
         if sum(loads) < SLOTS:

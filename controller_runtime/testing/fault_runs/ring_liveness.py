@@ -9,6 +9,11 @@ import attrs
 
 from controller_runtime.ring.slots import ALL, count
 from controller_runtime.testing.fault_runs.invariants import Violated
+from controller_runtime.testing.fault_runs.ring_program import CONFIG, LISTED, SLOWEST
+
+MESSAGES = 24
+"""The messages for which a slot waits, each request and each answer: four of the turn that sees the last renewal of its
+owner, eight of that which publishes, six of the taker's turn in hand, and six of the one that takes."""
 
 
 @attrs.frozen
@@ -30,6 +35,27 @@ class Bounds:
     given: float
     handed_over: float
     joined: float
+
+
+def bounds(*, divided: bool, drift: int, latency: float) -> Bounds:
+    """Return when each slot must have an owner, by the slowest clock.
+
+    After a loss that is a lease and two retry periods; if the publisher is lost too, a lease and a retry period more,
+    after which another one publishes; after a member may own slots, two retry periods; a hand-over takes as long and
+    the work in hand; while no slot has an owner, members that join are waited for, for a retry period. With divided
+    caches each takes the list of the slots, too. A message takes half as long again at most as the latency, and a slot
+    waits for `MESSAGES` of them.
+    """
+    turns, slowest = MESSAGES * 1.5 * latency, 1 / (1 - drift / 1e6)
+    two = 2 * CONFIG.retry_period
+    filled = two + (LISTED if divided else 0.0)
+    return Bounds(
+        owned=(CONFIG.lease_duration + filled) * slowest + turns,
+        elected=(CONFIG.lease_duration + CONFIG.retry_period) * slowest + turns / 2,
+        given=filled * slowest + turns,
+        handed_over=(SLOWEST + filled) * slowest + turns,
+        joined=CONFIG.retry_period * slowest,
+    )
 
 
 class Liveness:

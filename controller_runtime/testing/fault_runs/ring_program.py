@@ -26,7 +26,7 @@ from controller_runtime.ring.ring import Ring
 from controller_runtime.ring.token import RingToken
 from controller_runtime.testing.fault_runs.compressing import compress, is_chosen
 from controller_runtime.testing.fault_runs.costly_lister import CostlyLister
-from controller_runtime.testing.fault_runs.ring_user import WISHES
+from controller_runtime.testing.fault_runs.ring_user import Wishes
 from controller_runtime.testing.fault_runs.work import DONE, WANTED
 from controller_runtime.testing.simulation import SimulatedHost
 from controller_runtime.testing.simulation.network import Network
@@ -125,6 +125,7 @@ def program(
     witness: Witness,
     options: RingOptions,
     *,
+    wishes: Wishes,
     divided: bool,
     key_cost: float = 0.0,
 ) -> tuple[Program, Ring, Caches]:
@@ -136,6 +137,7 @@ def program(
         by: The kind of ring.
         witness: Is told what reconciles see.
         options: The options of the ring.
+        wishes: The objects of the work.
         divided: Whether the caches have the objects of the replica's slots alone.
         key_cost: Seconds for each key that is read when slots come.
     """
@@ -143,7 +145,7 @@ def program(
     manager.scope_caches(CacheScope(compress=compress(is_chosen(host.name))))
     ring = manager.ring(CONFIG.name, by, **options)
     caches: dict[str, Objects] = {}
-    for kind in WISHES[by]:
+    for kind in wishes:
         if divided:
             ring.divide(kind)
         objects = caches[kind.plural] = manager.lister(kind, dict[str, Any])
