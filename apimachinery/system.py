@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _TRIES = 4
-"""How often a thread looks at a condition's lock before it sleeps until the lock is free."""
+"""The number of times that a thread looks at a condition's lock before it sleeps until the lock is free."""
 
 
 _WITH_SUSPENSIONS: int | None = getattr(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of objects as they are stored: JSON of which nothing is modified."""
+"""Readers of the parts of a stored object, which they never modify."""
 
 from __future__ import annotations
 

@@ -27,10 +27,10 @@ from controller_runtime.client.listwatch import ListWatch
 log = get_logger(__name__)
 
 SHOWN = 4
-"""How many objects a log line names."""
+"""The number of objects that a log line names."""
 
 MOST_KNOWN = 1000
-"""How many differences that a new list did not repair are remembered, of one cache."""
+"""The number of remembered differences of one cache that a new list did not repair."""
 
 
 class Difference(NamedTuple):

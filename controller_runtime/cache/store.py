@@ -67,7 +67,7 @@ class Store:
 
     @property
     def resets(self) -> int:
-        """How often the server's data was restored from a backup; older resourceVersions mean nothing any more."""
+        """The number of restores of the server's data from a backup; older resourceVersions mean nothing any more."""
         return self._resets  # one number, so whole without the lock
 
     @property

@@ -24,7 +24,7 @@ class Readable(Protocol):
 
     @property
     def resets(self) -> int:
-        """How often the server's data was restored from a backup."""
+        """The number of times that the server's data was restored from a backup."""
 
     @property
     def is_partial(self) -> bool:
@@ -94,7 +94,7 @@ class Union:
 
     @property
     def resets(self) -> int:
-        """How often the server's data was restored from a backup, as the stores have counted it together."""
+        """The number of restores of the server's data from a backup, as the stores have counted it together."""
         return sum(store.resets for store in self._stores)
 
     @property

@@ -36,7 +36,7 @@ _PASSING = (ConnectionLost, ServerError, TooManyRequests)
 
 
 class Progress(NamedTuple):
-    """How far a migration is.
+    """The progress of a migration.
 
     Attributes:
         done: Objects that are stored in the storage version, also those that other writers wrote or deleted.

@@ -30,7 +30,7 @@ from controller_runtime.core.resource_paths import resource_path
 from controller_runtime.core.version import __version__
 
 REMEMBERED = 8192
-"""How many spans can be linked to at a time, the newest ones; about 4 MiB. An older one is not found any more."""
+"""The number of spans that can be linked to, the newest ones; about 4 MiB. An older one is not found any more."""
 
 
 class SpanClock:

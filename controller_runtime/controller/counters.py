@@ -16,7 +16,7 @@ from controller_runtime.core.counters import Histogram
 from controller_runtime.queue.causes import Causes
 
 KEPT = 256
-"""How many reconciles of a controller are remembered, of all its requests together; about 50 KiB."""
+"""The number of reconciles of a controller that are remembered, of all its requests together; about 50 KiB."""
 
 # The buckets of controller-runtime's `controller_runtime_reconcile_time_seconds`, in seconds.
 # fmt: off

@@ -15,10 +15,10 @@ from apimachinery.texts import kept_text
 log = get_logger(__name__)
 
 TOLD = 10
-"""How many objects of one source that fail at the same time have log lines of their own; further ones are counted."""
+"""The number of failing objects of one source that have a log line each; further ones are counted."""
 
 TRACEBACKS = 16
-"""How many tracebacks one source logs: one for each place in the code at which errors were raised."""
+"""The number of tracebacks that one source logs: one for each place in the code at which errors were raised."""
 
 
 @attrs.frozen
@@ -51,7 +51,7 @@ class Fallible(Protocol):
 
     @property
     def errors(self) -> int:
-        """How often its user code has raised."""
+        """The number of times that its user code has raised."""
 
     def failing(self, limit: int) -> tuple[int, list[Failing]]:
         """Return how many things fail now, and up to `limit` of them."""

@@ -45,8 +45,8 @@ LONGEST_DELAY = 300.0
 """Seconds that no delay between two tries exceeds; only a change of what a mapper reads can make it succeed."""
 
 TRIES_OF_DELETED = 12
-"""How often the deletion of an object is tried, over about seven minutes. Without an end, the failing objects that ever
-were deleted would fill the memory."""
+"""The number of times that the deletion of an object is tried, over about seven minutes. Without an end, all failing
+objects that were ever deleted would fill the memory."""
 
 
 class Retries:

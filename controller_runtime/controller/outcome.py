@@ -29,7 +29,7 @@ from controller_runtime.queue.workqueue import WorkQueue
 log = get_logger(__name__)
 
 MEMBERS_SHOWN = 4
-"""How many members of an exception group a log line shows; the text must stay a line that people can read."""
+"""The number of members of an exception group that a log line shows; the text must stay a line that people can read."""
 
 TIMED = frozenset(("requeue_after", "retry", "cancelled"))
 """The causes that `settle` gives, of requests whose time has come."""

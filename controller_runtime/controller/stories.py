@@ -16,10 +16,10 @@ from controller_runtime.core.story import Step, Steps
 from controller_runtime.queue.causes import Causes
 
 KEPT = 1000
-"""How many stories of a manager are kept, of all its controllers together."""
+"""The number of stories of a manager that are kept, of all its controllers together."""
 
 FAILURES_KEPT = 100
-"""How many stories of failures are kept longer, so that a thousand reconciles that did well do not hide them."""
+"""The number of stories of failures that are kept longer, so that a thousand good reconciles do not hide them."""
 
 _FAILED = (Outcome.ERROR, Outcome.TERMINAL_ERROR, Outcome.PANIC)
 

@@ -16,10 +16,10 @@ LONGEST = 256 * 1024
 """Bytes of a body beyond which its fields are not looked at."""
 
 MOST_PLACES = 100
-"""How many places are remembered."""
+"""The number of places that are remembered."""
 
 MOST_FIELDS = 3
-"""How many fields are named."""
+"""The number of fields that are named."""
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d.*")
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from apimachinery.http import HTTPRequest
 
 KEPT = 16_384
-"""How many versions are kept at least, once so many were written; at most twice as many, about 3 MiB. A program whose
-queue holds more requests that wait for a version of its own than these loses sight of their chains."""
+"""The least number of versions that are kept, once so many were written; at most twice as many, about 3 MiB. A program
+whose queue holds more requests that wait for a version of its own than these loses sight of their chains."""
 
 DELETED = ""
 """Stands for the version of an object's deletion, which no answer tells."""

@@ -8,7 +8,7 @@ from collections import deque
 from apimachinery.host import Clock
 
 KEPT = 50
-"""How many changes of the leader are kept."""
+"""The number of changes of the leader that are kept."""
 
 
 class LeaderHistory:

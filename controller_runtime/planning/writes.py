@@ -52,7 +52,7 @@ Outcome: TypeAlias = "tuple[HTTPResponse, Planned | None]"
 """The answer that a writer gets, and what is planned afterwards; None if the write changes no plan."""
 
 _TRIES = 10
-"""How often a write is planned again because another one of its object came between; few run at a time."""
+"""The number of times that a write is planned again because another one came between; few run at a time."""
 
 _FORBIDDEN = (403, 405)
 _NEVER_SENT = "builds on an object that was only planned"

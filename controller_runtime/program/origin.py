@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a setup function is imported from: a module and a name in it, or a file and a name in it."""
+"""The source of a setup function: a module and a name in it, or a file and a name in it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ProgramFailed(ControllerRuntimeError):
 
 @attrs.frozen
 class Origin:
-    """Where a setup function is imported from.
+    """The source of a setup function.
 
     Attributes:
         module: The module's name.

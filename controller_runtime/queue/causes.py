@@ -9,10 +9,10 @@ PlainKey = tuple[str, str]
 """Name and namespace; the type of `api.objects`, which a program with nothing but a queue need not import."""
 
 MAX_CAUSES = 4
-"""How many different causes of one hand-out are remembered: the first ones. They are for people only."""
+"""The number of different causes of one hand-out that are remembered: the first ones. They are for people only."""
 
 MAX_COVERED = 64
-"""How many further versions of one hand-out are remembered, that of which no cause tells any more."""
+"""The number of further versions of one hand-out that are remembered, that of which no cause tells any more."""
 
 PlainVersion: TypeAlias = tuple[PlainKey, str]
 """The key of an object, and a version of it."""

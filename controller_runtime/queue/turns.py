@@ -29,7 +29,7 @@ _STALE_AT_LEAST = 64
 
 
 class TurnState(enum.Enum):
-    """How far a turn has come: from DELAYED or BLOCKED, or at once, to READY, then to PROCESSING."""
+    """The progress of a turn: from DELAYED or BLOCKED, or at once, to READY, then to PROCESSING."""
 
     DELAYED = enum.auto()  # until its due time
     READY = enum.auto()  # queued, and may be handed out
@@ -38,7 +38,7 @@ class TurnState(enum.Enum):
 
 
 class Stage(enum.Enum):
-    """How far a queue has come."""
+    """The progress of a queue."""
 
     OPEN = enum.auto()
     DRAINING = enum.auto()  # shut down, and a caller of `shut_down` waits until all work is done
@@ -85,7 +85,7 @@ class Band(Protocol[T]):
 
     @property
     def count(self) -> int:
-        """How many turns are queued here."""
+        """The number of turns that are queued here."""
 
     def append(self, turn: Turn[T]) -> None:
         """Queue a turn."""
@@ -176,12 +176,12 @@ class Bands(Generic[T]):
 
     @property
     def depth(self) -> int:
-        """How many turns are queued in the normal band."""
+        """The number of turns that are queued in the normal band."""
         return self._normal.count
 
     @property
     def low_depth(self) -> int:
-        """How many turns are queued in the low band."""
+        """The number of turns that are queued in the low band."""
         return self._low.count
 
     def append(self, turn: Turn[T]) -> None:

@@ -284,7 +284,7 @@ def _kept(given_away: int, ring: Assignment, division: str, others: Iterable[Sig
 
 
 def _blocked(wanted: int, ring: Assignment, division: str, others: Iterable[Sighting], now: float) -> int:
-    """Return the slots that may still be another member's; the slots of another division have other objects."""
+    """Return the wanted slots that another member may still own; all of them while one of another division has any."""
     blocked = 0
     for other in others:
         if now < other.expires_at and not other.claim.has_left:

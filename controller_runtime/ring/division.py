@@ -17,7 +17,7 @@ from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.slots import SLOTS, ranges_of, slot_of_name, slot_of_uid
 
 _WIDTH = (1 << 64) // SLOTS
-"""How many hashes a slot has."""
+"""The number of hashes that a slot has."""
 
 
 class _Owner(msgspec.Struct, gc=False, rename="camel"):

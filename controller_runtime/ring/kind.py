@@ -97,7 +97,7 @@ class RingKind:
         return True
 
     def forget(self, key: ObjectKey, uid: str) -> None:
-        """Forget a deleted object: its absence is reconciled, or another replica's, or its name is another object's."""
+        """Forget a deleted object: it was reconciled, another replica owns it, or another object has its name."""
         with self._lock:
             if self._last(key).uid == uid:
                 self._gone.pop(key, None)

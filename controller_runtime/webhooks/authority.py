@@ -127,7 +127,7 @@ def created(now: datetime, names: Sequence[str]) -> Certificates:
 
 
 def with_former(made: Certificates, bundles: Iterable[bytes], now: datetime) -> Certificates:
-    """Return the same with the authorities of other bundles next to its own, without those that have expired.
+    """Return these certificates with the authorities of other bundles next to its own, without those that have expired.
 
     A bundle that cannot be read is left out: nothing is verified by it.
     """
@@ -143,7 +143,7 @@ def with_former(made: Certificates, bundles: Iterable[bytes], now: datetime) -> 
 
 
 def retired(found: Certificates) -> Certificates:
-    """Return the same without the authorities of a lost Secret.
+    """Return these certificates without the authorities of a lost Secret.
 
     Raises:
         ValueError: They cannot be read.
@@ -159,20 +159,20 @@ def signed(found: Certificates, now: datetime, names: Sequence[str]) -> Certific
 
 
 def introduced(found: Certificates, now: datetime) -> Certificates:
-    """Return the same with a second authority, which is trusted from now on and does not sign yet."""
+    """Return these certificates with a second authority, which is trusted from now on and does not sign yet."""
     upcoming = new_authority(now)
     return attrs.evolve(found, upcoming=upcoming, bundle=upcoming.certificate + found.bundle)
 
 
 def promoted(found: Certificates, now: datetime, names: Sequence[str]) -> Certificates:
-    """Return the same with the second authority as the one that signs; the first stays trusted until it expires."""
+    """Return certificates that the second authority signs; the first stays trusted until it expires."""
     assert found.upcoming is not None, "planned only with one"
     signer = found.upcoming
     return attrs.evolve(found, signer=signer, upcoming=None, leaf=new_leaf(signer, now, names))
 
 
 def pruned(found: Certificates, now: datetime) -> Certificates:
-    """Return the same without the authorities that have expired."""
+    """Return these certificates without the authorities that have expired."""
     kept = [each for each in x509.load_pem_x509_certificates(found.bundle) if each.not_valid_after_utc > now]
     return attrs.evolve(found, bundle=_pems(kept))
 

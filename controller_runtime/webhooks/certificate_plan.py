@@ -16,10 +16,10 @@ from datetime import datetime, timedelta
 import attrs
 
 AUTHORITY_LIFE = timedelta(days=365)
-"""How long an authority is valid; the next one joins it after two thirds. The number is ours."""
+"""The time for which an authority is valid; the next one joins it after two thirds. The number is ours."""
 
 LEAF_LIFE = timedelta(days=90)
-"""How long a leaf is valid; the next one follows after two thirds. The number is ours."""
+"""The time for which a leaf is valid; the next one follows after two thirds. The number is ours."""
 
 SPREAD = 60.0
 """Seconds for which the configurations must have had an authority before it signs, because each API server learns of it

@@ -42,8 +42,8 @@ class Resolver:
     def addresses(self) -> Sequence[str]:
         """Return the addresses to which the name resolves.
 
-        If there is no answer within `TIMEOUT` seconds, these are those of the last answer. A name that is not
-        known has none.
+        If there is no answer within `TIMEOUT` seconds, the addresses of the last answer are returned. An unknown
+        name has no addresses.
         """
         with self._condition:
             if self._is_asking:  # a look-up that timed out before still runs: do not wait for it again

@@ -19,7 +19,7 @@ _COMMANDS = {
     "apiserver": "controllers.command.cli_apiserver:apiserver",
     "hollow-nodes": "controllers.command.cli_hollow:hollow_nodes",
 }
-"""Where each command except `run` is."""
+"""The place of each command except `run`."""
 
 
 @click.group(cls=LazyGroup, lazy=_COMMANDS, context_settings=SETTINGS, no_args_is_help=False)

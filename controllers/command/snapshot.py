@@ -24,7 +24,7 @@ NODE_LEASES = "kube-node-lease"
 IDENTITY_LABEL = "apiserver.kubernetes.io/identity"
 
 CHANGES_KEPT = 50
-"""How many changes of the holders of leases are kept."""
+"""The number of changes of the holders of leases that are kept."""
 
 
 class _LeaseSpec(msgspec.Struct, gc=False, rename="camel"):

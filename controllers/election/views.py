@@ -36,7 +36,7 @@ class CandidateView(msgspec.Struct, gc=False):
 
     @property
     def created(self) -> datetime:
-        """When the object was created."""
+        """The time of creation."""
         return self.metadata.creation_timestamp or _LONG_AGO
 
     def has_answered(self) -> bool:

@@ -43,7 +43,7 @@ NAME = "node-lifecycle"
 COMPONENT = "node-controller"
 """The component that events are reported by; upstream's name."""
 WORKERS = 8
-"""As many as kube-controller-manager runs for this controller."""
+"""The number that kube-controller-manager runs for this controller."""
 
 _JUST_AFTER = 0.001
 """Seconds by which a look is later than the end of a grace period: only a longer silence is too long."""

@@ -26,7 +26,7 @@ log = get_logger(__name__)
 
 @attrs.define
 class MarkingProgress:
-    """How far one pass over the pods of a node has come; a pass may take several reconciles.
+    """The progress of one pass over the pods of a node; a pass may take several reconciles.
 
     Attributes:
         tried: The pods that were marked or could not be.

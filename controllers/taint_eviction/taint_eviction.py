@@ -42,7 +42,7 @@ NAME = "taint-eviction"
 COMPONENT = "taint-eviction-controller"
 """The component that events are reported by; upstream's name."""
 WORKERS = 8
-"""As many as upstream has."""
+"""The number that upstream has."""
 NEXT_TRY = 1.0
 """Seconds until the next try after the server turned out to be ahead of the cache."""
 

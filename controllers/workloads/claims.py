@@ -30,7 +30,7 @@ BINDER = "persistentvolume-binder"
 _RETAIN = "Retain"
 _PROTECTION = "kubernetes.io/pv-protection"
 _HOLLOW = "/hollow/"
-"""Where the volumes are that were made here."""
+"""The folder of the volumes that were made here."""
 
 
 class Claim(msgspec.Struct, gc=False):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many replicas each ReplicaSet of a Deployment gets: rolling, recreating, scaling in proportion.
+"""The number of replicas that each ReplicaSet of a Deployment gets: rolling, recreating, scaling in proportion.
 
 Each function returns the ReplicaSets to change with their new number of replicas. Nothing else follows from a spec
 and a state, so a step that was lost or made twice does no harm.

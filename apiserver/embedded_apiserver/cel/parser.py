@@ -28,7 +28,7 @@ from embedded_apiserver.cel.syntax import (
 LONGEST = 100_000
 """The most characters of an expression."""
 DEEPEST = 250
-"""How deep expressions may be nested."""
+"""The greatest depth of nested expressions."""
 
 _RESERVED = frozenset({
     "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",

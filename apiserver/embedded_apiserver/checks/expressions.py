@@ -19,7 +19,7 @@ _MOST_CONDITIONS = 64
 
 
 def expression(text: str, place: str, environment: Environment, *wanted: Type) -> Iterator[Cause]:
-    """Return the cause against an expression that does not compile, or has none of the types that are wanted."""
+    """Return the cause for an expression that does not compile, or has none of the types that are wanted."""
     try:
         compiled(text, environment, wanted)
     except NotCompiled as error:
@@ -27,14 +27,14 @@ def expression(text: str, place: str, environment: Environment, *wanted: Type) -
 
 
 def not_compiled(place: str, text: str, error: NotCompiled) -> Cause:
-    """Return the cause against an expression that does not compile."""
+    """Return the cause for an expression that does not compile."""
     if error.is_internal:
         return Cause("InternalError", f"Internal error: {error}", place)
     return invalid(place, text, str(error))
 
 
 def match_conditions(conditions: Sequence[Object], place: str, environment: Environment) -> Iterator[Cause]:
-    """Return the causes against the conditions under which a webhook is called, or a policy judges."""
+    """Return the causes found in the conditions under which a webhook is called, or a policy judges."""
     if len(conditions) > _MOST_CONDITIONS:
         yield too_many(place, len(conditions), _MOST_CONDITIONS)
     seen = set()

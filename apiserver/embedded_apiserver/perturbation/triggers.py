@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a perturbation happens: told by what a client does, because in real time its writes have no fixed numbers."""
+"""Decides when a perturbation happens: by what a client does, because in real time its writes have no fixed numbers."""
 
 from __future__ import annotations
 

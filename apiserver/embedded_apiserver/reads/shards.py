@@ -68,7 +68,7 @@ class ShardRange:
 
 @attrs.frozen
 class ShardSelector:
-    """The objects of any of some ranges, all by one field."""
+    """Selects the objects whose hash of one field is in one of several ranges."""
 
     ranges: tuple[ShardRange, ...]
 

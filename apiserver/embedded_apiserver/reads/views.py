@@ -188,7 +188,7 @@ def _go_type(kind: Kind, name: str) -> str:
 
 @functools.lru_cache
 def whole_view(kind: Kind) -> JSONForm | View:
-    """Return the form of whole objects of a kind, with the field names of that kind."""
+    """Return the form that shows whole objects of a kind, with the field names of that kind."""
     form = json_form(kind.api_version, kind.kind, kind.list_kind, items_named=kind.definition is not None)
     show = shown_as(kind)
     if show is None:

@@ -77,7 +77,7 @@ def _integer(name: str, bits: int) -> Reader:
 def wrapped(value: Any) -> Any:
     """Return an integer as a real server reads it from an applied configuration: with its last 32 bits only.
 
-    The object is checked afterwards, so that most numbers that are too large are refused as negative ones.
+    Most numbers that are too large so become negative, which the checks that follow refuse.
     """
     return (value + (1 << 31)) % (1 << 32) - (1 << 31) if type(value) is int else int32(value)
 

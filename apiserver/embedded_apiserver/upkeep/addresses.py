@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repair of the records of addresses: each address of a service has one, and no record is about nothing.
+"""Repairs records of addresses: each address of a service has one, and each record belongs to such an address.
 
-Services are given and take back their records by themselves; this repairs what others have done to them.
+Writes of services keep their records; this repairs those that other clients have changed.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Service(NamedTuple):
 
 
 class Target(NamedTuple):
-    """Where a webhook is.
+    """The address of a webhook.
 
     Attributes:
         url: The URL without a query, as messages show it.
@@ -106,7 +106,7 @@ Hand = Callable[[Target, Callable[[], AdmissionRequest], float], "HTTPResponse |
 
 @runtime_checkable
 class Handing(Caller, Protocol):
-    """A caller that may reach webhooks in this process, to which nothing has to be encoded."""
+    """A caller that can hand reviews to webhooks of this process, without encoding them."""
 
     def hand(self, target: Target, request: Callable[[], AdmissionRequest], timeout: float) -> HTTPResponse | bool:
         """Hand a review of admission, version v1, to a webhook that takes it as it is.

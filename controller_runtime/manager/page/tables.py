@@ -89,7 +89,7 @@ class Wish:
 
     @classmethod
     def of(cls, query: Iterable[tuple[str, str]]) -> Wish:
-        """Return the wish that a query says; names that it does not know are ignored."""
+        """Return the wish that a query string expresses; unknown names are ignored."""
         said = dict(query)
         return cls(said.get("q", ""), bool(said.get("bad")), said.get("controller", ""), said.get("request", ""))
 

@@ -253,7 +253,7 @@ class RingSystem:
         self.invariants.standings = self._stand()
 
     def _trouble(self, fault: SystemFault, host: SimulatedHost) -> None:
-        """Let a replica be unwell, or a person change its lease; nothing happens while no program runs."""
+        """Let a replica do no work for a while, or change its lease by hand; no effect while no program runs."""
         if host.crashed or host.name not in self._programs:
             return
         manager, ring, _, _ = self._programs[host.name]

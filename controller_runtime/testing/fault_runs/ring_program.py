@@ -101,12 +101,12 @@ class Fulfil(Reconciler):
 
 
 class Program(Manager):
-    """A manager whose replica can be unwell for a while: it says then that it does not do its work."""
+    """A manager whose replica can report for a while that it does not do its work."""
 
     _unwell_until = 0.0
 
     def be_unwell(self, ring: Ring, seconds: float) -> None:
-        """Be unwell for `seconds`; the member looks at once when that begins and ends, as after a change."""
+        """Report for `seconds` that the work is not done; the member looks at once when that begins and ends."""
         self._unwell_until = self.host.monotonic() + seconds
         ring.member.wake()
         Stop(self.host, "unwell").wait(seconds)

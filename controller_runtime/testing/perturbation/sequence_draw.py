@@ -22,7 +22,7 @@ from controller_runtime.testing.strategies import values_of
 T = TypeVar("T")
 
 SEQUENCES = 60
-"""How many sequences of one object are drawn, unless the budget ends first."""
+"""The number of sequences of one object that are drawn, unless the budget ends first."""
 
 _LONGEST = 4  # states after the first of a sequence
 _MOST_FIELDS = 4  # optional fields of one drawn object

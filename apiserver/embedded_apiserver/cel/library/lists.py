@@ -76,7 +76,7 @@ def _last_index_of(values: list[Value], wanted: Value) -> int:
 
 
 def _each(name: str, call: Callable[..., Value], ordered: Sequence[str], result: Type | None = None) -> Function:
-    """Return a method of lists of each type that has an order, or a sum."""
+    """Return a method of lists, with an overload for each type of elements that it accepts."""
     made = tuple(
         Overload(
             f"list_{type_}_{_ID[name]}_{'bool' if result else type_}",

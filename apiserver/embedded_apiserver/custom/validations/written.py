@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The causes against a definition's rules, found when it is written: types, costs, the use of old values.
+"""The causes found in a definition's rules, found when it is written: types, costs, the use of old values.
 
 Texts and numbers are those of a real server, so that a definition that is accepted here is accepted there.
 """
@@ -39,7 +39,7 @@ _WITHOUT_TYPE = (
 
 
 class _Place(NamedTuple):
-    """Where a schema is.
+    """The place of a schema.
 
     Attributes:
         path: Its path in the definition.
@@ -55,10 +55,10 @@ class _Place(NamedTuple):
 
 
 class _Written:
-    """The causes against all rules below a schema.
+    """The causes found in all rules below a schema.
 
     Args:
-        refused: The paths of other causes against the schema; rules around them are not looked at.
+        refused: The paths of other causes found in the schema; rules around them are not looked at.
     """
 
     def __init__(self, refused: Sequence[str]) -> None:
@@ -127,12 +127,12 @@ class _Written:
 
 
 def rule_causes(schema: Raw, path: Path, refused: Sequence[str]) -> Iterator[Cause]:
-    """Return the causes against all rules of a schema of whole objects.
+    """Return the causes found in all rules of a schema of whole objects.
 
     Args:
         schema: The schema, which is structural.
         path: Its path in the definition.
-        refused: The paths of other causes against it.
+        refused: The paths of other causes found in it.
     """
     written = _Written(refused)
     yield from written.causes(schema, _Place(path, is_root=True))
@@ -140,7 +140,7 @@ def rule_causes(schema: Raw, path: Path, refused: Sequence[str]) -> Iterator[Cau
 
 
 def default_causes(schema: Raw, path: Path, judge: Judge, *, is_root: bool) -> Iterator[Cause]:
-    """Return the causes against the default of a schema by its rules.
+    """Return the causes found in the default of a schema by its rules.
 
     Args:
         schema: A schema with a default that its other keywords accept.

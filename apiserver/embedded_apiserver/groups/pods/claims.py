@@ -25,7 +25,7 @@ _ATTRIBUTES = "volumeAttributesClassName"
 
 
 def claim_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes against the change of a claim.
+    """Return the causes found in the change of a claim.
 
     A real server lets the amount grow only if the storage class allows that. Storage classes are not looked at here, so
     that each allows it.
@@ -106,7 +106,7 @@ def _compared(spec: Object) -> Object:
 
 
 def claim_status(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes against the status of a claim."""
+    """Return the causes found in the status of a claim."""
     status = part(new, "status")
     for name, text in (status.get("capacity") or {}).items():
         yield from _amount(text, f"status.capacity[{name}]")

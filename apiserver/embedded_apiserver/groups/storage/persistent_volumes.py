@@ -37,7 +37,7 @@ _BETA = {
 
 
 def volume(obj: Object) -> Iterator[Cause]:
-    """Return the causes against a persistent volume, those of its metadata aside."""
+    """Return the causes found in a persistent volume, those of its metadata aside."""
     spec = part(obj, "spec")
     if not (modes := spec.get("accessModes")):
         yield required("spec.accessModes")
@@ -70,7 +70,7 @@ def volume(obj: Object) -> Iterator[Cause]:
 
 
 def mount_options(obj: Object) -> Iterator[Cause]:
-    """Return the cause against a volume that has options for mounting in its annotation, and is of a type without them.
+    """Return the cause for a volume that has options for mounting in its annotation, and is of a type without them.
 
     The field `mountOptions` is refused to no type, as on a real server.
     """
@@ -80,7 +80,7 @@ def mount_options(obj: Object) -> Iterator[Cause]:
 
 
 def inline_volume(spec: Object, place: str) -> Iterator[Cause]:
-    """Return the causes against a volume that stands in an attachment: only a driver's volume can."""
+    """Return the causes found in a volume that stands in an attachment: only a driver's volume can."""
     context = "in the context of inline volumes"
     yield from (
         forbidden(f"{place}.{name}", f"may not be specified {context}") for name in _NOT_INLINE if spec.get(name)
@@ -198,13 +198,13 @@ _SOURCES = ("iscsi", *(source.name for source in (*_BEFORE, *_AFTER)))
 
 
 def new_volume(obj: Object) -> Iterator[Cause]:
-    """Return the causes against a new persistent volume."""
+    """Return the causes found in a new persistent volume."""
     yield from volume(obj)
     yield from mount_options(obj)
 
 
 def volume_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes against the change of a persistent volume: its source and its mode never change."""
+    """Return the causes found in the change of a persistent volume: its source and its mode never change."""
     has_changed = part(old, "spec") != part(new, "spec")
     found = list(volume(new)) if has_changed else []
     yield from (*found, *mount_options(new), *found)  # as often as on a real server

@@ -29,7 +29,7 @@ _FIXED = (
 
 
 def _stateful_set(spec: Object, *, is_new: bool) -> Iterator[Cause]:
-    """Return the causes against the spec of a stateful set; parts that never change are only checked when it is new."""
+    """Return the causes found in the spec of a stateful set; fixed parts only when it is new."""
     if (policy := spec.get("podManagementPolicy", "")) not in ("OrderedReady", "Parallel"):
         yield invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
     yield from _stateful_set_strategy(part(spec, "updateStrategy"))
@@ -92,18 +92,18 @@ def _stateful_set_strategy(strategy: Object) -> Iterator[Cause]:
 
 
 def _change(before: Object, after: Object) -> list[Cause]:
-    """Return the cause of a change of a field that a stateful set keeps."""
+    """Return the cause for an update of fields of a stateful set that must not change."""
     old, new = ({name: value for name, value in spec.items() if name not in _CHANGEABLE} for spec in (before, after))
     return [] if old == new else [forbidden("spec", _FIXED)]
 
 
 def new_stateful_set(obj: Object) -> Iterator[Cause]:
-    """Return the causes against a new stateful set."""
+    """Return the causes found in a new stateful set."""
     return _stateful_set(part(obj, "spec"), is_new=True)
 
 
 def stateful_set_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes against the change of a stateful set."""
+    """Return the causes found in the change of a stateful set."""
     before, after = part(old, "spec"), part(new, "spec")
     if before != after:
         yield from _stateful_set(after, is_new=False)

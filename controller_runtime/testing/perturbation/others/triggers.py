@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a plan happens in another run: by what the operator did, as its writes have no fixed numbers in real time."""
+"""Decides when a plan happens in another run: by what the operator did, since its writes have no fixed numbers."""
 
 from __future__ import annotations
 
