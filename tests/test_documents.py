@@ -123,6 +123,7 @@ PROGRAMS = (
     "examples/cronjob.py",
     "examples/cronjob_webhooks.py",
     "examples/database.py",
+    "examples/failover.py",
     "examples/memcached.py",
     "examples/restarts.py",
     "examples/zone_labels.py",

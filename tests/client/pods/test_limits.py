@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions are held to the limits of requests: leadership, deadlines, faults, dry runs. Their rights are recorded."""
+"""Sessions are held to the limits of requests: leadership, deadlines and faults. Their rights are recorded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kit.apiserver.talking import Talking
 from kit.client.entered import KEY
 from kubernetes.client import Configuration
 
-from apimachinery.errors import BadRequest, ConnectionLost, LeadershipLost, ReconcileTimeout, StreamIdle, UsageError
+from apimachinery.errors import ConnectionLost, LeadershipLost, ReconcileTimeout, StreamIdle, UsageError
 from apimachinery.http import HTTPRequest
 from apimachinery.system import SystemHost
 from controller_runtime.client.async_client import AsyncClient
@@ -23,7 +23,6 @@ from controller_runtime.client.deadlines import DeadlineTransport, reconcile_lim
 from controller_runtime.client.http.transport import HTTPTransport
 from controller_runtime.client.pods import Output
 from controller_runtime.core.deadline import deadline_scope
-from controller_runtime.program.dry_run import DryRunTransport
 from controller_runtime.rights.asked import asked_by
 from controller_runtime.testing.faults import CutStream, Fault, FaultyTransport, Refused, SilentStream
 from controller_runtime.testing.recording import RecordingTransport
@@ -134,13 +133,6 @@ def test_no_fault_of_the_connection_is_taken_for_success(talking: Talking, host:
 
     with pytest.raises(ConnectionLost):
         client.exec(KEY, ["x"])
-
-
-def test_a_dry_run_of_a_command_is_refused(talking: Talking, host: SimulatedHost) -> None:
-    with pytest.raises(BadRequest, match="dryRun is not supported"):
-        Client(host, DryRunTransport(talking.transport)).exec(KEY, ["x"])
-
-    assert [*client_of(talking).logs(KEY)] == []
 
 
 def test_a_stream_counts_as_a_write_and_needs_two_verbs(talking: Talking, host: SimulatedHost) -> None:
