@@ -55,6 +55,7 @@ MAY_USE_COROUTINES = (
     "controller_runtime/controller/coroutine_stacks.py",
     "controller_runtime/controller/loop_watchdog.py",
     "controller_runtime/planning/coroutines.py",
+    "controller_runtime/testing/outside/*.py",
     "examples/*.py",
 )
 """These may import asyncio, because the time and the waiting of a coroutine are those of its loop, `new_event_loop`."""
@@ -237,6 +238,9 @@ CATCHES_EVERYTHING = {
     "controller_runtime/planning/plan_pass.py: _reconciles": "a reconcile of a plan ends here: listed as an error",
     "controller_runtime/program/command.py: main": "a process whose threads do not end does: a traceback, and status 1",
     "controller_runtime/client/http/inquiry.py: _find_out": "a look-up's thread ends here: raised where it is awaited",
+    "controller_runtime/testing/outside/line.py: _do": "a call to a fake ends here: its error is its answer",
+    "controller_runtime/testing/outside/line.py: _do_async": "the same, for a coroutine",
+    "controller_runtime/testing/perturbation/retelling.py: _failure": "an act of a story ends here: it is the finding",
     "controller_runtime/testing/perturbation/plugin.py: _noting": "a perturbed run ends here: it is a finding",
     "controller_runtime/testing/perturbation/trial.py: _tell_in": "a perturbed run ends here: it is a finding",
     "controller_runtime/testing/perturbation/sequence_run.py: run": "a run of a sequence ends here: it is its result",
@@ -384,9 +388,7 @@ CIRCLES = (
     {
         "controller_runtime.testing.cluster",
         "controller_runtime.testing.perturbation.ambient",
-        "controller_runtime.testing.perturbation.retelling",
         "controller_runtime.testing.perturbation.session",
-        "controller_runtime.testing.perturbation.striking",
     },
 )
 """Files that import each other, each group with its reason; there shall be no others."""

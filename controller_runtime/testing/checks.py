@@ -42,6 +42,9 @@ class _Named(NamedTuple):
 class Checks:
     """Collects what did not hold until the end of a test.
 
+    Attributes:
+        is_checking: Whether a check of what must always hold is being made.
+
     Threads: any. A write that lands during a check is checked after it.
     """
 
@@ -50,7 +53,7 @@ class Checks:
         self._eventually: list[_Named] = []
         self._broken: list[str] = []
         self._written: list[str] = []
-        self._is_checking = False
+        self.is_checking = False
 
     def always(self, check: Check) -> None:
         """Add a check for the present state and after each write; the first time that it does not hold is kept."""
@@ -67,15 +70,19 @@ class Checks:
         metadata = item.decode()["metadata"] if item is not None else {}
         key = "/".join(filter(None, (metadata.get("namespace"), metadata.get("name"))))
         what = "creation" if change.old is None else "deletion" if change.new is None else "change"
-        self._written.append(f"after the {what} of {collection} {key}")
-        if self._is_checking:
+        self.written(f"after the {what} of {collection} {key}")
+
+    def written(self, when: str) -> None:
+        """Check what must always hold, after a change that a text names."""
+        self._written.append(when)
+        if self.is_checking:
             return
-        self._is_checking = True
+        self.is_checking = True
         try:
             while self._written:
                 self._check_always(self._written.pop(0))
         finally:
-            self._is_checking = False
+            self.is_checking = False
 
     def finish(self, advance: Callable[[float], object]) -> list[str]:
         """Return what did not hold, each with the reason, and forget all checks.
@@ -145,6 +152,14 @@ class CheckedCluster:
         """Raise an `AssertionError` if `always` or `eventually` did not hold. A run of `--perturb` is judged later."""
         if not self._is_judged_later and (broken := self.take_broken_checks()):
             raise AssertionError("\n".join(broken))
+
+    def _is_checking(self) -> bool:
+        return self._checks is not None and self._checks.is_checking
+
+    def _written(self, when: str) -> None:
+        """Check what must always hold, after a change outside of the server."""
+        if self._checks is not None:
+            self._checks.written(when)
 
     def _own_checks(self) -> Checks:
         if self._checks is None:

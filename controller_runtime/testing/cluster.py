@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self, cast
 
-from apimachinery.errors import UsageError
 from apimachinery.host import Host
 from apimachinery.http import Handler, HTTPRequest
 from apimachinery.plain_functions import called, plain
@@ -24,11 +23,13 @@ from controller_runtime.testing.checks import CheckedCluster
 from controller_runtime.testing.failing import failing_of
 from controller_runtime.testing.faults import Faults, FaultyTransport, numbered
 from controller_runtime.testing.manager_process import ManagerProcess, machine_of
+from controller_runtime.testing.outside.outsides import Outsides
+from controller_runtime.testing.outside.place import Place
 from controller_runtime.testing.panics import Panics
 from controller_runtime.testing.perturbation import ambient
 from controller_runtime.testing.recording import RecordingTransport
 from controller_runtime.testing.role import Role, acting
-from controller_runtime.testing.server_options import ServerOptions, check_alone
+from controller_runtime.testing.server_options import ServerOptions, check_alone, check_role
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.webhook_calls import ClusterCaller, Webhook
 from controller_runtime.testing.webhooks import install_declared
@@ -76,14 +77,15 @@ class EmbeddedCluster(CheckedCluster):
         webhook_faults: The faults of the server's calls to webhooks.
 
     Raises:
-        UsageError: The role cannot be read, or is given beside a transport; the release is not known, or an
-            admission plugin is unknown; or either is given beside a server.
+        UsageError: The role cannot be read, or is given beside a transport; the release or an admission plugin is
+            unknown, or is given beside a server.
 
     Attributes:
         server: The API server.
         programs: The programs of containers, which exec, attach and ports reach; see `embedded_apiserver.programs`.
         user: A client of the same server for the test, without faults and not recorded. It may do everything.
         acts_as: The user name of the manager's service account; None without a role.
+        outside: Called with a fake of an outside service, returns what the program gets in its place.
         options: The arguments that another cluster needs to be like this one, apart from faults and garbage collection.
 
     Threads: one.
@@ -109,15 +111,14 @@ class EmbeddedCluster(CheckedCluster):
         webhooks: Mapping[str, Webhook] | None = None,
         webhook_faults: Faults | None = None,
     ) -> None:
-        of_server: ServerOptions = {
-            "release": release,
-            "disable_admission_plugins": disable_admission_plugins,
-            "enable_admission_plugins": enable_admission_plugins,
-            "cluster_objects": cluster_objects,
-        }
+        of_server = ServerOptions(
+            release=release,
+            disable_admission_plugins=disable_admission_plugins,
+            enable_admission_plugins=enable_admission_plugins,
+            cluster_objects=cluster_objects,
+        )
         check_alone(server, {**of_server, "webhooks": webhooks})
-        if role is not None and transport is not None:
-            raise UsageError("a role is that of the cluster's own transport: give a transport or a role")
+        check_role(role, transport)
         _, server_host = self._machine, self._server_host = machine_of(host)
         self._perturbed = ambient.join(host, is_alone=server is None and transport is None)
         self._is_judged_later = self._perturbed is not None
@@ -136,10 +137,11 @@ class EmbeddedCluster(CheckedCluster):
         self.options = {**of_manager, **of_server}
         self.acts_as = None if role is None else acting(role).create(self._admin)
         self._given_transport, self._faults = transport, numbered(faults) if faults is not None else None
-        self._leader_election, self._namespace = leader_election, namespace
-        self._panics = Panics(allows=allow_panics)
+        self._leader_election, self._namespace, self._panics = leader_election, namespace, Panics(allows=allow_panics)
         self._beside = Beside(server_host, self.server, garbage_collection, workloads)
         self._setup: Setup | None = None
+        observer = ambient.observer_of(self._perturbed)
+        self.outside = Outsides(Place(lambda: self._machine.host, self._is_checking, self._written, observer))
         self._requests: list[HTTPRequest] = []
         self._make_manager()
 
@@ -174,7 +176,7 @@ class EmbeddedCluster(CheckedCluster):
             UsageError: `setup` is an `async def`, or returned a coroutine.
             RuntimeError: The manager has been started already.
         """
-        self._refuse_second_start()
+        self._process.refuse_second_start()
         self._setup = setup
         called("setup", plain("setup", setup), self._manager)
         self._start()
@@ -190,7 +192,7 @@ class EmbeddedCluster(CheckedCluster):
         """
         if self._perturbed is not None:
             self._perturbed.refuse("the manager is started by start(), not by run(setup), so it cannot start again")
-        self._refuse_second_start()
+        self._process.refuse_second_start()
         self._start()
 
     def _start(self) -> None:
@@ -214,6 +216,7 @@ class EmbeddedCluster(CheckedCluster):
         if self._given_transport is not None:
             raise RuntimeError("the manager of a cluster with `transport=` cannot be killed: leave the option out")
         self._process.kill()
+        self.outside.program_ended()
 
     def restart(self, setup: Setup | None = None) -> None:
         """Kill the manager if it runs, and run another one, whose caches are empty, on the same server.
@@ -275,10 +278,6 @@ class EmbeddedCluster(CheckedCluster):
     def _note_part(self, name: str) -> None:
         if self._perturbed is not None:
             self._perturbed.takes_part(name)
-
-    def _refuse_second_start(self) -> None:
-        if self._process.has_started:
-            raise RuntimeError("the cluster's manager has been started already: call start() once")
 
     def _make_manager(self) -> None:
         transport: Transport = self._given_transport or self._machine.connect(self._reached)

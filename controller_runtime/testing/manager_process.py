@@ -127,10 +127,14 @@ class ManagerProcess:
         self._thread: Thread | None = None
         self._is_killed = False
 
-    @property
-    def has_started(self) -> bool:
-        """True once `start` has been called."""
-        return self._thread is not None
+    def refuse_second_start(self) -> None:
+        """Do nothing, unless `start` has been called.
+
+        Raises:
+            RuntimeError: It has.
+        """
+        if self._thread is not None:
+            raise RuntimeError("the cluster's manager has been started already: call start() once")
 
     def start(self, manager: Manager) -> None:
         """Run the manager until the process is stopped or killed."""

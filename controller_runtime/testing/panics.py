@@ -88,6 +88,12 @@ class Panics:
             raise ControllersWakeThemselves("\n  ".join([*map(str, found), hint])) from None
 
 
+def first_of(failed: BaseException) -> str:
+    """Return the text of an error in one line: of reconciles that panicked with the first of their errors."""
+    first, *others = str(failed).splitlines() or [""]
+    return f"{first.partition(';')[0]}: {others[0].strip()}" if isinstance(failed, ReconcilesPanicked) else first
+
+
 class _Expected:
     """The types that one block expects, and the panics that it has seen."""
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _CLUSTERS = ("cluster", "real_cluster")
 
 
-PATTERNS = ("crash", "missed", "stale", "sequence")
+PATTERNS = ("crash", "outside", "missed", "stale", "sequence")
 _USUAL = ",".join(name for name in PATTERNS if name != "sequence" or find_spec("hypothesis") is not None)
 _PERTURB = "--perturb"
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from kit.perturbation.recorded_runs import CLAIM, POD, a_run, created, deleted, landed
 
+from controller_runtime.testing.perturbation.planning import plan
 from controller_runtime.testing.perturbation.plans import (
     Crash,
     Lag,
@@ -14,7 +15,6 @@ from controller_runtime.testing.perturbation.plans import (
     Restart,
     Stale,
     from_json,
-    plan,
     to_json,
 )
 from controller_runtime.testing.perturbation.record import OTHER, STORY, Landed, Rest, Run, Sent

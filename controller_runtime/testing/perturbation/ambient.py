@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apimachinery.host import Host
+from controller_runtime.testing.outside.calls import Observer
 from controller_runtime.testing.simulation.host import SimulatedHost
 
 if TYPE_CHECKING:
@@ -31,3 +32,8 @@ def join(host: Host, *, is_alone: bool) -> Session | None:
     else:
         return session
     return None
+
+
+def observer_of(joined: Session | None) -> Observer:
+    """Return the observer of calls to the outsides of a cluster that has joined a run, or none."""
+    return Observer() if joined is None else joined.calls

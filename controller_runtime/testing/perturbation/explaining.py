@@ -10,8 +10,9 @@ import msgspec
 from apimachinery.decoding import decoder_of
 from apimachinery.http import HTTPRequest
 from controller_runtime.core.resource_paths import resource_path
-from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
-from controller_runtime.testing.perturbation.record import MANAGER, STORY, Landed, Run, Told
+from controller_runtime.testing.outside.courses import LATE, PATIENCE, Fault
+from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, OutsideFault, Plan, Restart, Stale
+from controller_runtime.testing.perturbation.record import MANAGER, STORY, Act, Landed, Run, Told
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
@@ -25,16 +26,26 @@ class _Named(msgspec.Struct):
 
 
 _decode: Callable[[bytes], _Named] = decoder_of(_Named)
+_WENT = {
+    Fault.REFUSED: "was refused before it was sent",
+    Fault.REQUEST_LOST: f"was lost, and ended after {PATIENCE:g} s without an answer",
+    Fault.ANSWER_LOST: f"was carried out, and ended after {PATIENCE:g} s without an answer",
+    Fault.LATE: f"was carried out and answered {LATE:g} s later",
+    Fault.TWICE: "was carried out twice",
+    Fault.PAST: "was answered as if the last change had not been made",
+}
 _SHOWN = 3
 """The most fields of one change to name."""
 
 
 def story_of(told: Sequence[Told]) -> str:
     """Return the steps of a story, each with its number."""
-    steps = [each.request for each in told if each.request is not None]
-    return ", ".join(
-        f"{number} {_VERBS.get(step.method, step.method)} {_target(step)}" for number, step in enumerate(steps, 1)
-    )
+    steps = [each.step for each in told if each.step is not None]
+    return ", ".join(f"{number} {_step_of(step)}" for number, step in enumerate(steps, 1))
+
+
+def _step_of(step: HTTPRequest | Act) -> str:
+    return f"call {step}" if isinstance(step, Act) else f"{_VERBS.get(step.method, step.method)} {_target(step)}"
 
 
 def _target(step: HTTPRequest) -> str:
@@ -78,6 +89,11 @@ def happened(plan: Plan, calm: Run) -> str:
             later = [each for each in of_it if each.version > plan.version]
             following = [each for each in later if each.writer == STORY or not plan.by_story][:1]
             return f"{_step(missed)}the manager never saw {_change(missed)}, but at once {_change(following)}"
+        case OutsideFault():
+            called = next((each for each in calm.calls if each.number == plan.call), None)
+            where = "" if called is None else f"step {called.step}: "
+            what = "a call" if called is None else f"call {plan.call}, {called.call},"
+            return f"{where}{what} {_WENT[Fault(plan.fault)]}"
         case _:
             return str(plan)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from controller_runtime.testing.panics import ReconcilesPanicked, first_of
 from controller_runtime.testing.perturbation import ambient, items
 from controller_runtime.testing.perturbation.options import Options
 from controller_runtime.testing.perturbation.report import judge, report
@@ -143,10 +144,12 @@ def _own(failed: BaseException) -> str:
     """Return what ended a test, and where that stands."""
     if isinstance(failed, Hang):
         return never_rests(failed)
+    if isinstance(failed, ReconcilesPanicked):
+        return first_of(failed)
     at = [line for line in traceback.extract_tb(failed.__traceback__) if PACKAGE not in line.filename][-1:]
     where = "".join(f"{Path(line.filename).name}:{line.lineno}: " for line in at)
     kind = "" if isinstance(failed, AssertionError | pytest.fail.Exception) else f"{type(failed).__name__}: "
-    return f"{where}{kind}{str(failed).partition(chr(10))[0] or 'the test fails'}"
+    return f"{where}{kind}{first_of(failed) or 'the test fails'}"
 
 
 def _reason(marker: pytest.Mark, nodeid: str) -> str:

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import attrs
 
 from apimachinery.http import HTTPRequest
+from controller_runtime.testing.outside.calls import Call, text_of
 from controller_runtime.testing.perturbation.naming import Kin
 from controller_runtime.testing.perturbation.world import State
 from embedded_apiserver.perturbation import Name
@@ -48,12 +49,13 @@ class Landed:
 
 @attrs.frozen
 class Sent:
-    """A write that the manager sent, in the order of sending.
+    """A write that the manager sent, or a call that it made to an outside, in the order of sending.
 
     Attributes:
         number: From 1.
-        method: Of HTTP.
-        target: The resource, the key and the subresource, such as `deployments.apps default/web status`.
+        method: Of HTTP, or `call`.
+        target: The resource, the key and the subresource, such as `deployments.apps default/web status`; of a call
+            its text.
     """
 
     number: int
@@ -64,16 +66,55 @@ class Sent:
         return f"{self.method} {self.target}"
 
 
-class Told(NamedTuple):
-    """A part of the story: a write of the test's user, or a wait.
+@attrs.frozen
+class Called:
+    """A call of the manager to an outside.
 
     Attributes:
-        request: The write; None for a wait.
+        number: Its number among the manager's writes.
+        call: The call.
+        step: How many steps the story had taken.
+    """
+
+    number: int
+    call: Call
+    step: int
+
+
+class Act(NamedTuple):
+    """A call of the test to an outside, by which it was changed.
+
+    Attributes:
+        outside: The name of the outside.
+        method: The method.
+        args: Its arguments.
+        kwargs: Those given by name.
+    """
+
+    outside: str
+    method: str
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return text_of(self.outside, self.method, self.args, self.kwargs)
+
+
+class Told(NamedTuple):
+    """A part of the story: a write of the test's user, its change of an outside, or a wait.
+
+    Attributes:
+        step: The write or the change; None for a wait.
         seconds: How long the test waited, in virtual time; 0 until all threads had to wait.
     """
 
-    request: HTTPRequest | None
+    step: HTTPRequest | Act | None
     seconds: float = 0.0
+
+    @property
+    def request(self) -> HTTPRequest | None:
+        """The write; None for all else."""
+        return self.step if isinstance(self.step, HTTPRequest) else None
 
 
 @attrs.frozen
@@ -99,6 +140,7 @@ class Run:
 
     Attributes:
         sent: The manager's writes, also those that changed nothing.
+        calls: The manager's calls to outsides.
         landed: All changes, in order.
         watched: The resources that the manager watched.
         story: The acts of the test, in order.
@@ -113,9 +155,11 @@ class Run:
         forbidden: The rights that the program needed and does not have, if it acts as an account with few.
         failures: The errors that ended the test, or an act of its story.
         is_whole: False if the story was not told to its end.
+        is_retellable: False if the test changed the state of an outside by other ways than its methods.
     """
 
     sent: list[Sent] = attrs.field(factory=list)
+    calls: list[Called] = attrs.field(factory=list)
     landed: list[Landed] = attrs.field(factory=list)
     watched: set[str] = attrs.field(factory=set)
     story: list[Told] = attrs.field(factory=list)
@@ -130,8 +174,9 @@ class Run:
     forbidden: list[str] = attrs.field(factory=list)
     failures: list[str] = attrs.field(factory=list)
     is_whole: bool = True
+    is_retellable: bool = True
 
     @property
     def steps(self) -> int:
-        """How many writes the test's user has made."""
-        return sum(told.request is not None for told in self.story)
+        """How many steps the story has taken: writes of the test's user, and its changes of outsides."""
+        return sum(told.step is not None for told in self.story)

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from controller_runtime.testing.outside.calls import Watched
+from controller_runtime.testing.outside.snapshots import Changed
 from controller_runtime.testing.perturbation.record import OTHER, Landed, Rest, Run
 from controller_runtime.testing.perturbation.states import States
 from controller_runtime.testing.perturbation.telling import landed_of
-from controller_runtime.testing.perturbation.world import LEFT_OUT, State
+from controller_runtime.testing.perturbation.world import LEFT_OUT, State, plainly
 from controller_runtime.testing.simulation.scheduler import Scheduler
 from controller_runtime.testing.simulation.tasks import Task
 from embedded_apiserver import APIServer, Change
-from embedded_apiserver.perturbation import Answer
+from embedded_apiserver.perturbation import Answer, Name
 
 
 class Recorder:
@@ -25,6 +27,7 @@ class Recorder:
 
     Attributes:
         first: The server's version when the run began.
+        lines: The outsides, whose states belong to the world.
 
     Threads: those of a simulation, which run one at a time.
     """
@@ -34,6 +37,7 @@ class Recorder:
         self._states = States(server)
         self._writers: dict[Task, tuple[str, int]] = {}
         self.first = self._states.first
+        self.lines: list[Watched] = []
 
     @property
     def is_in_test(self) -> bool:
@@ -59,11 +63,34 @@ class Recorder:
         self._run.landed.append(landed)
         return landed
 
+    def outside(self, outside: str, found: Changed, writer: tuple[str, int]) -> None:
+        """Record a change of an outside, and its writer with the number of the write."""
+        self._run.landed.append(
+            Landed(
+                version=self._storage.version - self.first,
+                name=Name(outside, found.key),
+                writer=writer[0],
+                number=writer[1],
+                step=self._run.steps,
+                phase=len(self._run.story),
+                fields=found.fields,
+                creates=found.creates,
+                deletes=found.deletes,
+            )
+        )
+
     def rest(self, *, is_withheld: bool) -> None:
         """Record the world at rest."""
+        for line in self.lines:
+            line.notice()
         reached = self._storage.version - self.first
         self._run.rests.append(Rest(self.present(), self._run.steps, reached, is_withheld))
 
     def present(self) -> State:
         """Return the present state; do not change it."""
-        return self._states.present()
+        return {**self._states.present(), **state_of(self.lines)} if self.lines else self._states.present()
+
+
+def state_of(lines: Sequence[Watched]) -> State:
+    """Return the states of outsides as those of objects: the outside's name in place of the collection."""
+    return {Name(line.name, key): [plainly(value)] for line in lines for key, value in line.present().items()}

@@ -10,7 +10,8 @@ import msgspec
 
 from apimachinery.decoding import decoder_of
 from apimachinery.http import HTTPRequest, HTTPResponse
-from controller_runtime.testing.perturbation.record import STORY, Run, Told
+from controller_runtime.testing.perturbation.calls import Calls
+from controller_runtime.testing.perturbation.record import STORY, Act, Run, Told
 from controller_runtime.testing.perturbation.recorder import Recorder
 from controller_runtime.testing.perturbation.striking import Striker
 from controller_runtime.testing.perturbation.telling import unconditional
@@ -31,6 +32,7 @@ class Retelling(NamedTuple):
         striker: Carries out the plan.
         waits: Lets time pass.
         server: Takes the steps.
+        calls: Knows the outsides.
         is_calm: Whether nothing is perturbed, so that a step which the server refuses shows nothing.
     """
 
@@ -39,6 +41,7 @@ class Retelling(NamedTuple):
     striker: Striker
     waits: OwnWaits
     server: APIServer
+    calls: Calls
     is_calm: bool
 
     def shorter(self, story: Sequence[Told], wait: Callable[[float], object]) -> None:
@@ -52,9 +55,9 @@ class Retelling(NamedTuple):
             StoryLeft: The rest is to be told by `rest`.
         """
         for told in story:
-            if told.request is None:
+            if told.step is None:
                 wait(told.seconds)
-            elif not self._step(told, told.request):
+            elif not self._step(told, told.step):
                 return
 
     def rest(self, story: Sequence[Told], at_rest: Callable[[], object]) -> None:
@@ -67,8 +70,8 @@ class Retelling(NamedTuple):
             at_rest: Called after each wait.
         """
         for told in story[len(self.run.story) :]:
-            if told.request is not None:
-                if not self._step(told, told.request):
+            if told.step is not None:
+                if not self._step(told, told.step):
                     return
                 self.waits.settle()
                 continue
@@ -79,10 +82,10 @@ class Retelling(NamedTuple):
         if self.striker.is_withholding:
             self.striker.cannot("the change that follows the missed one was not made")
 
-    def _step(self, told: Told, request: HTTPRequest) -> bool:
+    def _step(self, told: Told, what: HTTPRequest | Act) -> bool:
         """Carry out a step, and return whether the story can go on."""
         self.run.story.append(told)
-        refusal = self._refusal(unconditional(request))
+        refusal = self._failure(what) if isinstance(what, Act) else self._refusal(unconditional(what))
         if not refusal:
             return True
         step = f"step {self.run.steps} cannot be done: {refusal}"
@@ -99,6 +102,14 @@ class Retelling(NamedTuple):
             answer = self.recorder.act_as((STORY, self.run.steps), lambda: self.server.handle(request))
         assert isinstance(answer, HTTPResponse), "a write is answered at once"
         return "" if answer.status < 400 else _message(answer)
+
+    def _failure(self, act: Act) -> str:
+        """Change an outside as the test did, and return why it cannot be done; empty if it can."""
+        try:
+            self.calls.act_again(act)
+        except Exception as error:  # noqa: BLE001  an act of the story ends here: its error is why it cannot be done
+            return f"{act}: {type(error).__name__}: {error}"
+        return ""
 
 
 class _Status(msgspec.Struct):

@@ -11,11 +11,13 @@ from apimachinery.system import SystemHost
 from controller_runtime.testing.perturbation import items
 from controller_runtime.testing.perturbation.judging import Baseline, learn
 from controller_runtime.testing.perturbation.options import Options, Script
-from controller_runtime.testing.perturbation.plans import Plan, plan
+from controller_runtime.testing.perturbation.planning import plan
+from controller_runtime.testing.perturbation.plans import Plan
 from controller_runtime.testing.perturbation.record import Run
 from controller_runtime.testing.perturbation.relations import RUNS
+from controller_runtime.testing.perturbation.resting import DWELL
 from controller_runtime.testing.perturbation.sequence_plan import StateSequence
-from controller_runtime.testing.perturbation.session import DWELL, Session
+from controller_runtime.testing.perturbation.session import Session
 from controller_runtime.testing.perturbation.smallest import Case, parts, smallest
 from controller_runtime.testing.perturbation.summary import Summary
 

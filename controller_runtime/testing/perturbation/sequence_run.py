@@ -13,7 +13,9 @@ import msgspec
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.manager.manager import Setup
 from controller_runtime.testing.cluster import EmbeddedCluster
+from controller_runtime.testing.outside.line import Line
 from controller_runtime.testing.perturbation import ambient
+from controller_runtime.testing.perturbation.recorder import state_of
 from controller_runtime.testing.perturbation.sequence_story import Content, Primary
 from controller_runtime.testing.perturbation.world import LEFT_OUT, Difference, State, differences, simplified
 from controller_runtime.testing.simulation import Simulation
@@ -72,11 +74,13 @@ class Stage:
         setup: Sets the manager up.
         options: The options of the cluster.
         seed: Of the simulations.
+        lines: The outsides that it calls, which begin again in each run.
     """
 
     setup: Setup
     options: Options = attrs.field(factory=dict)
     seed: int = 0
+    lines: Sequence[Line] = ()
 
     def run(self, primary: Primary, states: Sequence[Content | None]) -> Ended:
         """Declare states of one object, each after the world has come to rest; None deletes the object.
@@ -87,7 +91,10 @@ class Stage:
         try:
             with _on_its_own(), Simulation(self.seed) as simulation:
                 options = {**self.options, "garbage_collection": True, "allow_panics": True}
-                with EmbeddedCluster(simulation.host("cluster"), **options) as cluster:
+                with (
+                    EmbeddedCluster(simulation.host("cluster"), **options) as cluster,
+                    cluster.outside.borrowed(self.lines),
+                ):
                     definitions = [each for each in primary.others if _DEFINITIONS in each.path]
                     for request in definitions:
                         cluster.server.handle(request)
@@ -97,7 +104,7 @@ class Stage:
                         if request not in definitions:
                             cluster.server.handle(request)
                             simulation.settle()
-                    world = _World(cluster.server)
+                    world = _World(cluster.server, self.lines)
                     if not states:
                         rests.append(_come_to_rest(simulation, cluster, world, -1))
                     for number, state in enumerate(states):
@@ -141,10 +148,11 @@ class _World:
 
     Args:
         server: The server.
+        lines: The outsides, whose states belong to the world.
     """
 
-    def __init__(self, server: APIServer) -> None:
-        self._server = server
+    def __init__(self, server: APIServer, lines: Sequence[Line]) -> None:
+        self._server, self.lines = server, lines
         self._first = server.storage.version
         self._there = frozenset(self._keys())
 
@@ -156,7 +164,7 @@ class _World:
             for resource in self._resources()
         }
         gone = {Name(*key): [{"deleted": True}] for key in self._there.difference(self._keys())}
-        return {**simplified(found), **gone}
+        return {**simplified(found), **gone, **state_of(self.lines)}
 
     def _keys(self) -> Iterator[tuple[str, str]]:
         for resource in self._resources():
@@ -174,7 +182,7 @@ def _come_to_rest(simulation: Simulation, cluster: EmbeddedCluster, world: _Worl
         before, version = state, storage.version
         errors, sent = _errors(cluster), len(cluster.transport.requests)
         simulation.advance(_IDLE)
-        state = state if storage.version == version else world.state()
+        state = state if storage.version == version and not world.lines else world.state()
         changed = differences(before, state)
         if not changed:
             break

@@ -21,7 +21,7 @@ class ManagersServer(PerturbedServer):
         crash: Ends the manager.
 
     Attributes:
-        sent: The writes so far.
+        sent: The writes so far, and the calls to outsides among them.
         gate: The gate of watches; None lets all pass.
         crash_at: The number of the write at which the manager ends, and whether it is carried out; None for none.
 
@@ -46,11 +46,15 @@ class ManagersServer(PerturbedServer):
     def gate(self, gate: Gate) -> None:
         self.filter = gate
 
+    def count(self, method: str, target: str) -> int:
+        """Note a write, or a call to an outside, and return its number."""
+        self.sent.append(Sent(len(self.sent) + 1, method, target))
+        return len(self.sent)
+
     def _answer(self, write: Write, carry_out: Callable[[], Answer]) -> Answer:
         if write.plural in LEFT_OUT:
             return carry_out()
-        number = len(self.sent) + 1
-        self.sent.append(Sent(number, write.method, write.target))
+        number = self.count(write.method, write.target)
         at, landed = self.crash_at or (0, False)
         if number != at:
             return self._acting(number, carry_out)

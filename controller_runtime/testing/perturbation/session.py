@@ -10,15 +10,18 @@ from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Transport
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.checks import caller
+from controller_runtime.testing.outside.calls import Observer
+from controller_runtime.testing.perturbation.calls import Calls
 from controller_runtime.testing.perturbation.judging import Baseline, Verdict
 from controller_runtime.testing.perturbation.phase import NotYet, Phase, Void
 from controller_runtime.testing.perturbation.plans import Plan
 from controller_runtime.testing.perturbation.reads import reads_of
 from controller_runtime.testing.perturbation.record import MANAGER, STORY, Run, Told
 from controller_runtime.testing.perturbation.recorder import Recorder
+from controller_runtime.testing.perturbation.resting import Resting
 from controller_runtime.testing.perturbation.retelling import Retelling, StoryLeft
 from controller_runtime.testing.perturbation.server import ManagersServer
-from controller_runtime.testing.perturbation.striking import AWAY, LATE, Striker
+from controller_runtime.testing.perturbation.striking import Striker
 from controller_runtime.testing.perturbation.telling import StoryTransport
 from controller_runtime.testing.perturbation.waits import OwnWaits
 from controller_runtime.testing.simulation import Hang, Simulation
@@ -30,17 +33,6 @@ if TYPE_CHECKING:
 
 KEPT = History(changes=1_000_000, age=1e9)
 """The history of a server whose past states may be shown: all of it."""
-
-IDLE = 60.0
-"""Virtual seconds after the end of the story, in which errors and requests are counted."""
-
-DWELL = AWAY + LATE + 1.0
-"""Virtual seconds by which rests of one calm run are longer, because those of perturbed runs are: what changes in this
-time is not compared."""
-
-_PAUSES = (0.1, 0.4, 0.5, 1.0, 3.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
-# Virtual seconds until a perturbed run must be where the calm one was: ten minutes in all, which covers the backoff of
-# a failing reconcile and a lease that has to expire.
 
 
 def never_rests(hang: Hang) -> str:
@@ -57,7 +49,9 @@ class _Attached(NamedTuple):
     recorder: Recorder
     striker: Striker
     waits: OwnWaits
+    calls: Calls
     retelling: Retelling
+    resting: Resting
 
 
 class Session:
@@ -144,11 +138,18 @@ class Session:
             server, lambda number, send: recorder.act_as((MANAGER, number), send), lambda: striker.crash()
         )
         striker = Striker(self.plan, cluster, seen, recorder.first, host, waits)
-        retelling = Retelling(self.run, recorder, striker, waits, server, self.baseline is None)
-        self._at = _Attached(cluster, simulation, seen, recorder, striker, waits, retelling)
+        calls = Calls(self.run, recorder, seen, striker, waits)
+        retelling = Retelling(self.run, recorder, striker, waits, server, calls, self.baseline is None)
+        resting = Resting(self.run, self.baseline, self._dwell, cluster, simulation, seen, recorder, striker, waits)
+        self._at = _Attached(cluster, simulation, seen, recorder, striker, waits, calls, retelling, resting)
         server.storage.on_commit = self._landed
         simulation.on_wait = self._waited
         return seen
+
+    @property
+    def calls(self) -> Observer:
+        """The observer of calls to outsides."""
+        return Observer() if self._at is None else self._at.calls
 
     def manages(self, manager: Manager) -> None:
         """Note a manager of the cluster, whose views tell what they read; only a calm run needs that."""
@@ -211,7 +212,7 @@ class Session:
             else:
                 return
         assert self.baseline is not None, "only a perturbed run leaves a story"
-        retelling.rest(self.baseline.run.story, self._rest)
+        retelling.rest(self.baseline.run.story, self._at.resting.rest)
 
     def fail(self, failure: str, *, is_check: bool) -> None:
         """Note the error that ended the test.
@@ -237,8 +238,7 @@ class Session:
         self.run.is_whole = self.run.is_whole and is_told
         try:
             if self.run.is_whole and not self.is_void:
-                with at.waits.own():
-                    self._end(at)
+                at.resting.end()
         except Hang as hang:
             if calm is None:
                 raise
@@ -251,16 +251,6 @@ class Session:
             self.run.reads = reads_of(self._managers)
             self._managers.clear()
 
-    def _end(self, at: _Attached) -> None:
-        at.waits.settle()
-        self._rest(is_last=True)
-        self.run.broken = at.cluster.take_broken_checks()
-        before = at.seen.requests
-        at.striker.story_is_over()
-        at.simulation.advance(IDLE)
-        self.run.idle = at.seen.requests - before
-        self.run.failing = at.cluster.failing
-
     def _waited(self, seconds: float) -> None:
         """Called when the test has waited."""
         if self._at is None or self._at.waits.is_own:
@@ -269,26 +259,7 @@ class Session:
         if self._at.striker.leaves_the_story and not self._is_in_fixtures:
             raise StoryLeft
         self.run.story.append(Told(None, seconds))
-        self._rest()
-
-    def _rest(self, *, is_last: bool = False) -> None:
-        """Perturb if it is time for that, wait until the world is where it was in the calm run, and record it."""
-        at, baseline, number = self._at, self.baseline, len(self.run.rests)
-        assert at is not None, "only a run with a cluster rests"
-        is_withheld = at.striker.leaves_the_story and not is_last
-        with at.waits.own():
-            if baseline is None and self._dwell:
-                at.simulation.advance(self._dwell)
-            elif baseline is not None and not is_withheld:
-                at.striker.at_rest(number)
-                self._come_to(at, baseline, len(baseline.rests) - 1 if is_last else number)
-            at.recorder.rest(is_withheld=is_withheld)
-
-    def _come_to(self, at: _Attached, baseline: Baseline, number: int) -> None:
-        for pause in _PAUSES:
-            if baseline.is_at(number, self.run, at.recorder.present()):
-                return
-            at.simulation.advance(pause)
+        self._at.resting.rest()
 
     def _landed(self, resource: str, change: Change) -> None:
         """Called by the storage after each write, on the writer's thread."""

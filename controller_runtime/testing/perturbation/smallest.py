@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from controller_runtime.testing.perturbation.judging import Baseline
-from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, plan
+from controller_runtime.testing.perturbation.planning import plan
+from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, OutsideFault, Plan
 from controller_runtime.testing.perturbation.record import Landed, Run, Told
 from controller_runtime.testing.perturbation.session import Session
 from controller_runtime.testing.perturbation.unseen import other_orders, parts_in
@@ -71,12 +72,14 @@ def smallest(case: Case, passes: Callable[[Session], bool], clock: Callable[[], 
         clock: Real seconds.
     """
     whole = case.calm.run
+    if not whole.is_retellable:
+        return case
     kept = tuple(range(len(whole.story) - (whole.prelude or 0)))
     deadline = clock() + MOST_SECONDS
     tried = 0
     for at in reversed(kept):
         story = parts(whole, kept) or []
-        if at not in kept or story[kept.index(at)].request is None:
+        if at not in kept or story[kept.index(at)].step is None:
             continue
         tried += 1
         if tried > MOST_STORIES or clock() > deadline:
@@ -90,8 +93,8 @@ def smallest(case: Case, passes: Callable[[Session], bool], clock: Callable[[], 
 def _without(kept: tuple[int, ...], at: int, story: Sequence[Told]) -> tuple[int, ...]:
     """Leave out a step, and the wait after it if another wait follows that or it came first."""
     place = kept.index(at)
-    before_waits = place == 0 or story[place - 1].request is None
-    next_waits = place + 1 < len(story) and story[place + 1].request is None
+    before_waits = place == 0 or story[place - 1].step is None
+    next_waits = place + 1 < len(story) and story[place + 1].step is None
     return kept[:place] + kept[place + 1 + (before_waits and next_waits) :]
 
 
@@ -115,7 +118,9 @@ def _what_is_struck(plan: Plan, calm: Run) -> object:
     """Return what a plan strikes, which is the same in a shorter story, though at another number or version."""
     match plan:
         case Crash(write, landed):
-            return Crash, landed, str(calm.sent[write - 1]).partition(" ")[2] if write <= len(calm.sent) else ""
+            return Crash, landed, calm.sent[write - 1].target if write <= len(calm.sent) else ""
+        case OutsideFault(call, fault):
+            return OutsideFault, fault, calm.sent[call - 1].target if call <= len(calm.sent) else ""
         case Missed(name) | Lag(name):
             struck = [
                 (each.creates, each.deletes, each.fields, each.name) for each in calm.landed if _is_at(plan, each)

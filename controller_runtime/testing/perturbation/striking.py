@@ -3,25 +3,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from apimachinery.stop import Stop
+from controller_runtime.testing.outside.courses import AS_USUAL, COURSES, ENDS_AFTER, ENDS_BEFORE, Course, Fault
 from controller_runtime.testing.perturbation.phase import Away, Done, Holding, NotYet, Phase, Void
-from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
+from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, OutsideFault, Plan, Restart, Stale
 from controller_runtime.testing.perturbation.record import Landed
 from controller_runtime.testing.perturbation.server import ManagersServer
 from controller_runtime.testing.perturbation.waits import OwnWaits
 from controller_runtime.testing.simulation.host import SimulatedHost
 from embedded_apiserver.perturbation import Gate, Past
 
-if TYPE_CHECKING:
-    from controller_runtime.testing.cluster import EmbeddedCluster
-
 LATE = 3.0
 """Virtual seconds for which a restart is shown an old state, so that other controllers act on what comes of it."""
 
 AWAY = 1.0
 """Virtual seconds from a crash to the start of the next manager, in which other controllers go on."""
+
+
+class Managed(Protocol):
+    """The cluster of a manager."""
+
+    def kill(self) -> None:
+        """End the manager."""
+
+    def restart(self) -> None:
+        """Begin another one."""
 
 
 class Striker:
@@ -44,7 +52,7 @@ class Striker:
     def __init__(
         self,
         plan: Plan | None,
-        cluster: EmbeddedCluster,
+        cluster: Managed,
         seen: ManagersServer,
         first: int,
         host: SimulatedHost,
@@ -67,6 +75,11 @@ class Striker:
     def is_withholding(self) -> bool:
         """True while a change waits at the gate, or will, so that the program cannot be where it would be."""
         return isinstance(self.phase, Holding) and self.phase.gate.holds
+
+    @property
+    def has_diverted_a_call(self) -> bool:
+        """True once a call to an outside went another way than usual."""
+        return isinstance(self._plan, OutsideFault) and self.phase.happened
 
     @property
     def leaves_the_story(self) -> bool:
@@ -103,6 +116,21 @@ class Striker:
             case Missed(name, version, _), Holding(gate) if name == change.name and change.version > version:
                 if gate.holds:
                     self._pass(gate, expires=True)
+
+    def course(self, number: int) -> Course:
+        """Return the way in which the manager's call with a number goes."""
+        if self._seen.crash_at is not None and self._seen.crash_at[0] == number:
+            return ENDS_AFTER if self._seen.crash_at[1] else ENDS_BEFORE
+        match self._plan:
+            case OutsideFault(call, fault) if call == number and isinstance(self.phase, NotYet):
+                self.phase = Done()
+                return COURSES[Fault(fault)]
+            case _:
+                return AS_USUAL
+
+    def end_program(self) -> None:
+        """End the manager, from one of its own threads, and have another one start."""
+        self._host.spawn("perturbation", self.crash)
 
     def crash(self) -> None:
         """End the manager, from a thread of the server, and have another thread start a new one."""

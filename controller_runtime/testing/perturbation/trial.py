@@ -10,14 +10,16 @@ from typing import Any
 import attrs
 
 from apimachinery.host import Host
-from controller_runtime.manager.manager import Setup
 from controller_runtime.testing.cluster import EmbeddedCluster
+from controller_runtime.testing.panics import first_of
 from controller_runtime.testing.perturbation import ambient
 from controller_runtime.testing.perturbation.judging import Baseline, judge, learn
-from controller_runtime.testing.perturbation.plans import PATTERNS, Plan, plan
+from controller_runtime.testing.perturbation.planning import plan
+from controller_runtime.testing.perturbation.plans import PATTERNS, Plan
 from controller_runtime.testing.perturbation.relations import RUNS
+from controller_runtime.testing.perturbation.resting import DWELL
 from controller_runtime.testing.perturbation.retelling import StoryLeft
-from controller_runtime.testing.perturbation.session import DWELL, Session, never_rests
+from controller_runtime.testing.perturbation.session import Session, never_rests
 from controller_runtime.testing.perturbation.smallest import Case
 from controller_runtime.testing.simulation import Hang, Simulation
 from embedded_apiserver import APIServer
@@ -70,11 +72,12 @@ class Outcome:
 
 
 def perturb(
-    setup: Setup,
+    setup: Callable[..., None],
     story: Story,
     *,
     patterns: Sequence[str] = PATTERNS,
     beside: Beside | None = None,
+    outside: Callable[[], Any] | None = None,
     plans: Sequence[Plan] | None = None,
     until_found: bool = False,
     **options: Any,
@@ -82,10 +85,11 @@ def perturb(
     """Run a story calm, and then once under each plan.
 
     Args:
-        setup: Sets the manager up, as for `EmbeddedCluster.run`.
+        setup: Sets the manager up, as for `EmbeddedCluster.run`; with an outside as a second argument if there is one.
         story: Acts as the users once it runs.
         patterns: The patterns to plan.
         beside: Other parts of the cluster.
+        outside: Makes the fake of an outside service for each run.
         plans: The plans to run; None for all of `patterns`.
         until_found: Return after the first finding.
         **options: Those of `EmbeddedCluster`.
@@ -93,7 +97,7 @@ def perturb(
     Raises:
         CalmRunFailed: The story fails without a perturbation, or it cannot be perturbed.
     """
-    trial = _Trial(setup, story, beside or (lambda host, server: nullcontext()), options)
+    trial = _Trial(setup, story, beside or (lambda host, server: nullcontext()), outside, options)
     baseline = trial.learn()
     planned = plan(baseline.run, patterns)
     chosen = planned.plans if plans is None else plans
@@ -117,9 +121,10 @@ def perturb(
 
 @attrs.frozen
 class _Trial:
-    setup: Setup
+    setup: Callable[..., None]
     story: Story
     beside: Beside
+    outside: Callable[[], Any] | None
     options: dict[str, Any]
 
     def learn(self) -> Baseline:
@@ -159,7 +164,8 @@ class _Trial:
         ambient.session = session
         try:
             with Simulation(session.seed) as simulation, self._cluster(simulation) as cluster:
-                cluster.run(self.setup)
+                given = () if self.outside is None else (cluster.outside(self.outside()),)
+                cluster.run(lambda manager: self.setup(manager, *given))
                 self._tell_in(cluster, simulation, session)
                 session.finish()
                 if session.plan is not None:
@@ -169,7 +175,7 @@ class _Trial:
         except AssertionError as panic:
             if session.plan is None:
                 raise
-            session.run.failures.append(str(panic).partition("\n")[0])
+            session.run.failures.append(first_of(panic))
         finally:
             ambient.session = None
 

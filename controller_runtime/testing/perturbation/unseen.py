@@ -50,7 +50,7 @@ def parts_in(order: Order, calm: Run) -> tuple[int, ...] | None:
 
     None if a step that came before the manager started has another place, since that is not told again.
     """
-    acts = [at for at, told in enumerate(calm.story) if told.request is not None]
+    acts = [at for at, told in enumerate(calm.story) if told.step is not None]
     moved = dict(zip(acts, order, strict=True))
     prelude = calm.prelude or 0
     if any(acts[step - 1] != at for at, step in moved.items() if at < prelude):

@@ -92,6 +92,11 @@ def simplify(obj: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, An
     }
 
 
+def plainly(value: Any) -> Any:
+    """Return a value of an outside without what differs between two runs."""
+    return _simplify(value, {}, None)
+
+
 def differences(calm: State, here: State, ignored: Values = frozenset()) -> list[Difference]:
     """Return what differs between two states, in the order of the names.
 

@@ -24,9 +24,10 @@ from controller_runtime.testing.perturbation.others.selecting import read_baseli
 from controller_runtime.testing.perturbation.others.settings import Settings
 from controller_runtime.testing.perturbation.others.story import Story
 from controller_runtime.testing.perturbation.others.triggers import in_turn
-from controller_runtime.testing.perturbation.plans import PATTERNS, Plan, plan
+from controller_runtime.testing.perturbation.planning import plan
+from controller_runtime.testing.perturbation.plans import PATTERNS, Plan
 
-_OTHERS = tuple(pattern for pattern in PATTERNS if pattern != "sequence")
+_OTHERS = tuple(pattern for pattern in PATTERNS if pattern not in ("outside", "sequence"))
 
 
 def _say(text: str) -> None:

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The place from which an outside is called: whose thread it is, and how it waits."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+
+import attrs
+
+from apimachinery.host import Host
+from apimachinery.stop import Stop
+from controller_runtime.testing.outside.calls import Observer
+from controller_runtime.testing.simulation.host import SimulatedHost
+from controller_runtime.testing.simulation.tasks import Crashed
+
+
+class Caller(enum.Enum):
+    """The caller of an outside."""
+
+    PROGRAM = "the program under test"
+    TEST = "the test"
+    OTHER = "another part of the cluster, a check, or any caller in real time"
+
+
+@attrs.define
+class Place:
+    """The surroundings of an outside.
+
+    Attributes:
+        program: Returns the host of the present process of the program.
+        is_checking: Returns whether a check of the test is being made.
+        written: Called with a text after each change, for what must always hold.
+        observer: Decides how calls go.
+    """
+
+    program: Callable[[], Host]
+    is_checking: Callable[[], bool]
+    written: Callable[[str], None]
+    observer: Observer
+
+    def caller(self) -> Caller:
+        """Return whose thread calls.
+
+        Raises:
+            Crashed: The thread is one of a process that has ended.
+        """
+        host = self.program()
+        if not isinstance(host, SimulatedHost) or host.scheduler.observing or self.is_checking():
+            return Caller.OTHER
+        task, root = host.scheduler.current, host.scheduler.root
+        if task is root:
+            return Caller.TEST
+        if task.machine.dead or host.scheduler.closed:
+            raise Crashed(f"host {task.machine.name} is gone")
+        return Caller.PROGRAM if task.machine is host.machine else Caller.OTHER
+
+    def leave(self, label: str) -> None:
+        """Let other threads run, as a call to another machine does.
+
+        Raises:
+            LockHeld: The caller holds a lock.
+        """
+        host = self.program()
+        assert isinstance(host, SimulatedHost), "only a simulation has callers that are the program"
+        host.leaving(label)
+
+    def wait(self, seconds: float) -> None:
+        """Let virtual seconds pass."""
+        if seconds:
+            Stop(self.program(), "an answer of the outside").wait(seconds)
+
+    def end_program(self) -> None:
+        """End the program, from one of its threads, which never runs again."""
+        host = self.program()
+        self.observer.end_program()
+        Stop(host, "end of the program").wait_until(None)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits until the world of one run is at rest, perturbs it there if it is time for that, and records it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import attrs
+
+from controller_runtime.testing.perturbation.judging import Baseline
+from controller_runtime.testing.perturbation.record import Run
+from controller_runtime.testing.perturbation.recorder import Recorder
+from controller_runtime.testing.perturbation.server import ManagersServer
+from controller_runtime.testing.perturbation.striking import AWAY, Striker
+from controller_runtime.testing.perturbation.striking import LATE as LATE_RESTART
+from controller_runtime.testing.perturbation.waits import OwnWaits
+from controller_runtime.testing.simulation import Simulation
+
+IDLE = 60.0
+"""Virtual seconds after the end of the story, in which errors and requests are counted."""
+
+DWELL = AWAY + LATE_RESTART + 1.0
+"""Virtual seconds by which rests of one calm run are longer, because those of perturbed runs are: what changes in this
+time is not compared."""
+
+_PAUSES = (0.1, 0.4, 0.5, 1.0, 3.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
+# Virtual seconds until a perturbed run must be where the calm one was: ten minutes in all, which covers the backoff of
+# a failing reconcile and a lease that has to expire.
+
+
+class Judged(Protocol):
+    """The cluster of a test."""
+
+    @property
+    def failing(self) -> list[str]:
+        """The manager's failures that wait to be tried again."""
+
+    def take_broken_checks(self) -> list[str]:
+        """Return which of the test's own checks did not hold."""
+
+
+@attrs.frozen
+class Resting:
+    """The rests of one run.
+
+    Attributes:
+        run: Its record.
+        baseline: The results of the calm runs; None if this is one.
+        dwell: Virtual seconds by which each rest of a calm run is longer.
+        cluster: The cluster of the test.
+        simulation: Its time.
+        seen: The server as the manager sees it.
+        recorder: Records the world.
+        striker: Carries out the plan.
+        waits: Lets time pass.
+    """
+
+    run: Run
+    baseline: Baseline | None
+    dwell: float
+    cluster: Judged
+    simulation: Simulation
+    seen: ManagersServer
+    recorder: Recorder
+    striker: Striker
+    waits: OwnWaits
+
+    def rest(self, *, is_last: bool = False) -> None:
+        """Perturb if it is time for that, wait until the world is where it was in the calm run, and record it."""
+        number = len(self.run.rests)
+        is_withheld = self.striker.leaves_the_story and not is_last
+        with self.waits.own():
+            if self.baseline is None and self.dwell:
+                self.simulation.advance(self.dwell)
+            elif self.baseline is not None and not is_withheld:
+                self.striker.at_rest(number)
+                self._come_to(self.baseline, len(self.baseline.rests) - 1 if is_last else number)
+            self.recorder.rest(is_withheld=is_withheld)
+
+    def end(self) -> None:
+        """Wait for the last rest, check what must hold then, and count what happens while nothing should."""
+        with self.waits.own():
+            self.waits.settle()
+            self.rest(is_last=True)
+            self.run.broken = self.cluster.take_broken_checks()
+            before = self.seen.requests
+            self.striker.story_is_over()
+            self.simulation.advance(IDLE)
+            self.run.idle = self.seen.requests - before
+            self.run.failing = self.cluster.failing
+
+    def _come_to(self, baseline: Baseline, number: int) -> None:
+        for pause in _PAUSES:
+            if not self._reacts(baseline) and baseline.is_at(number, self.run, self.recorder.present()):
+                return
+            self.simulation.advance(pause)
+
+    def _reacts(self, baseline: Baseline) -> bool:
+        """Return whether the program has not yet dealt with a call to an outside that went wrong.
+
+        The state may be that of the calm run until it calls again.
+        """
+        if any(line.is_awaited for line in self.recorder.lines):
+            return True
+        return self.striker.has_diverted_a_call and any(
+            each not in baseline.run.failing for each in self.cluster.failing
+        )
