@@ -52,6 +52,8 @@ def test_claims_of_two_leases_overlap_only_before_both_deadlines() -> None:
             attrs.evolve(WRITE, at=111.0), [Fault("cut", "one", 100.0, 110.9)], Verdict.LATE, id="held back by a cut"
         ),
         pytest.param(attrs.evolve(WRITE, at=111.5), [], Verdict.WRONG, id="late without a cut"),
+        pytest.param(attrs.evolve(WRITE, at=106.7, begun=105.8), [], Verdict.LATE, id="on its way at its deadline"),
+        pytest.param(attrs.evolve(WRITE, at=106.1, begun=106.0), [], Verdict.WRONG, id="begun after its deadline"),
         pytest.param(
             attrs.evolve(WRITE, at=112.5, begun=112.4), [FROZEN], Verdict.STOPPED, id="stopped, smaller token"
         ),
