@@ -143,6 +143,12 @@ def spawn(host: Host, stop: Stop, name: str, target: Callable[[], None]) -> Thre
     An exception that `target` does not catch is logged with its traceback and becomes `stop.failure`. The owner of
     `stop` raises it when it has stopped everything, as `Manager.run` does.
 
+    Args:
+        host: Starts the thread.
+        stop: Is set when `target` fails.
+        name: The thread's name, in logs and stacks.
+        target: The function to run; it should return soon after `stop` is set.
+
     Raises:
         UsageError: `target` is an `async def`.
     """

@@ -138,6 +138,12 @@ def set_controller(body: dict[str, Any], owner: AnyObject, resource: Kind[Any] |
     The reference is added or updated as by `set_owner`, with `controller` and `blockOwnerDeletion` set to true. So a
     deletion of the owner in the foreground waits until `body` is deleted.
 
+    Args:
+        body: The object that is managed, as a dict; its metadata is edited in place.
+        owner: The object that manages it, as the server has it.
+        resource: The owner's resource, for an object that does not have its kind, as one of a list; by default read
+            from the object.
+
     Raises:
         AlreadyOwned: `body` has another controller.
         ValueError: As for `set_owner`.

@@ -149,7 +149,12 @@ class Lister(Generic[T]):
         return self._store.behind(version)
 
     def wait_for(self, version: str, timeout: float) -> bool:
-        """Wait until the store has reached a resourceVersion, as of a write; return False after `timeout` seconds."""
+        """Wait until the store has reached a resourceVersion; return False after `timeout` seconds.
+
+        Args:
+            version: The resourceVersion, such as that of the answer to a write.
+            timeout: Seconds.
+        """
         return self._store.wait_for(version, timeout)
 
     def wait_for_deletion(self, obj: AnyObject, timeout: float) -> bool:

@@ -31,7 +31,14 @@ class Client(ClientEnters):
     been done. Warnings of the server are logged, each text once; so is a status of a declared class that the server
     would drop.
 
-    The base classes have the constructor, the reads, `wait`, and the calls that enter pods.
+    The base classes have the reads, `wait`, and the calls that enter pods.
+
+    Args:
+        host: The clock, and the version in the user agent.
+        transport: Sends the requests.
+        request_timeout: Seconds for each request, unless `within` or a deadline leaves less; positive.
+        user_agent: The header of each request; by default the program's name and this package's version.
+        list_bounds: The greatest lists that are accepted.
 
     Threads: any.
     """

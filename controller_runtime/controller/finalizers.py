@@ -29,6 +29,12 @@ _INSTEAD = "register it with AsyncFinalizers, in an AsyncReconciler"
 def add_finalizers(client: Client, resource: Kind[Any], obj: AnyObject, names: Sequence[str]) -> Cached | None:
     """Add those of these finalizers that the object does not have, after the ones that it has.
 
+    Args:
+        client: Writes the patch.
+        resource: The object's resource, or its declared class.
+        obj: The object as it was read; the patch names its resourceVersion.
+        names: The finalizers, such as `example.com/address`.
+
     Returns:
         The object after the write; None if it had them all, and nothing was written.
 
@@ -45,6 +51,12 @@ def remove_finalizers(client: Client, resource: Kind[Any], obj: AnyObject, names
     """Remove these finalizers, and keep the order of those that stay.
 
     Once an object that is being deleted has no finalizer left, the server deletes it.
+
+    Args:
+        client: Writes the patch.
+        resource: The object's resource, or its declared class.
+        obj: The object as it was read; the patch names its resourceVersion.
+        names: The finalizers to remove; those that it does not have are ignored.
 
     Returns:
         The object after the write; None if it had none of them, or no longer exists.
@@ -133,6 +145,10 @@ class Finalizers(Generic[T]):
 
         There is nothing to do if the object does not exist, or if it is being deleted: then its functions have been
         called. If the object cannot be read, those are called that need its metadata only.
+
+        Args:
+            lister: Reads the object.
+            request: Its key, as `reconcile` got it.
 
         Raises:
             UnreadableObject: The object cannot be read, and either it is not being deleted, or one of its finalizers

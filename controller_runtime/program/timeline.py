@@ -113,6 +113,10 @@ class Timeline:
     def write(self, path: Path, title: str) -> None:
         """Write the picture to a file.
 
+        Args:
+            path: The file, which is overwritten; SVG.
+            title: The heading of the picture.
+
         Raises:
             UsageError: The file cannot be written.
         """

@@ -73,7 +73,7 @@ class ItemExponential(_Failures):
         self._cap = cap
 
     def when(self, item: Hashable, now: float) -> float:
-        """Count one failure, and return twice the last delay of `item`, at most `cap`."""
+        """Count one failure, and return twice the last delay of `item`, at most `cap`; `now` does not matter."""
         # 2.0 ** 1024 would overflow; after 512 failures every sensible base has reached its cap.
         return min(self._cap, self._base * 2.0 ** min(self._count(item), 512))
 
@@ -88,7 +88,7 @@ class ItemFastSlow(_Failures):
         self._tries = tries
 
     def when(self, item: Hashable, now: float) -> float:
-        """Count one failure, and return `fast` or `slow`."""
+        """Count one failure, and return `fast` or `slow`; `now` does not matter."""
         return self._fast if self._count(item) < self._tries else self._slow
 
 
@@ -113,7 +113,7 @@ class Bucket:
         self._at: float | None = None
 
     def when(self, item: Hashable, now: float) -> float:
-        """Take one token, and return the seconds until it exists."""
+        """Take one token at `now` (monotonic seconds), and return the seconds until it exists."""
         elapsed = 0.0 if self._at is None else max(0.0, now - self._at)
         self._tokens = min(self._burst, self._tokens + elapsed * self._rate) - 1.0
         self._at = now
@@ -136,7 +136,7 @@ class MaxOf:
         self._limiters = limiters
 
     def when(self, item: Hashable, now: float) -> float:
-        """Count one failure with every limiter, and return the longest delay."""
+        """Count one failure with every limiter at `now` (monotonic seconds), and return the longest delay."""
         return max([limiter.when(item, now) for limiter in self._limiters])
 
     def forget(self, item: Hashable) -> None:

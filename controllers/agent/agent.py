@@ -55,6 +55,11 @@ def add_node_agent(manager: Manager, observer: Observer, settings: Settings) -> 
     A status that hangs does not delay a renewal: the two share only their connections, which each of
     them closes when its requests fail repeatedly.
 
+    Args:
+        manager: Runs the two, and has the client that they use.
+        observer: Measures the machine.
+        settings: The node's name, addresses, labels and intervals.
+
     Returns:
         The reporter.
     """

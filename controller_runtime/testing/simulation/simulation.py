@@ -155,7 +155,11 @@ class Simulation:
         return self._scheduler.timeline.now / SECOND
 
     def advance(self, seconds: float) -> None:
-        """Let `seconds` of virtual time pass, then let all threads run until each of them waits."""
+        """Let `seconds` of virtual time pass, then let all threads run until each of them waits.
+
+        Raises:
+            ValueError: `seconds` is negative.
+        """
         if seconds < 0:
             raise ValueError(f"time cannot go back by {-seconds} s")
         root = self._root("advance")
