@@ -6,8 +6,11 @@ Those that this library uses itself are in `resources`. Every other kind is foun
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+from controller_runtime.api import resources
 from controller_runtime.api.resources import Resource
 
 if TYPE_CHECKING:  # see `resources`
@@ -145,3 +148,9 @@ VALIDATING_WEBHOOK_CONFIGURATIONS: Resource[V1ValidatingWebhookConfiguration] = 
     False,
     "kubernetes.client:V1ValidatingWebhookConfiguration",
 )
+
+
+@functools.cache
+def built_in() -> Sequence[Resource[Any]]:
+    """Return the resources of this module and of `resources`."""
+    return [value for value in (*vars(resources).values(), *globals().values()) if isinstance(value, Resource)]

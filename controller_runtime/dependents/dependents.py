@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -17,6 +17,7 @@ from controller_runtime.cache.store import Store
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.handlers import enqueue_owner
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
+from controller_runtime.deletions import DeletionBudget
 from controller_runtime.dependents.memory import Memory, PrimaryMemory, is_behind, recorded
 from controller_runtime.dependents.owned import Id, Owned, Wanted, wanted_of
 from controller_runtime.dependents.plan import Apply, DependentState, Seen, decide, in_order
@@ -57,15 +58,23 @@ class Dependents(Generic[P]):
         primary: The resource of the owners, or their declared class.
         *owned: The objects that each owner has.
         condition: The type of the condition that sums the owned objects up.
+        budgets: Budgets of what is deleted of the owned kinds, which are those of the manager; see
+            `Manager.deletions`. A reconcile beyond one fails, and nothing more is deleted.
 
     Raises:
-        UsageError: The declarations cannot be ordered, or the name is taken.
+        UsageError: The declarations cannot be ordered, the name is taken, or a budget is of a kind that is not owned.
 
     Threads: any; one primary on one thread at a time, as in a controller.
     """
 
     def __init__(
-        self, manager: Manager, name: str, primary: Kind[P], *owned: Owned[P, Any], condition: str = "Ready"
+        self,
+        manager: Manager,
+        name: str,
+        primary: Kind[P],
+        *owned: Owned[P, Any],
+        condition: str = "Ready",
+        budgets: Sequence[DeletionBudget] = (),
     ) -> None:
         self.name = name
         self._host = manager.host
@@ -86,6 +95,9 @@ class Dependents(Generic[P]):
                 informer.add_index(self._pruner.index, controller_uid)
             except ValueError as error:
                 raise UsageError(f"this manager has Dependents of the name {name} already") from error
+        if others := [each.name for each in budgets if each.kind not in self._stores]:
+            raise UsageError(f"{name}: a deletion budget of {others[0]}, which it does not own")
+        manager.deletions.limit(*budgets)
 
     def controller(self, *, workers: int = 1, status: Status[P] | None = None) -> Controller:
         """Return a controller that does nothing else; add it to the manager.

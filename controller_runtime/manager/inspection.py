@@ -14,6 +14,7 @@ from controller_runtime.controller.failing import Failing
 from controller_runtime.controller.history import Why
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.controller.unreadable import Trouble
+from controller_runtime.deletions.limits import BudgetState
 from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.manager import Manager
 from controller_runtime.queue.causes import Cause, PlainCause
@@ -55,6 +56,7 @@ def describe(manager: Manager) -> dict[str, Any]:
         "rings": [_ring(ring) for ring in manager.rings],
         "controllers": [_controller(controller, now) for controller in manager.controllers],
         "self_wakes": [str(each) for each in manager.self_wakes.found()],
+        "deletion_budgets": [_budget(state) for state in manager.deletions.states()],
         "recorders": [_recorder(recorder) for recorder in manager.recorders],
         "informers": [_informer(informer, now) for informer in manager.informers],
     }
@@ -176,6 +178,19 @@ def _informer(informer: Informer, now: float) -> dict[str, Any]:
         "last_error": reflector.liveness.last_error,
         "handlers": informer.handlers,
         "backlogs": {subscription.name: subscription.backlog for subscription in informer.subscriptions},
+    }
+
+
+def _budget(state: BudgetState) -> dict[str, Any]:
+    return {
+        "kind": state.budget.name,
+        "budget": str(state.budget),
+        "deleted": state.used,
+        "limit": state.limit,
+        "allowed": state.allowed,
+        "refused": state.refused,
+        "waiting": state.waiting,
+        "opened_once_by": state.command,
     }
 
 

@@ -35,6 +35,7 @@ from controller_runtime.election.history import LeaderHistory
 from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.manager.caches import ManagedCaches
 from controller_runtime.manager.definitions import Definitions
+from controller_runtime.manager.deletions import limited_client
 from controller_runtime.manager.failure import failure_of
 from controller_runtime.manager.lifecycle import CANCEL_GRACE, Lifecycle, Runnable
 from controller_runtime.manager.members import Members
@@ -42,6 +43,7 @@ from controller_runtime.manager.options import ManagerOptions
 from controller_runtime.manager.page.shown import ShownTables
 from controller_runtime.manager.rights import Right, observed
 from controller_runtime.manager.rings import ManagedRings
+from controller_runtime.manager.tracing import tracing_of
 from controller_runtime.manager.unhandled_signals import stop_on_unhandled_signals
 from controller_runtime.manager.unreadable_events import UnreadableEvents
 from controller_runtime.manager.webhooks import ManagedWebhooks
@@ -50,7 +52,6 @@ if TYPE_CHECKING:  # a program without coroutines, leader election or tracing sh
     from opentelemetry.trace import TracerProvider
 
     from controller_runtime.client.async_client import AsyncClient
-    from controller_runtime.controller.tracing import Tracing
     from controller_runtime.election.elector import LeaderElector
 
 
@@ -91,6 +92,7 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
         self_wakes: The controllers that were found to wake themselves, or each other.
         informers: The caches.
         definitions: The definitions that are installed when the manager starts; see `install`.
+        deletions: The budgets of what `client` may delete; none unless they are given by its method `limit`.
         stopping: Set when the manager begins to stop, and cancelled when its grace has run out; for reconcilers that
             wait or take long.
 
@@ -138,8 +140,8 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
                 on_yielding=self.stopping.fail,
             )
         fenced = WrittenTransport(StoryTransport(self._bound(DeadlineTransport(limited, reconcile_limit(host)))))
-        tracing = None if tracer_provider is None else _tracing(host, tracer_provider)
-        self.client = Client(host, fenced if tracing is None else tracing.transport(fenced))
+        tracing = None if tracer_provider is None else tracing_of(host, tracer_provider)
+        self.deletions, self.client = limited_client(self, fenced, tracing)
         self._request_threads = RequestThreads(host)
         # Its client is not bound to a leadership: definitions are needed before there can be one.
         self.definitions = Definitions(host, Client(host, self.transport), self.with_conversion)
@@ -245,12 +247,13 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
             signals: False leaves all signals alone, for notebooks and for programs with a loop of their own.
 
         Raises:
-            UsageError: The manager has run before, or a declared class cannot read the objects of its definition.
+            UsageError: The manager has run before, a declared class cannot read its objects, or budgets lack a record.
             CacheSyncTimeout: The caches did not fill in time.
             LeadershipLost: The lease was lost; all work was cancelled at once.
             Exception: The first failure of a thread.
             ControllerRuntimeError: A thread still runs although it was cancelled; the notes show its stack.
         """
+        self.deletions.check()
         self._members.begin()
         self.stopping.on_set(self._members.wake)
         if stop is not None:
@@ -288,12 +291,6 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
             self._lifecycle.start(added, self._cache_sync_timeout)
             self._members.wait_for_news()
             added = self._members.take_added()
-
-
-def _tracing(host: Host, provider: TracerProvider) -> Tracing:
-    from controller_runtime.controller.tracing import Tracing
-
-    return Tracing(host, provider)
 
 
 Setup = Callable[[Manager], None]

@@ -2,7 +2,7 @@
 """The metrics of one manager, read from its counters when they are scraped.
 
 Names, labels and buckets are those of Go's controller-runtime, so that its dashboards and alerts work. Metrics that
-Go does not have are called `controller_runtime_informer_*`, `_channel_*`, `_ring_*` or `_events_*`.
+Go does not have are called `controller_runtime_informer_*`, `_channel_*`, `_ring_*`, `_deletions_*` or `_events_*`.
 `docs/operations.md` lists all of them.
 """
 
@@ -27,6 +27,7 @@ from controller_runtime.controller.self_wakes import SelfWakes
 from controller_runtime.controller.unreadable import Trouble
 from controller_runtime.election.elector import LeaderElector
 from controller_runtime.events.recorder import EventRecorder
+from controller_runtime.manager.deletion_metrics import of_deletions
 from controller_runtime.manager.exposition import Labels, Row, counter, gauge, histogram, metrics_of
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.registries import Merged
@@ -81,6 +82,7 @@ class _ManagerCollector(Collector):
         yield from _of_election(self._manager.elector)
         yield from of_webhooks(self._manager)
         yield from of_rings(self._manager.rings)
+        yield from of_deletions(self._manager.deletions)
         yield from _of_informers([*self._manager.informers], self._manager.host.monotonic())
 
 

@@ -36,24 +36,38 @@ class UnreadableEvents:
     def report(self, controller: str, error: UnreadableObject) -> None:
         """Queue an event about the object of `error`; if that is impossible, log why at debug level."""
         try:
-            self._recorder(controller).event(
+            recorder_of(controller, self._recorders, self._make).event(
                 error.cached, "Warning", REASON, f"{controller}: {error.reason}", resource=error.resource
             )
         # The manager stops, the name of the controller is no name of a component, or the metadata is malformed.
         except (UsageError, ValueError, DecodeError) as why:
             log.debug("no event about an unreadable object", controller=controller, object=str(error), error=why)
 
-    def _recorder(self, component: str) -> EventRecorder:
-        found = self._find(component)
-        if found is not None:
-            return found
-        try:
-            return self._make(component)
-        except UsageError:
-            found = self._find(component)  # another worker has just made it
-            if found is None:
-                raise
-            return found
 
-    def _find(self, component: str) -> EventRecorder | None:
-        return next((each for each in self._recorders() if each.component == component), None)
+def recorder_of(
+    component: str, recorders: Callable[[], Sequence[EventRecorder]], make: Callable[[str], EventRecorder]
+) -> EventRecorder:
+    """Return the recorder of a component, which is made if there is none.
+
+    Args:
+        component: The component.
+        recorders: Returns the recorders that exist.
+        make: Makes a recorder.
+
+    Raises:
+        UsageError: None can be made, because the manager stops.
+    """
+
+    def find() -> EventRecorder | None:
+        return next((each for each in recorders() if each.component == component), None)
+
+    found = find()
+    if found is not None:
+        return found
+    try:
+        return make(component)
+    except UsageError:
+        found = find()  # another thread has just made it
+        if found is None:
+            raise
+        return found

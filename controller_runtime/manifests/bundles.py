@@ -13,6 +13,7 @@ from controller_runtime.manifests.facts import Facts
 from controller_runtime.manifests.network import metrics_policy, webhook_policy
 from controller_runtime.manifests.objects import (
     Object,
+    deletion_roles,
     disruption_budget,
     lease_roles,
     metrics_service,
@@ -66,6 +67,7 @@ class Bundle:
                 *(lease_roles(settings) if settings.elects else ()),
                 *ring_roles(settings, self.facts.shared),
                 *webhook_roles(self.facts, settings),
+                *deletion_roles(settings, self.facts),
             ],
             "metrics_service": [metrics_service(settings)],
             "network_policy": [metrics_policy(settings)],

@@ -12,6 +12,7 @@ import attrs
 from apimachinery.errors import UsageError
 from apimachinery.host import Host
 from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.transport import Stream
 from controller_runtime.election.config import LeaderElectionConfig
@@ -49,6 +50,8 @@ class Facts:
         converted: The names of the definitions whose versions it converts.
         shared: The collections whose objects are the requests of controllers that a ring may share, sorted.
         unshared: The names of the other controllers.
+        limits_deletions: Whether it has deletion budgets.
+        record: The record of those that it names.
     """
 
     definitions: Sequence[dict[str, Any]]
@@ -57,6 +60,8 @@ class Facts:
     converted: frozenset[str] = frozenset()
     shared: Sequence[Watched] = ()
     unshared: Sequence[str] = ()
+    limits_deletions: bool = False
+    record: ObjectKey | None = None
 
     @property
     def has_webhooks(self) -> bool:
@@ -93,8 +98,12 @@ def facts_of(manager: Manager, *, namespace: str = "") -> Facts:
     unshared = [one.name for one in manager.controllers if one.shared_objects is None]
     definitions = [copy.deepcopy(dict(body)) for body in manager.definitions.wanted]
     ordered = sorted(definitions, key=lambda body: str(body["metadata"]["name"]))
-    hooks = manager.webhooks
-    return Facts(ordered, sorted(watched), hooks.hooks, hooks.converted, sorted(shared), unshared)
+    hooks, deletions = manager.webhooks, manager.deletions
+    return Facts(
+        *(ordered, sorted(watched), hooks.hooks, hooks.converted, sorted(shared), unshared),
+        limits_deletions=bool(deletions.budgets),
+        record=deletions.given,
+    )
 
 
 def require_shared(facts: Facts) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from controller_runtime.manifests.facts import Watched
+from controller_runtime.manifests.facts import Facts, Watched
 from controller_runtime.manifests.rights import Rights, Rule
 from controller_runtime.manifests.settings import METRICS_PORT, Settings
 from controller_runtime.manifests.text import Literal, literal, when
@@ -60,6 +60,23 @@ def lease_roles(settings: Settings) -> list[Object]:
     ]
     name = f"{settings.name}-leader-election"
     return bound(settings, "Role", settings.namespace, name, rules, are_own=True)
+
+
+def deletion_roles(settings: Settings, facts: Facts) -> list[Object]:
+    """Return the role that the record of deletion budgets needs, and its binding; none without budgets.
+
+    The record is called after the lease or the ring, and after the program if there is neither, so both names are in
+    the role: one of a chart may have an election or not.
+    """
+    if not facts.limits_deletions:
+        return []
+    names: Sequence[str] = [*dict.fromkeys((f"{settings.name}-deletions", f"{settings.program}-deletions"))]
+    namespace: str = settings.namespace
+    if facts.record is not None:
+        names, namespace = [Literal(facts.record.name)], Literal(facts.record.namespace)
+    maps: Rule = {"apiGroups": [""], "resources": ["configmaps"]}
+    rules = [{**maps, "verbs": ["create"]}, {**maps, "resourceNames": names, "verbs": ["get", "update"]}]
+    return bound(settings, "Role", namespace, f"{settings.name}-deletions", rules, are_own=True)
 
 
 def ring_roles(settings: Settings, shared: Iterable[Watched]) -> list[Object]:

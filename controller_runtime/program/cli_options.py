@@ -126,6 +126,23 @@ cache_options = adding(
 )
 """Adds what is done for the caches of a program on a cluster."""
 
+deletion_options = adding(
+    click.option(
+        "--deletion-budget",
+        metavar="KIND=BOUND",
+        multiple=True,
+        help="Most objects of a kind that are deleted in ten minutes: pods=10, pods=20%, or pods=10,20%/3600 for the "
+        "smaller of both in an hour. Comes before that of the program; may be repeated.",
+    ),
+    click.option(
+        "--open-deletions",
+        metavar="KIND=N",
+        default="",
+        help="Open such a budget once for N deletions more, or any: pods=25. The same text opens nothing twice.",
+    ),
+)
+"""Adds the budgets of deletions."""
+
 tracing_option = click.option(
     "--tracing", is_flag=True, help="Make spans of changes, reconciles and requests, for OpenTelemetry's provider."
 )
@@ -228,6 +245,7 @@ program_options = adding(
     endpoint_options,
     webhook_options,
     cache_options,
+    deletion_options,
     tracing_option,
     click.option(
         "--live/--no-live", default=None, help="Show tables on the terminal, or log lines; tables by default."

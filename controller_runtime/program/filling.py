@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from controller_runtime.manager.manager import Manager, Setup
 from controller_runtime.program.auditing import choose_audit
+from controller_runtime.program.deletions import limit_deletions
 from controller_runtime.program.origin import call_setup
 from controller_runtime.program.plan import ProgramOptions, ProgramPlan
 from controller_runtime.program.sharing import share_work
@@ -27,7 +28,9 @@ def fill(manager: Manager, setup: Setup, options: ProgramOptions, plan: ProgramP
     serving = webhook_serving(options, embedded=embedded)
     if embedded and options.reload:
         forget_webhooks(manager, serving)
+    manager.deletions.default = plan.record
     call_setup(setup, manager)
+    limit_deletions(manager, options.deletion_budget, options.open_deletions)
     choose_definitions(manager, embedded=embedded, asked=options.install_crds, allow_breaking=options.allow_breaking)
     share_work(manager, plan.ring)
     choose_webhooks(manager, serving, metrics=options.secure_metrics, installs=options.install_crds)

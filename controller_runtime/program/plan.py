@@ -9,6 +9,7 @@ from pathlib import Path
 import attrs
 
 from apimachinery.errors import UsageError
+from apimachinery.objects import ObjectKey
 from controller_runtime.election.config import Candidacy, LeaderElectionConfig
 from controller_runtime.manager.endpoints import NOWHERE
 from controller_runtime.program.cluster import Cluster, choose_cluster
@@ -60,6 +61,8 @@ class ProgramOptions:
     live: bool = False
     tracing: bool = False
     audit_caches: bool = True
+    deletion_budget: tuple[str, ...] = ()
+    open_deletions: str = ""
     plain: bool = False
     plot: Path | None = None
 
@@ -92,11 +95,13 @@ class ProgramPlan:
         cluster: Where to run.
         leader_election: How replicas elect a leader; None runs the controllers without an election.
         ring: The ring in which replicas share their work; None shares nothing.
+        record: The ConfigMap of its deletion budgets, unless the program names one.
     """
 
     cluster: Cluster
     leader_election: LeaderElectionConfig | None
     ring: RingPlan | None
+    record: ObjectKey | None = attrs.field(default=None, kw_only=True)
 
 
 def plan_program(
@@ -127,7 +132,8 @@ def plan_program(
         return ProgramPlan(cluster, None, None)
     name, namespace = _place(options, lease_name, lease_namespace)
     ring = RingPlan(name, namespace, RingBy(options.ring_by)) if options.ring else None
-    return ProgramPlan(cluster, election, ring)
+    record = ObjectKey(f"{name}-deletions", _pod_namespace() if in_pod else namespace)
+    return ProgramPlan(cluster, election, ring, record=record)
 
 
 def _check_plan(options: ProgramOptions, cluster: Cluster) -> None:

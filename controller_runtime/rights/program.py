@@ -15,8 +15,7 @@ from typing import Any
 import attrs
 
 from apimachinery.objects import ObjectKey
-from controller_runtime.api import builtin_resources, resources
-from controller_runtime.api.builtin_resources import CONFIG_MAPS
+from controller_runtime.api.builtin_resources import CONFIG_MAPS, built_in
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES, Resource
 from controller_runtime.crd.definitions import DEFINITIONS
@@ -28,7 +27,7 @@ from controller_runtime.ring.records import RING_LABEL, map_name
 from controller_runtime.ring.rights import ring_rules
 
 # The library's own requests, all of them, since a short test shows only a part: leases are renewed, events repeated.
-_OF_LEASES = ("get", "create", "update")
+_OF_LEASES = _OF_RECORDS = ("get", "create", "update")
 _OF_CANDIDATES = ("list", "watch", "create", "patch", "delete")
 _OF_EVENTS = ("create", "patch")
 _EVENT_GROUPS = ("", "events.k8s.io")
@@ -47,6 +46,8 @@ class Program:
         declared: The rights that it declares.
         definitions: The names of the definitions that it installs or reads.
         rings: The rings that it takes part in.
+        record: The record of its deletion budgets; None without any.
+        has_record: Whether the program names it; the roles of any other are made with its manifests.
         asked_by_name: The kinds of which a ring asks whether an object is gone.
     """
 
@@ -56,6 +57,8 @@ class Program:
     declared: tuple[Right, ...] = ()
     definitions: frozenset[str] = frozenset()
     rings: tuple[ObjectKey, ...] = ()
+    record: ObjectKey | None = None
+    has_record: bool = True
     asked_by_name: frozenset[Resource[Any]] = frozenset()
 
     @functools.cached_property
@@ -97,6 +100,10 @@ class Program:
             return name == self.lease.name
         return (group, plural) == (LEASE_CANDIDATES.group, LEASE_CANDIDATES.plural)
 
+    def _is_record(self, asked: Asked) -> bool:
+        kind, key = (asked.group, asked.resource), ObjectKey(asked.name, asked.namespace)
+        return kind == (CONFIG_MAPS.group, CONFIG_MAPS.plural) and key == self.record
+
     def _is_limited(self) -> bool:
         """Return whether the program is meant for some namespaces: its option, or those of all its caches."""
         namespaces = {*itertools.chain.from_iterable(self._namespaces.values())}
@@ -107,6 +114,8 @@ class Program:
         verbs: tuple[str, ...] = (asked.verb,)
         if self._is_of_election(asked.group, asked.resource, asked.namespace, asked.name):
             verbs += _OF_LEASES if asked.resource == LEASES.plural else _OF_CANDIDATES
+        elif self._is_record(asked):
+            verbs = _OF_RECORDS if self.has_record else ()
         elif asked.resource == "events" and asked.group in _EVENT_GROUPS and asked.verb in _OF_EVENTS:
             verbs += _OF_EVENTS
         elif asked.verb == "list":
@@ -125,6 +134,8 @@ class Program:
     def _knows(self, asked: Asked, plural: str) -> bool:
         if (asked.group, plural) == (DEFINITIONS.group, DEFINITIONS.plural) and asked.name in self.definitions:
             return True
+        if self._is_record(asked):
+            return True
         if plural == LEASES.plural and self._is_of_election(asked.group, plural, asked.namespace, asked.name):
             return True
         return any(
@@ -134,6 +145,8 @@ class Program:
 
     def _place_of(self, asked: Asked, plural: str) -> str:
         if not asked.namespace or self._is_of_election(asked.group, plural, asked.namespace, asked.name):
+            return asked.namespace
+        if self._is_record(asked):
             return asked.namespace
         if any(right.namespace == asked.namespace for right in self._declared(asked.group, plural)):
             return asked.namespace
@@ -161,7 +174,7 @@ class Program:
     def _resource_of(self, blocked: Blocked) -> Resource[Any]:
         """Return the resource of an owner's kind: one that is cached, a built-in one, or one of the usual plural."""
         cached = [collection.resource for collection in self.collections]
-        for resource in [*cached, *_built_in()]:
+        for resource in [*cached, *built_in()]:
             if (resource.group, resource.kind) == (blocked.group, blocked.kind):
                 return resource
         return Resource(blocked.group, "v1", blocked.kind, _plural(blocked.kind.lower()))
@@ -171,12 +184,6 @@ class Program:
 def _ring_accesses(ring: ObjectKey) -> frozenset[Access]:
     metadata = {"name": ring.name, "namespace": ring.namespace}
     return frozenset(granted_by([{"kind": "Role", "metadata": metadata, "rules": ring_rules(ring.name)}]))
-
-
-@functools.cache
-def _built_in() -> list[Resource[Any]]:
-    values = [*vars(resources).values(), *vars(builtin_resources).values()]
-    return [value for value in values if isinstance(value, Resource)]
 
 
 def _plural(kind: str) -> str:
@@ -194,6 +201,8 @@ def program_of(manager: Manager) -> Program:
         collections=tuple(manager.informers.collections),
         declared=tuple(manager.declared),
         definitions=manager.definitions.names,
+        record=(manager.deletions.named or manager.deletions.default) if manager.deletions.budgets else None,
+        has_record=manager.deletions.named is not None,
         rings=tuple(ObjectKey(ring.config.name, ring.config.namespace) for ring in manager.rings),
         asked_by_name=frozenset(kind for ring in manager.rings for kind in ring.asked_by_name),
     )

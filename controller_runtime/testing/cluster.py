@@ -10,6 +10,7 @@ from typing import Self, cast
 
 from apimachinery.host import Host
 from apimachinery.http import Handler, HTTPRequest
+from apimachinery.objects import ObjectKey
 from apimachinery.plain_functions import called, plain
 from controller_runtime.client.client import Client
 from controller_runtime.client.impersonating import ImpersonatingTransport
@@ -70,8 +71,7 @@ class EmbeddedCluster(CheckedCluster):
         enable_admission_plugins: The names of steps to carry out that are off by default.
         cluster_objects: Have what every cluster has; see `docs/embedded-server.md`.
         role: The rights of the manager: rules, roles and bindings as dicts, or the paths of YAML files of such, alone
-            or as a list. The manager then acts as a service account that has these rights and no others, and the
-            server answers 403 to all else. By default it may do everything.
+            or as a list. The manager then acts as a service account with these rights; by default it may do everything.
         webhooks: Webhooks that a new server calls, beside those of the manager: by service, `namespace/name`, or by
             the host of their URL. They run where the manager runs, and end with it.
         webhook_faults: The faults of the server's calls to webhooks.
@@ -288,12 +288,12 @@ class EmbeddedCluster(CheckedCluster):
         self._transport = RecordingTransport(transport, self._requests)
         self._process = ManagerProcess(self._machine, self._transport)
         self._manager = Manager(
-            self._machine.host,
-            self._process.transport,
+            *(self._machine.host, self._process.transport),
             leader_election=self._leader_election,
             namespace=self._namespace,
             on_panic=self._panics.note,
         )
+        self._manager.deletions.default = ObjectKey("deletions", "default")
         self._panics.watch(self._manager.self_wakes)
         if self._perturbed is not None:
             self._perturbed.manages(self._manager)

@@ -89,7 +89,9 @@ def plan(options: RunOptions, *, in_cluster: bool) -> Plan:
     if options.coordinated and ELECTION in names:
         raise UsageError(f"{ELECTION} cannot elect its own leader: run it with --leader-elect, without --coordinated")
     _check_ring(options, names)
-    return Plan(where.cluster, where.leader_election, where.ring, names, _lifecycle(options, names))
+    return Plan(
+        where.cluster, where.leader_election, where.ring, names, _lifecycle(options, names), record=where.record
+    )
 
 
 def _check_ring(options: RunOptions, names: list[str]) -> None:

@@ -12,8 +12,9 @@ from kubernetes.client import V1ConfigMap, V1ObjectMeta
 from controller_runtime import ObjectMeta, Owned
 from controller_runtime.conditions import condition
 from controller_runtime.crd import CustomResource, Struct, custom_resource
-from controller_runtime.errors import NotFound
-from controller_runtime.resources import CONFIG_MAPS, DEPLOYMENTS, SERVICES
+from controller_runtime.deletions import DeletionBudget
+from controller_runtime.errors import NotFound, UsageError
+from controller_runtime.resources import CONFIG_MAPS, DEPLOYMENTS, SECRETS, SERVICES
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
 
@@ -223,6 +224,21 @@ def test_the_objects_go_with_their_owner(bench: OwningBench) -> None:
     assert bench.names() == []
     with pytest.raises(NotFound):
         bench.cluster.user.get(Site, KEY)
+
+
+def test_what_is_pruned_has_a_budget(bench: OwningBench) -> None:
+    bench.run(Owned(CONFIG_MAPS, pages_of), budgets=[DeletionBudget(CONFIG_MAPS, most=2)])
+    bench.create("a", "b", "c", "d")
+
+    bench.change(pages=[])
+
+    assert len([name for name in bench.names() if name.startswith("site-")]) == 2
+    assert bench.cluster.manager.deletions.states()[0].refused >= 1
+
+
+def test_a_budget_of_a_kind_that_is_not_owned_is_refused(bench: OwningBench) -> None:
+    with pytest.raises(UsageError, match="sites: a deletion budget of secrets, which it does not own"):
+        bench.run(Owned(CONFIG_MAPS, pages_of), budgets=[DeletionBudget(SECRETS, most=2)])
 
 
 def test_nothing_is_made_for_an_owner_that_is_being_deleted(bench: OwningBench) -> None:

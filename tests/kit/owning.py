@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import attrs
@@ -11,6 +11,7 @@ import attrs
 from controller_runtime import Dependents, Manager, ObjectKey, ObjectMeta, Owned
 from controller_runtime.conditions import condition_of
 from controller_runtime.crd import Condition, CustomResource, Meta, Struct, custom_resource, field, list_map
+from controller_runtime.deletions import DeletionBudget
 from controller_runtime.resources import CONFIG_MAPS, DEPLOYMENTS, Resource
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
@@ -61,10 +62,15 @@ class OwningBench:
     cluster: EmbeddedCluster
     sim: Simulation
 
-    def run(self, *owned: Owned[Site, Any], status: Callable[..., Any] | None = None) -> None:
+    def run(
+        self,
+        *owned: Owned[Site, Any],
+        status: Callable[..., Any] | None = None,
+        budgets: Sequence[DeletionBudget] = (),
+    ) -> None:
         def setup(manager: Manager) -> None:
             manager.install(Site)
-            manager.add(Dependents(manager, "sites", Site, *owned).controller(status=status))
+            manager.add(Dependents(manager, "sites", Site, *owned, budgets=budgets).controller(status=status))
 
         self.cluster.run(setup)
 

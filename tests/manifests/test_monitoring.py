@@ -21,6 +21,7 @@ from controller_runtime.api.resources import NODES, Resource
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
+from controller_runtime.deletions import DeletionBudget
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.metrics import Metrics
 from controller_runtime.manifests.files import write_files
@@ -52,6 +53,7 @@ def scraped() -> dict[str, Labels]:
         manager, channel = cluster.manager, Channel(simulation.host("pusher"))
         manager.recorder("cabins")
         manager.ring("cabins")
+        manager.deletions.limit(DeletionBudget(NODES, most=1))
         manager.add(Controller("cabins", Cabins()).watch(NODES).receive(channel))
         informer = manager.informer(NODES)
         informer.subscribe(lambda delta: None, name="tail")

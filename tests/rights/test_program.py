@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from apimachinery.errors import UsageError
@@ -21,6 +22,7 @@ MIXED = Program(collections=(Collection(PODS), Collection(LEASES, namespace="a")
 ELECTED = Program(
     lease=ObjectKey("mine", "ops"), collections=(Collection(PODS), Collection(LEASE_CANDIDATES, namespace="ops"))
 )
+LIMITED_DELETIONS = Program(record=ObjectKey("shop-deletions", "ops"), collections=(Collection(PODS),))
 DECLARED = Program(
     collections=(Collection(PODS),),
     declared=(Right(CONFIG_MAPS, names=["settings"]), Right(LEASES, namespace="a", names=["n"])),
@@ -96,6 +98,23 @@ def asked(verb: str, resource: str, namespace: str = "", name: str = "", group: 
             asked("get", "customresourcedefinitions", name="cabins.example.com", group="apiextensions.k8s.io"),
             ["get customresourcedefinitions.apiextensions.k8s.io cabins.example.com"],
             id="the definition of its class",
+        ),
+        pytest.param(
+            LIMITED_DELETIONS,
+            asked("get", "configmaps", "ops", "shop-deletions"),
+            [
+                "create configmaps in ops",
+                "get configmaps shop-deletions in ops",
+                "update configmaps shop-deletions in ops",
+            ],
+            id="the record of its deletion budgets",
+        ),
+        pytest.param(LIMITED_DELETIONS, asked("get", "configmaps", "a", "x"), ["get configmaps"], id="no such record"),
+        pytest.param(
+            attrs.evolve(LIMITED_DELETIONS, has_record=False),
+            asked("create", "configmaps", "ops", "shop-deletions"),
+            [],
+            id="a record that the manifests grant",
         ),
         pytest.param(EVERYWHERE, Asked("get", path="/metrics"), ["get /metrics"], id="a path"),
     ],

@@ -10,6 +10,7 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.controller.self_wakes import SelfWake
 from controller_runtime.controller.stories import Story
+from controller_runtime.deletions.limits import BudgetState
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.page.tables import StatusRow, StatusTable, seconds, size
 from controller_runtime.manager.problems import STUCK_AFTER
@@ -32,6 +33,8 @@ def overview(manager: Manager, stories: Sequence[Story]) -> Iterator[StatusTable
     yield _failing(manager.controllers, stories, now)
     if found := manager.self_wakes.found():
         yield _self_wakes(found)
+    if states := manager.deletions.states():
+        yield _deletions(states)
     yield _waiting(turns, now)
     yield _slowest(stories, now)
     yield _caches([*manager.informers], now)
@@ -84,6 +87,26 @@ def _self_wakes(found: Sequence[SelfWake]) -> StatusTable:
         for one in found[:SLOWEST]
     ]
     return StatusTable("Wake themselves", ("controllers", "request", "wrote", "fields", "in a row"), rows)
+
+
+def _deletions(states: Sequence[BudgetState]) -> StatusTable:
+    rows = [
+        StatusRow(
+            (
+                one.budget.name,
+                one.used,
+                "" if one.limit is None else one.limit,
+                f"{one.budget.seconds:g} s",
+                one.refused,
+                one.waiting,
+                one.command if one.waiting else "",
+            ),
+            is_bad=bool(one.waiting),
+        )
+        for one in states
+    ]
+    columns = ("kind", "deleted", "of", "in", "refused", "objects that wait", "opened once by")
+    return StatusTable("Deletion budgets", columns, rows, "The deletions of all replicas, as this one knows them.")
 
 
 def _running(turns: dict[str, list[Turn[Request]]], now: float) -> StatusTable:

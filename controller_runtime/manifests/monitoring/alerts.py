@@ -70,6 +70,7 @@ def _of_reconciles(on: str) -> Sequence[Alert]:
 
 def _of_work(on: str) -> Sequence[Alert]:
     unreadable = per_second("controller_runtime_unreadable_objects_total", on, "1h", ("controller", "kind"))
+    refused = per_second("controller_runtime_deletions_refused_total", on, "10m", ("resource",))
     lost = per_second(
         "controller_runtime_events_total", f'{on},fate=~"spam|dropped|failed"', "30m", ("component", "fate")
     )
@@ -90,6 +91,11 @@ def _of_work(on: str) -> Sequence[Alert]:
             "ObjectsCannotBeRead", f"{unreadable} > 0", "0m", "info",
             "{{ $labels.controller }} waits for a change of a {{ $labels.kind }} that it cannot read.",
             "The table Failing of /debug names the object and the field.",
+        ),
+        Alert(
+            "DeletionsAreRefused", f"{refused} > 0", "0m", "critical",
+            "The program would delete more {{ $labels.resource }} than its budget allows.",
+            "Find out why before anything else; the table Deletion budgets of /debug has the command that opens it.",
         ),
         Alert(
             "EventsAreLost", f"{lost} > 0", "30m", "info",

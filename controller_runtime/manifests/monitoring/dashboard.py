@@ -92,6 +92,11 @@ ROWS: Mapping[str, Sequence[Panel]] = {
         Panel("Renewals that read the lease", "rate", "leader_election_slowpath_total", _NAMED, "ops"),
         Panel("Events per second", "rate", "controller_runtime_events_total", ("component", "fate"), "ops"),
     ),
+    "Deletion budgets": (
+        Panel("Deletions in their budget", "max", "controller_runtime_deletions_used", ("resource",)),
+        Panel("Allowed per second", "rate", "controller_runtime_deletions_allowed_total", ("resource",), "ops"),
+        Panel("Refused per second", "rate", "controller_runtime_deletions_refused_total", ("resource",), "ops"),
+    ),
     "Ring": (
         Panel("Slots", "max", "controller_runtime_ring_slots", ("ring", "pod")),
         Panel("Slots without an owner, as a replica knows", "max", "controller_runtime_ring_unclaimed_slots",

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asks the server what a request would delete, before it is sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import msgspec
+
+from apimachinery.http import HTTPRequest, HTTPResponse
+from controller_runtime.client.transport import Transport
+
+_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+
+_SELECTORS = ("labelSelector", "fieldSelector")
+
+
+@attrs.frozen
+class Looking:
+    """The requests with which one request is looked at; they have its deadline and its user agent.
+
+    Attributes:
+        transport: Sends them.
+        request: The request.
+        deadline: Absolute monotonic seconds.
+
+    Raises:
+        ConnectionLost: By each method, if no answer came.
+    """
+
+    transport: Transport
+    request: HTTPRequest
+    deadline: float
+
+    def object(self, path: str) -> tuple[HTTPResponse, dict[str, Any]]:
+        """Return the answer to a read of an object, and its metadata, which are empty if it could not be read."""
+        answer = self._get(path, _METADATA)
+        return answer, _part(answer, "metadata") if answer.status == 200 else {}
+
+    def count(self, path: str) -> int | None:
+        """Return how many objects a collection has; None if the server does not tell, 0 if it has no such kind."""
+        answer = self._get(path, _LIST, ("limit", "1"))
+        if answer.status == 404:
+            return 0
+        if answer.status != 200:
+            return None
+        metadata, items = _part(answer, "metadata"), len(_items(answer))
+        left = metadata.get("remainingItemCount", None if metadata.get("continue") else 0)
+        return None if left is None else items + int(left)
+
+    def selected(self, path: str, most: int) -> tuple[HTTPResponse, int | None]:
+        """Return the list of the objects that the request selects, and their number; None if it is more than `most`."""
+        selectors = (pair for pair in self.request.query if pair[0] in _SELECTORS)
+        answer = self._get(path, _LIST, *selectors, ("limit", str(most)))
+        has_more = answer.status != 200 or bool(_part(answer, "metadata").get("continue"))
+        return answer, None if has_more else len(_items(answer))
+
+    def selects(self, path: str, name: str) -> bool:
+        """Return whether the request selects the object of a collection that has this name; True if that is unknown."""
+        query = dict(self.request.query)
+        fields = ",".join(each for each in (query.get("fieldSelector", ""), f"metadata.name={name}") if each)
+        labels = [("labelSelector", query["labelSelector"])] if "labelSelector" in query else []
+        answer = self._get(path, _LIST, *labels, ("fieldSelector", fields))
+        return answer.status != 200 or bool(_items(answer))
+
+    def _get(self, path: str, accept: str, *query: tuple[str, str]) -> HTTPResponse:
+        headers = {"user-agent": self.request.headers.get("user-agent", ""), "accept": accept}
+        return self.transport.request(HTTPRequest("GET", path, query, headers), self.deadline)
+
+
+def _part(answer: HTTPResponse, name: str) -> dict[str, Any]:
+    found = _document(answer).get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _items(answer: HTTPResponse) -> list[Any]:
+    return _document(answer).get("items") or []
+
+
+def _document(answer: HTTPResponse) -> dict[str, Any]:
+    try:
+        document = msgspec.json.decode(answer.body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+    return document if isinstance(document, dict) else {}

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Openings of a budget by hand: `pods=25`, `deployments.apps=any`, several with commas between them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+from apimachinery.objects import ObjectKey
+
+OPEN = "controller-runtime/open-deletions"
+"""The annotation of the record that opens budgets; it is taken off once it has been seen."""
+
+ANY = "any"
+"""In place of a number: any number of deletions, also where it cannot be known before."""
+
+_PAIR = re.compile(r"\s*(?P<kind>[a-z0-9.-]+)\s*=\s*(?P<count>[0-9]{1,6}|any)\s*")
+
+
+def openings(text: str) -> Iterator[tuple[str, int | None]]:
+    """Yield the kinds that a text opens, each with a number, or with None for any number; malformed parts are left out.
+
+    Args:
+        text: The text.
+    """
+    for part in text.split(","):
+        if (found := _PAIR.fullmatch(part)) is not None:
+            yield found["kind"], None if found["count"] == ANY else int(found["count"])
+
+
+def malformed(text: str) -> str:
+    """Return the first part of a text that opens nothing; empty if there is none."""
+    return next((part.strip() for part in text.split(",") if text and _PAIR.fullmatch(part) is None), "")
+
+
+def command(record: ObjectKey, kind: str, count: int | None) -> str:
+    """Return the command that opens a budget once.
+
+    Args:
+        record: The ConfigMap of the program.
+        kind: The name of the kind.
+        count: How many deletions; None for any number.
+    """
+    value = f"{OPEN}={kind}={ANY if count is None else count}"
+    return shlex.join(["kubectl", "annotate", "configmap", "-n", record.namespace, record.name, "--overwrite", value])

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads from a request whether it deletes objects. Pure functions."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from apimachinery.http import HTTPRequest
+from controller_runtime.api.builtin_resources import CONFIG_MAPS
+from controller_runtime.api.resources import NAMESPACES, PODS
+from controller_runtime.core.resource_paths import resource_path
+from controller_runtime.crd.definitions import DEFINITIONS
+
+CONTAINERS = frozenset((str(NAMESPACES), str(DEFINITIONS)))
+"""The kinds whose objects take others with them: those of a namespace, and those of the kind that is defined."""
+
+_APPLY = "application/apply-patch+yaml"
+_JSON_PATCH = "application/json-patch+json"
+_OF_FINALIZERS = "/metadata/finalizers"
+
+
+class Takes(enum.Enum):
+    """What a request would delete."""
+
+    OBJECT = "object"
+    """The object that its path names, by a deletion or an eviction."""
+    LAST_FINALIZER = "last finalizer"
+    """That object, if it is being deleted and would have no finalizer left."""
+    COLLECTION = "collection"
+    """The objects that it selects."""
+
+
+class Deletion(NamedTuple):
+    """What a request would delete.
+
+    Attributes:
+        takes: Which objects.
+        kind: The kind of what the path names, with its group: `pods`, `deployments.apps`.
+        namespace: Its namespace; empty at the scope of the cluster.
+        name: The object; empty for a collection.
+        path: The path of the object, without a subresource, or of the collection.
+    """
+
+    takes: Takes
+    kind: str
+    namespace: str
+    name: str
+    path: str
+
+
+def deletion_of(request: HTTPRequest, budgeted: Collection[str]) -> Deletion | None:
+    """Return what a request deletes of the budgeted kinds, as far as the request tells; None if it deletes none.
+
+    Config maps are always looked at, since the budgets are kept in one. A dry run deletes nothing.
+
+    Args:
+        request: The request.
+        budgeted: The names of the kinds that have a budget.
+    """
+    target = None if request.method in ("GET", "HEAD") else resource_path(request.path)
+    if target is None:
+        return None
+    kind = f"{target.resource}.{target.group}" if target.group else target.resource
+    takes = _takes(request, kind, target.subresource, bool(target.name), budgeted)
+    if takes is None or _is_dry(request):
+        return None
+    path = request.path.removesuffix(f"/{target.subresource}") if target.subresource else request.path
+    return Deletion(takes, kind, target.namespace, target.name, path)
+
+
+def _takes(
+    request: HTTPRequest, kind: str, subresource: str, is_object: bool, budgeted: Collection[str]
+) -> Takes | None:
+    match request.method:
+        case "DELETE" if not subresource and (kind in budgeted or kind in CONTAINERS or kind == str(CONFIG_MAPS)):
+            return Takes.OBJECT if is_object else Takes.COLLECTION
+        case "POST" if subresource == "eviction" and kind == str(PODS) and kind in budgeted:
+            return Takes.OBJECT
+        case "PUT" if subresource == "finalize" and kind == str(NAMESPACES):
+            return None if _part(_document(request), "spec").get("finalizers") else Takes.OBJECT
+        case "PUT" | "PATCH" if subresource in ("", "status") and kind in budgeted and may_end(request):
+            return Takes.LAST_FINALIZER
+    return None
+
+
+def may_end(request: HTTPRequest) -> bool:
+    """Return whether an update or a patch can take the last finalizer off an object that is being deleted.
+
+    An update that names a resourceVersion and no deletionTimestamp writes an object that was read before its deletion,
+    so that the server refuses it after that.
+    """
+    kind, document = request.headers.get("content-type", "").partition(";")[0].strip(), _document(request)
+    if kind == _JSON_PATCH:
+        return any(_removes(each) for each in (document if isinstance(document, list) else ()))
+    metadata = _part(document, "metadata")
+    if request.method == "PUT":
+        was_read = "resourceVersion" in metadata and "deletionTimestamp" not in metadata
+        return not metadata.get("finalizers") and not was_read
+    if kind == _APPLY:
+        return not metadata.get("finalizers")
+    if any(name.startswith("$") for name in metadata):  # a directive of a strategic merge patch
+        return True
+    is_removed = isinstance(document, dict) and document.get("metadata", {}) is None
+    return is_removed or ("finalizers" in metadata and not metadata["finalizers"])
+
+
+def _removes(operation: Any) -> bool:
+    if not isinstance(operation, dict) or operation.get("op") == "test":
+        return False
+    path, source = str(operation.get("path", "")), str(operation.get("from", ""))
+    if operation.get("op") == "move" and source.startswith(_OF_FINALIZERS):
+        return True
+    if path in ("", "/metadata"):
+        value = operation.get("value")
+        metadata = _part(value, "metadata") if path == "" else value
+        return not (isinstance(metadata, dict) and metadata.get("finalizers"))
+    if path.startswith(_OF_FINALIZERS):
+        return operation.get("op") == "remove" or not operation.get("value")
+    return False
+
+
+def is_last(metadata: Mapping[str, Any], request: HTTPRequest) -> bool:
+    """Return whether an object has finalizers, and may have none left after a request for which `may_end` holds.
+
+    A JSON patch may take off some of several, which are counted by its operations. An apply takes off those that its
+    field manager applied before.
+
+    Args:
+        metadata: The metadata of the object before the request.
+        request: The request.
+    """
+    finalizers = metadata.get("finalizers") or ()
+    kind = request.headers.get("content-type", "").partition(";")[0].strip()
+    if not finalizers:
+        return False
+    if kind == _APPLY:
+        manager = dict(request.query).get("fieldManager")
+        owned = (each for each in metadata.get("managedFields") or () if each.get("manager") == manager)
+        return any("f:finalizers" in _part(each.get("fieldsV1"), "f:metadata") for each in owned)
+    if kind != _JSON_PATCH:
+        return True
+    operations = [each for each in _document(request) if _removes(each)]
+    single = [each for each in operations if str(each.get("path", "")).startswith(f"{_OF_FINALIZERS}/")]
+    return len(single) < len(operations) or len(single) >= len(finalizers)
+
+
+def _is_dry(request: HTTPRequest) -> bool:
+    """Return whether a request is a dry run; a deletion with a body has its options there, and nowhere else."""
+    in_query = any(name == "dryRun" for name, _ in request.query)
+    if request.method not in ("DELETE", "POST") or not request.body:
+        return in_query
+    document = _document(request)
+    options = document if request.method == "DELETE" else _part(document, "deleteOptions")
+    is_asked = isinstance(options, dict) and bool(options.get("dryRun"))
+    return is_asked or (in_query and request.method == "POST")
+
+
+def _document(request: HTTPRequest) -> Any:
+    try:
+        return msgspec.json.decode(request.body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+
+
+def _part(document: Any, name: str) -> dict[str, Any]:
+    found = document.get(name) if isinstance(document, dict) else None
+    return found if isinstance(found, dict) else {}

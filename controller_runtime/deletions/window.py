@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decides whether deletions are within a budget, from those that were reserved before. Pure functions.
+
+A reservation is written to the server before the deletion is sent, so a program that ends between the two has counted
+an object that still exists, and never the other way round. An object is known by its uid: its deletion, the removal of
+its last finalizer and each new try are one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import attrs
+
+from controller_runtime.deletions.budget import DeletionBudget
+
+MOST_UIDS = 100
+"""How many objects of a budget are known by their uids, the last ones: of older ones the number is kept, so that the
+record stays below 10 KB. The removal of the last finalizer of such an object counts as another deletion."""
+
+BUCKETS = 60
+"""Numbers of one sixtieth of the time are added up, and count from the last of them on. For as long a count of all
+objects serves for the share."""
+
+_MALFORMED = (ValueError, TypeError, KeyError, AttributeError)
+
+
+class Reserved(NamedTuple):
+    """Deletions that were allowed at one time.
+
+    Attributes:
+        until: When the last request for them is over, in seconds since 1970.
+        number: How many.
+        of: How many objects there were; None if the budget has no share.
+        uid: The uid of the one object; empty for several, and for one that is not known.
+    """
+
+    until: float
+    number: int
+    of: int | None
+    uid: str
+
+
+class Opened(NamedTuple):
+    """An opening by hand.
+
+    Attributes:
+        at: When it was first seen, in seconds since 1970; it lasts as long as the budget's time.
+        number: How many deletions more; None for any number.
+    """
+
+    at: float
+    number: int | None
+
+
+@attrs.frozen
+class Window:
+    """What is kept of one budget.
+
+    Attributes:
+        reserved: The deletions, in the order of their times.
+        opened: The openings.
+    """
+
+    reserved: tuple[Reserved, ...] = ()
+    opened: tuple[Opened, ...] = ()
+
+    @classmethod
+    def decoded(cls, document: Any) -> Window:
+        """Return a window from the values of JSON.
+
+        Raises:
+            ValueError: They are none of a window.
+        """
+        try:
+            reserved = [
+                Reserved(float(until), int(number), of if of is None else int(of), str(uid))
+                for until, number, of, uid in document["reserved"]
+            ]
+            opened = [Opened(float(at), most if most is None else int(most)) for at, most in document["opened"]]
+            return cls(tuple(reserved), tuple(opened))
+        except _MALFORMED as error:
+            raise ValueError(f"no record of deletions: {error}") from None
+
+    def encoded(self) -> dict[str, Any]:
+        """Return the window as values that JSON can hold."""
+        return {"reserved": [[*each] for each in self.reserved], "opened": [[*each] for each in self.opened]}
+
+    def at(self, now: float, seconds: float) -> Window:
+        """Return what of it counts at a time: requests that were over less than `seconds` ago, or are not over yet.
+
+        The times are those of the replicas' wall clocks. A clock that is ahead forgets requests earlier by as much,
+        less the time that is left of a request once it has been sent, which is close to 30 s.
+        """
+        since = now - seconds
+        reserved = tuple(each for each in self.reserved if each.until > since)
+        return Window(reserved, tuple(each for each in self.opened if each.at > since))
+
+    @property
+    def used(self) -> int:
+        """How many deletions it has."""
+        return sum(each.number for each in self.reserved)
+
+    @property
+    def extra(self) -> float:
+        """How many deletions more were opened; infinite for any number."""
+        return sum(math.inf if each.number is None else each.number for each in self.opened)
+
+
+@attrs.frozen
+class Wanted:
+    """What a request would delete of one kind, as far as that is known before it is sent.
+
+    Attributes:
+        uid: The object, if it is one that is known.
+        count: How many objects, if it is not one that is known; None if it cannot be known.
+    """
+
+    uid: str = ""
+    count: int | None = 0
+
+    @property
+    def number(self) -> float:
+        """How many objects; infinite if that is not known."""
+        return 1 if self.uid else math.inf if self.count is None else self.count
+
+
+def needs_total(window: Window, budget: DeletionBudget, now: float) -> bool:
+    """Return whether all objects have to be counted before `decide`: the last count is too old, or there is none.
+
+    Args:
+        window: What counts now.
+        budget: The budget.
+        now: Seconds since 1970.
+    """
+    if budget.share is None:
+        return False
+    last = window.reserved[-1] if window.reserved else None
+    return last is None or last.of is None or now - last.until > budget.seconds / BUCKETS
+
+
+def limit_of(window: Window, budget: DeletionBudget, total: int | None) -> int:
+    """Return how many deletions a budget allows, without what was opened.
+
+    Args:
+        window: What counts now.
+        budget: The budget.
+        total: How many objects there are now; None if they were not counted.
+    """
+    bounds = [] if budget.most is None else [budget.most]
+    if budget.share is not None:
+        of = next((each.of for each in window.reserved if each.of is not None), total)
+        # Floats: 0.29 of 100 is 28.999999999999996, and 29 is meant.
+        bounds.append(0 if of is None else max(1, math.floor(budget.share * of + 1e-9)))
+    return min(bounds)
+
+
+def decide(window: Window, budget: DeletionBudget, wanted: Wanted, until: float, total: int | None) -> Window | None:
+    """Return the window with what is wanted; None if that is beyond the budget.
+
+    Args:
+        window: What counts now.
+        budget: The budget.
+        wanted: What would be deleted.
+        until: When the request will be over, in seconds since 1970: it is not sent after its deadline.
+        total: How many objects there are; None if they were not counted.
+    """
+    others = [each for each in window.reserved if not wanted.uid or each.uid != wanted.uid]
+    used = sum(each.number for each in others)
+    if used + wanted.number > limit_of(window, budget, total) + window.extra:
+        return None
+    if total is None and window.reserved:
+        total = window.reserved[-1].of
+    # An unlimited opening lets a request through whose number is not known, and which therefore adds nothing.
+    count = 0 if math.isinf(wanted.number) else int(wanted.number)
+    added = Reserved(until, count, total, wanted.uid)
+    return attrs.evolve(window, reserved=condensed([*others, added], budget.seconds / BUCKETS))
+
+
+def condensed(reserved: Iterable[Reserved], seconds: float) -> tuple[Reserved, ...]:
+    """Return reservations in order of time, the older ones added up so that they do not become too many.
+
+    Args:
+        reserved: The reservations.
+        seconds: The length of time whose reservations are added up; they count from the last of them on.
+    """
+    known = 0
+    kept: list[Reserved] = []
+    for each in sorted(reserved, key=lambda one: one.until, reverse=True):
+        known += bool(each.uid)
+        one = each if known <= MOST_UIDS else each._replace(uid="")
+        last = kept[-1] if kept else None
+        if last is None or one.uid or last.uid or last.until // seconds != one.until // seconds:
+            kept.append(one)
+        else:
+            of = one.of if one.of is not None else last.of
+            kept[-1] = Reserved(last.until, last.number + one.number, of, "")
+    return (*reversed(kept),)
