@@ -24,6 +24,7 @@ _NOISE = ("managedFields", "resourceVersion", "generation", "uid", "creationTime
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d\S*")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _EVENTS = ("", "events.k8s.io")
+_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # the one in C where the wheel has it: ten times as fast
 _CONTEXT = 3  # lines around each change, as `diff -u` has
 
 
@@ -154,4 +155,4 @@ def _is_time(value: object) -> bool:
 
 
 def _yaml(state: Object | None) -> list[str]:
-    return [] if state is None else yaml.safe_dump(state, allow_unicode=True, width=10_000).splitlines()
+    return [] if state is None else yaml.dump(state, Dumper=_DUMPER, allow_unicode=True, width=10_000).splitlines()

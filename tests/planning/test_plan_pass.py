@@ -200,6 +200,14 @@ def test_a_call_by_a_pool_of_threads_counts_for_the_reconcile_that_runs(
     assert [each.name for each in report.differences] == ["b"]
 
 
+def test_a_plan_of_which_nothing_could_be_made_is_not_an_empty_one(bench: PlanBench, bucket: socket.socket) -> None:
+    create(bench, "a")
+
+    report = bench.plan(setup_of(lambda manager, request: socket.create_connection(bucket.getsockname())))
+
+    assert (report.status, report.differences) == (3, [])
+
+
 def test_one_host_can_be_opened(bench: PlanBench, bucket: socket.socket) -> None:
     create(bench, "a")
 

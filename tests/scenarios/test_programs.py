@@ -22,7 +22,7 @@ from kit.processes.processes import read_until, running
 from kit.processes.programs import clean_environment, client_of, module_command, write_program
 
 import controller_runtime.__main__
-from controller_runtime import Client, ObjectKey, SystemHost, labels_of
+from controller_runtime import Client, ObjectKey, SystemHost
 from controller_runtime.resources import LEASES, NODES
 from controller_runtime.testing import APIServerProcess
 
@@ -179,29 +179,28 @@ def test_an_error_of_the_program_is_one_line_and_its_own_traceback(tmp_path: Pat
     assert frames == [str(tmp_path / "broken.py")]
 
 
-def test_a_plan_tells_what_a_program_would_write_and_takes_no_lease(tmp_path: Path) -> None:
+def test_a_plan_tells_what_a_program_would_write_and_takes_no_lease(
+    folder: Path, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The options are those with which the program runs, so that its own command line is planned."""
-    log = tmp_path / "audit.log"
-    write_program(tmp_path, "planned")
-    with APIServerProcess(SystemHost(), "--audit-log-path", str(log)) as server:
-        command = module_command("greeter", "--kubeconfig", str(server.kubeconfig), "--leader-elect", "--plan")
-        with client_of(server.kubeconfig) as client:
-            nothing = completed(command, tmp_path)
-            create_node(client, "calm")
-            before = len(log.read_text().splitlines())
-            changes = completed(command, tmp_path, CONTROLLER_OUTPUT="json")
-            labels = labels_of(client.get(NODES, ObjectKey("calm")))
-        asked = [json.loads(line) for line in log.read_text().splitlines()[before:]]
+    write_program(folder, "planned")
+    options = ["run", "greeter", "--kubeconfig", str(kubeconfig), "--leader-elect", "--leader-election-id", "unused"]
+    monkeypatch.setattr(sys, "argv", ["controller_runtime", *options, "--plan"])
+    monkeypatch.setenv("CONTROLLER_OUTPUT", "json")
+    with client_of(kubeconfig) as client:
+        create_node(client, "calm")
+        before = client.get(NODES, ObjectKey("calm"), dict)
+        leases = client.list(LEASES, view=dict)
 
-    assert (nothing.returncode, nothing.stdout) == (
-        0, "plan: 0 to create, 0 to update, 0 to delete; 0 reconciles, 0 failed, 0 not planned\n",
-    )  # fmt: skip
-    assert changes.returncode == 3, changes.stderr
-    [change] = json.loads(changes.stdout)["changes"]
+        outcome = run_command(controller_runtime.__main__.main, capsys)
+
+        assert client.get(NODES, ObjectKey("calm"), dict) == before
+        assert [lease["metadata"]["name"] for lease in client.list(LEASES, view=dict)] == [
+            lease["metadata"]["name"] for lease in leases
+        ]
+    assert outcome.status == 3, outcome.stderr
+    [change] = [each for each in json.loads(outcome.stdout)["changes"] if each["name"] == "calm"]
     assert change["patch"] == {"metadata": {"labels": {"greeted": "planned"}}}
-    assert labels == {}
-    writes = [each["requestURI"] for each in asked if each["verb"] not in ("get", "list", "watch")]
-    assert writes == ["/api/v1/nodes/calm?dryRun=All"]
 
 
 def test_a_namespace_bounds_what_a_program_reads(tmp_path: Path) -> None:
