@@ -30,7 +30,7 @@ from controller_runtime.testing.panics import Panics
 from controller_runtime.testing.perturbation import ambient
 from controller_runtime.testing.recording import RecordingTransport
 from controller_runtime.testing.role import Role, acting
-from controller_runtime.testing.server_options import ServerOptions, check_alone, check_role
+from controller_runtime.testing.server_options import ServerOptions, check_together
 from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.webhook_calls import ClusterCaller, Webhook
 from controller_runtime.testing.webhooks import install_declared
@@ -91,6 +91,9 @@ class EmbeddedCluster(CheckedCluster):
     Threads: one.
     """
 
+    _setup: Setup | None = None
+    _requests: list[HTTPRequest]
+
     def __init__(
         self,
         host: Host,
@@ -117,8 +120,7 @@ class EmbeddedCluster(CheckedCluster):
             enable_admission_plugins=enable_admission_plugins,
             cluster_objects=cluster_objects,
         )
-        check_alone(server, {**of_server, "webhooks": webhooks})
-        check_role(role, transport)
+        check_together(server, {**of_server, "webhooks": webhooks}, role, transport)
         _, server_host = self._machine, self._server_host = machine_of(host)
         self._perturbed = ambient.join(host, is_alone=server is None and transport is None)
         self._is_judged_later = self._perturbed is not None
@@ -127,22 +129,20 @@ class EmbeddedCluster(CheckedCluster):
             server_host, self._machine, webhooks or {}, lambda: getattr(self._manager, "webhooks", None), webhook_faults
         )
         self.server = server or APIServer(server_host, history=history, caller=caller, **of_server)
-        self.programs = self.server.programs
         self._admin = self.user = Client(server_host, to_server := InProcessTransport(server_host, self.server))
-        self._reached = cast(Handler, self.server)
+        self.programs, self._reached = self.server.programs, cast(Handler, self.server)
         if self._perturbed is not None and isinstance(server_host, SimulatedHost):
             self._reached = self._perturbed.attach(self, self.server, server_host)
             self.user = Client(server_host, self._perturbed.story(to_server))
-        of_manager = {"leader_election": leader_election, "namespace": namespace, "role": role, "workloads": workloads}
-        self.options = {**of_manager, **of_server}
+        self.options = dict(
+            of_server, leader_election=leader_election, namespace=namespace, role=role, workloads=workloads
+        )
         self.acts_as = None if role is None else acting(role).create(self._admin)
-        self._given_transport, self._faults = transport, numbered(faults) if faults is not None else None
-        self._leader_election, self._namespace, self._panics = leader_election, namespace, Panics(allows=allow_panics)
+        self._given_transport, self._leader_election, self._namespace = transport, leader_election, namespace
+        self._faults, self._panics, self._requests = faults and numbered(faults), Panics(allows=allow_panics), []
         self._beside = Beside(server_host, self.server, garbage_collection, workloads)
-        self._setup: Setup | None = None
         observer = ambient.observer_of(self._perturbed)
         self.outside = Outsides(Place(lambda: self._machine.host, self._is_checking, self._written, observer))
-        self._requests: list[HTTPRequest] = []
         self._make_manager()
 
     @property

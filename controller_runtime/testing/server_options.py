@@ -19,8 +19,10 @@ class ServerOptions(TypedDict):
     cluster_objects: bool
 
 
-def check_alone(server: APIServer | None, options: Mapping[str, object]) -> None:
-    """Refuse options of a new server next to a server that exists.
+def check_together(
+    server: APIServer | None, options: Mapping[str, object], role: object | None, transport: object | None
+) -> None:
+    """Refuse options of a new server next to a server that exists, and a role next to a transport.
 
     Raises:
         UsageError: Both are given.
@@ -30,13 +32,5 @@ def check_alone(server: APIServer | None, options: Mapping[str, object]) -> None
             "give either a server, or the release, the admission plugins, the webhooks and the cluster objects "
             "of a new one, not both"
         )
-
-
-def check_role(role: object, transport: object) -> None:
-    """Refuse a role beside a transport.
-
-    Raises:
-        UsageError: Both are given.
-    """
     if role is not None and transport is not None:
         raise UsageError("a role is that of the cluster's own transport: give a transport or a role")

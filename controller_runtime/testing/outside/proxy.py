@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from controller_runtime.testing.outside.line import Line
+
+T = TypeVar("T")
 
 _LINE = "_line_to_the_outside"
 
@@ -42,3 +44,8 @@ class Proxy:
 def line_of(proxy: object) -> Line:
     """Return the line behind a proxy."""
     return cast("Line", object.__getattribute__(proxy, _LINE))
+
+
+def fake_of(given: T) -> T:
+    """Return the fake behind a proxy; anything else as it is."""
+    return cast("T", line_of(given).fake) if type(given) is Proxy else given

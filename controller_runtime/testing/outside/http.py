@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fake of an HTTP service, whose routes are functions, with transports for httpx and requests in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Self
+from urllib.parse import parse_qsl, urlsplit
+
+import attrs
+
+from controller_runtime.testing.outside.declaring import outside, reads
+
+_SAFE = ("GET", "HEAD", "OPTIONS")
+
+
+class Unconnected(Exception):
+    """No connection could be made; adapters raise the error of their library in its place."""
+
+
+class Unanswered(Exception):
+    """No answer came; adapters raise the error of their library in its place."""
+
+
+@attrs.frozen
+class Asked:
+    """A request to a route.
+
+    Attributes:
+        method: Its method.
+        path: Its path.
+        query: Its query; of a name that is given more than once the last value.
+        headers: Its headers, by names in lower case.
+        body: Its body.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, str] = attrs.field(factory=dict)
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    body: bytes = b""
+
+    @property
+    def json(self) -> Any:
+        """The body, decoded."""
+        return json.loads(self.body)
+
+
+@attrs.frozen
+class Answer:
+    """The answer of a route.
+
+    Attributes:
+        status: Its status.
+        body: A value of JSON, or bytes; None for no body.
+        headers: Its headers.
+    """
+
+    status: int = 200
+    body: Any = None
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+
+    @property
+    def content(self) -> bytes:
+        """The body as it is sent."""
+        if self.body is None:
+            return b""
+        return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
+
+    @property
+    def all_headers(self) -> dict[str, str]:
+        """The headers, with the type of a body of JSON."""
+        is_json = self.body is not None and not isinstance(self.body, bytes)
+        return {**({"content-type": "application/json"} if is_json else {}), **self.headers}
+
+
+Route = Callable[..., Answer]
+"""Answers a request: it is given the state, which it may change, an `Asked`, and the parts of the path in braces by
+name."""
+
+
+@outside(refused=Unconnected, timed_out=Unanswered)
+class HTTPService:
+    """Answers requests by functions of its state. A path without a route is answered with 404.
+
+    Give the program a client over `HTTPXTransport` or `RequestsAdapter`, made of what `cluster.outside` returns.
+
+    Args:
+        routes: The functions, by method and path, such as `PUT /topics/{name}`. The first that fits answers.
+        state: What the service holds at first; an empty dict by default.
+
+    Attributes:
+        state: What it holds.
+
+    Threads: those of a simulation, which run one at a time.
+    """
+
+    def __init__(self, routes: Mapping[str, Route], state: Any = None) -> None:
+        self.state = {} if state is None else state
+        self._routes = [(_pattern(shown), route) for shown, route in routes.items()]
+
+    @reads
+    def read(self, asked: Asked) -> Answer:
+        """Answer a request that changes nothing."""
+        return self._answer(asked)
+
+    def write(self, asked: Asked) -> Answer:
+        """Answer a request that may change something."""
+        return self._answer(asked)
+
+    @reads
+    async def read_async(self, asked: Asked) -> Answer:
+        """Answer a request that changes nothing, to a coroutine."""
+        return self._answer(asked)
+
+    async def write_async(self, asked: Asked) -> Answer:
+        """Answer a request that may change something, to a coroutine."""
+        return self._answer(asked)
+
+    def _answer(self, asked: Asked) -> Answer:
+        for pattern, route in self._routes:
+            if found := pattern.fullmatch(f"{asked.method} {asked.path}"):
+                return route(self.state, asked, **found.groupdict())
+        return Answer(404)
+
+
+class HTTPXTransport:
+    """The `transport` of an `httpx.Client` or an `httpx.AsyncClient` to a service that is an outside.
+
+    A request that cannot connect raises `httpx.ConnectError`, and one without an answer `httpx.ReadTimeout`. An
+    `AsyncClient` gives up a late answer after its own time-out for reads; a `Client` waits for it.
+
+    Args:
+        service: What `cluster.outside(HTTPService(…))` returned.
+
+    Threads: as its client's.
+    """
+
+    def __init__(self, service: HTTPService) -> None:
+        self._service = service
+        self._httpx: Any = importlib.import_module("httpx")
+
+    def handle_request(self, request: Any) -> Any:
+        """Return the answer to a request."""
+        with self._errors(request):
+            asked = self._asked(request, request.read())
+            send = self._service.read if asked.method in _SAFE else self._service.write
+            return self._response(send(asked), request)
+
+    async def handle_async_request(self, request: Any) -> Any:
+        """Return the answer to a request of a coroutine."""
+        with self._errors(request):
+            asked = self._asked(request, await request.aread())
+            send = self._service.read_async if asked.method in _SAFE else self._service.write_async
+            async with asyncio.timeout(request.extensions.get("timeout", {}).get("read")):
+                answer = await send(asked)
+            return self._response(answer, request)
+
+    def close(self) -> None:
+        """Do nothing: there are no connections."""
+
+    async def aclose(self) -> None:
+        """Do nothing: there are no connections."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *ended: object) -> None:
+        await self.aclose()
+
+    def _asked(self, request: Any, body: bytes) -> Asked:
+        return Asked(request.method, request.url.path, dict(request.url.params), dict(request.headers), body)
+
+    def _response(self, answer: Answer, request: Any) -> Any:
+        return self._httpx.Response(answer.status, headers=answer.all_headers, content=answer.content, request=request)
+
+    @contextmanager
+    def _errors(self, request: Any) -> Iterator[None]:
+        try:
+            yield
+        except Unconnected as error:
+            raise self._httpx.ConnectError(str(error), request=request) from error
+        except (Unanswered, TimeoutError) as error:
+            raise self._httpx.ReadTimeout(str(error) or "no answer in time", request=request) from error
+
+
+class RequestsAdapter:
+    """An adapter of a `requests.Session` to a service that is an outside: `session.mount("http://topics", adapter)`.
+
+    A request that cannot connect raises `requests.ConnectionError`, and one without an answer `requests.ReadTimeout`.
+
+    Args:
+        service: What `cluster.outside(HTTPService(…))` returned.
+
+    Threads: any.
+    """
+
+    def __init__(self, service: HTTPService) -> None:
+        self._service = service
+        self._requests: Any = importlib.import_module("requests")
+
+    def send(self, request: Any, **options: object) -> Any:
+        """Return the answer to a prepared request; options, such as a time-out, are not used."""
+        parts = urlsplit(request.url)
+        body = request.body or b""
+        content = body.encode() if isinstance(body, str) else body
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        asked = Asked(request.method, parts.path, dict(parse_qsl(parts.query)), headers, content)
+        try:
+            answer = (self._service.read if asked.method in _SAFE else self._service.write)(asked)
+        except Unconnected as error:
+            raise self._requests.ConnectionError(str(error), request=request) from error
+        except Unanswered as error:
+            raise self._requests.ReadTimeout(str(error), request=request) from error
+        response = self._requests.Response()
+        response.status_code, response.url, response.request = answer.status, request.url, request
+        response.headers.update(answer.all_headers)
+        response.raw = io.BytesIO(answer.content)
+        response.encoding = "utf-8"
+        return response
+
+    def close(self) -> None:
+        """Do nothing: there are no connections."""
+
+
+def _pattern(shown: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(shown)))

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fakes of ours: named things, an HTTP service with httpx and requests, and a SQL database."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import suppress
+from typing import Any
+
+import httpx
+import pytest
+import requests
+
+from controller_runtime.testing.outside.courses import COURSES, Fault
+from controller_runtime.testing.outside.http import (
+    Answer,
+    Asked,
+    HTTPService,
+    HTTPXTransport,
+    RequestsAdapter,
+    Unanswered,
+    Unconnected,
+)
+from controller_runtime.testing.outside.sql import Database, connect
+from controller_runtime.testing.outside.things import Exists, Missing, NamedThings
+
+
+def test_things_are_created_put_altered_read_and_deleted() -> None:
+    things = NamedThings(a={"size": 1})
+    things.create("b", size=2)
+    things.put("c", size=3)
+    things.alter("a", color="red")
+    things.delete("b")
+
+    assert things.names() == ["a", "c"]
+    assert things.get("a") == {"size": 1, "color": "red"}
+    things.get("c")["size"] = 9
+    assert things.state["c"] == {"size": 3}
+
+
+@pytest.mark.parametrize("name", ["alter", "delete", "get"])
+def test_a_thing_that_is_missing_is_said_to_be(name: str) -> None:
+    with pytest.raises(Missing, match="a"):
+        getattr(NamedThings(), name)("a")
+
+
+def test_a_thing_exists_once() -> None:
+    with pytest.raises(Exists, match="a"):
+        NamedThings(a={}).create("a")
+
+
+def put(state: dict[str, Any], asked: Asked, name: str) -> Answer:
+    state[name] = asked.json
+    return Answer(201, {"name": name}, {"x-size": asked.query.get("size", "")})
+
+
+def get(state: dict[str, Any], asked: Asked, name: str) -> Answer:
+    return Answer(200, state[name]) if name in state else Answer(404)
+
+
+def delete(state: dict[str, Any], asked: Asked, name: str) -> Answer:
+    return Answer(204 if state.pop(name, None) is not None else 404)
+
+
+ROUTES = {"PUT /topics/{name}": put, "GET /topics/{name}": get, "DELETE /topics/{name}": delete}
+
+
+def test_httpx_reaches_the_routes() -> None:
+    service = HTTPService(ROUTES)
+    with httpx.Client(transport=HTTPXTransport(service), base_url="http://topics") as client:  # type: ignore[arg-type]
+        made = client.put("/topics/a", json={"partitions": 3}, params={"size": "s"})
+        assert (made.status_code, made.json(), made.headers["x-size"]) == (201, {"name": "a"}, "s")
+        assert client.get("/topics/a").json() == {"partitions": 3}
+        assert client.get("/topics/a.b/c").status_code == 404
+        assert client.delete("/topics/a").status_code == 204
+
+    assert service.state == {}
+
+
+def test_coroutines_reach_them_over_httpx() -> None:
+    async def act() -> tuple[int, Any]:
+        async with httpx.AsyncClient(transport=HTTPXTransport(HTTPService(ROUTES))) as client:  # type: ignore[arg-type]
+            made = await client.put("http://topics/topics/a", json={"partitions": 3})
+            return made.status_code, (await client.get("http://topics/topics/a")).json()
+
+    assert asyncio.run(act()) == (201, {"partitions": 3})
+
+
+def test_requests_reaches_the_routes() -> None:
+    session = requests.Session()
+    session.mount("http://topics", RequestsAdapter(HTTPService(ROUTES)))  # type: ignore[arg-type]
+
+    made = session.put("http://topics/topics/a", json={"partitions": 3}, params={"size": "s"})
+    assert (made.status_code, made.json(), made.headers["X-Size"]) == (201, {"name": "a"}, "s")
+    assert session.get("http://topics/topics/a").json() == {"partitions": 3}
+    assert not session.get("http://topics/topics/b").ok
+
+
+class Broken(HTTPService):
+    """Raises an error in place of each answer."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__({})
+        self.error = error
+
+    def read(self, asked: Asked) -> Answer:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "of_httpx", "of_requests"),
+    [
+        (Unconnected("no"), httpx.ConnectError, requests.ConnectionError),
+        (Unanswered("no"), httpx.ReadTimeout, requests.ReadTimeout),
+    ],
+)
+def test_an_error_is_that_of_the_library(error: Exception, of_httpx: Any, of_requests: Any) -> None:
+    session = requests.Session()
+    session.mount("http://topics", RequestsAdapter(Broken(error)))  # type: ignore[arg-type]
+
+    with pytest.raises(of_httpx):
+        httpx.Client(transport=HTTPXTransport(Broken(error))).get("http://topics/")  # type: ignore[arg-type]
+    with pytest.raises(of_requests):
+        session.get("http://topics/")
+
+
+SCHEMA = "create table users (name text primary key, role text); create table notes (text text);"
+
+
+def test_a_database_shows_what_is_committed() -> None:
+    database = Database(SCHEMA)
+    with connect(database) as connection:
+        connection.execute("insert into users values (?, ?)", ("a", "admin"))
+        connection.execute("insert into notes values ('x')")
+        assert database.state == {}
+
+    assert database.state == {("users", "a"): {"name": "a", "role": "admin"}, ("notes", "0"): {"text": "x"}}
+    found = connect(database).execute("select name, role from users")
+    assert [each[0] for each in found.description or ()] == ["name", "role"]
+    assert [*found] == [("a", "admin")]
+    assert found.fetchone() is None
+
+
+def test_what_is_not_committed_is_rolled_back() -> None:
+    database = Database(SCHEMA)
+    with suppress(ValueError), connect(database) as connection:
+        connection.execute("insert into users values ('a', 'admin')")
+        raise ValueError("no")
+    other = connect(database)
+    other.execute("insert into users values ('b', 'admin')")
+    database.hang_up()
+    connect(database).commit()
+
+    assert database.state == {}
+
+
+def test_one_transaction_writes_at_a_time() -> None:
+    database = Database(SCHEMA)
+    one, other = connect(database), connect(database)
+    assert one.execute("insert into users values ('a', 'admin')").rowcount == 1
+
+    with pytest.raises(sqlite3.OperationalError, match="database is locked"):
+        other.execute("insert into users values ('b', 'admin')")
+    one.commit()
+    other.execute("insert into users values ('b', 'admin')")
+    other.close()
+    assert {name for _, name in database.state} == {"a"}
+    with pytest.raises(sqlite3.OperationalError, match="the connection is closed"):
+        other.commit()
+
+
+def test_a_database_gets_its_state_back() -> None:
+    database = Database(SCHEMA)
+    with connect(database) as connection:
+        connection.execute("insert into users values ('a', 'admin')")
+    kept = database.state
+    with connect(database) as connection:
+        connection.execute("delete from users")
+    assert database.state == {}
+
+    database.state = kept
+    assert connect(database).execute("select role from users").fetchall() == [("admin",)]
+    with pytest.raises(sqlite3.IntegrityError):
+        connect(database).execute("insert into users values ('a', 'x')")
+
+
+class Dies(Database):
+    """Gives no answer to a commit that it has carried out."""
+
+    def commit(self, connection: int) -> None:
+        super().commit(connection)
+        raise sqlite3.OperationalError("server closed the connection unexpectedly: no answer")
+
+
+def test_a_connection_without_an_answer_is_dead() -> None:
+    database = Dies(SCHEMA)
+    connection = connect(database)
+    connection.execute("insert into users values ('a', 'admin')")
+
+    with pytest.raises(sqlite3.OperationalError, match="server closed"):
+        connection.commit()
+    with pytest.raises(sqlite3.OperationalError, match="the connection is closed"):
+        connection.execute("select 1")
+    assert {name for _, name in database.state} == {"a"}
+
+
+def test_each_fault_has_a_course() -> None:
+    assert set(COURSES) == set(Fault)
