@@ -14,12 +14,14 @@ import pytest
 from kit.manager.seen_program import HOSTILE, Seen, seen_program
 from kit.processes.browser import Browser, Page, browser, found_browser
 
+from apimachinery.objects import labels_of
 from controller_runtime.api.resources import NODES
 from controller_runtime.testing import a_node
 
 pytestmark = pytest.mark.browser
 
 PICTURES = os.environ.get("PICTURES")
+BEDS = "example.com/beds"
 LIVE = "document.getElementById('state').textContent.startsWith('live')"
 
 
@@ -44,6 +46,11 @@ def calm() -> Iterator[Seen]:
     with seen_program(guest="heidi") as running:
         for number in range(2, 7):
             running.cluster.user.create(NODES, a_node(f"cabin-{number}7"))
+        user = running.cluster.user
+        cabin = user.create(NODES, a_node("cabin-7", annotations={BEDS: "nine"})).key
+        assert running.guests.has_refused.wait(10.0)
+        user.patch(NODES, cabin, {"metadata": {"annotations": {BEDS: "9"}}})
+        user.wait(NODES, cabin, dict, until=lambda node: node is not None and "guests" in labels_of(node))
         yield running
 
 
@@ -160,7 +167,7 @@ def test_it_is_readable_without_scripts(chromium: Browser, seen: Seen) -> None:
 @pytest.mark.parametrize(("name", "query", "width", "dark"), [
     ("status-page", "", 1280, False),
     ("status-page-dark", "", 1280, True),
-    ("status-page-story", "?controller=guests&request=broken-1", 1280, False),
+    ("status-page-story", "?controller=guests&request=cabin-7", 1280, False),
     ("status-page-360", "", 360, False),
 ])  # fmt: skip
 def test_pictures_for_the_documents(

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import attrs
 
-from apimachinery.errors import ControllerRuntimeError
-from apimachinery.objects import ObjectKey
+from apimachinery.errors import ControllerRuntimeError, TerminalError
+from apimachinery.objects import ObjectKey, annotations_of
 from apimachinery.stop import Stop
 from apimachinery.system import SystemHost
 from controller_runtime.api.resources import NODES
@@ -26,17 +26,22 @@ HOSTILE = "<script>window.hit=1</script><img src=x onerror=window.hit=1>"
 
 @attrs.frozen
 class Guests(Reconciler):
-    """Labels nodes whose name ends in 7, and fails for those that are broken."""
+    """Labels nodes whose name ends in 7, and fails for those that are broken or whose beds are not a number."""
 
     cluster: EmbeddedCluster
     nodes: Lister[object]
     has_failed: Stop
+    has_refused: Stop
 
     def reconcile(self, request: Request) -> Result:
         found = self.nodes.get(request)
         if request.name.startswith(("broken", "<script>")):
             self.has_failed.set()
             raise ControllerRuntimeError(f"{request.name} cannot be mended")
+        beds = "" if found is None else annotations_of(found).get("example.com/beds", "0")
+        if beds and not beds.isdecimal():
+            self.has_refused.set()
+            raise TerminalError(f"annotation example.com/beds: {beds!r} is not a number")
         if found is not None and request.name.endswith("7"):
             self.cluster.manager.client.patch(NODES, request, {"metadata": {"labels": {"guests": "yes"}}})
         return Result(requeue_after=3600.0)
@@ -49,6 +54,7 @@ class Seen:
     cluster: EmbeddedCluster
     endpoints: Endpoints
     port: int
+    guests: Guests
 
     @property
     def address(self) -> str:
@@ -66,7 +72,7 @@ def seen_program(port: int = 0, *, guest: str = HOSTILE) -> Iterator[Seen]:
     host = SystemHost("seen")
     with EmbeddedCluster(host) as cluster, Endpoints(metrics=f"127.0.0.1:{port}") as endpoints:
         manager, channel = cluster.manager, Channel(host, capacity=10)
-        guests = Guests(cluster, manager.lister(NODES, dict), Stop(host))
+        guests = Guests(cluster, manager.lister(NODES, dict), Stop(host), Stop(host))
         manager.add(Controller("guests", guests).watch(NODES).receive(channel))
         manager.show_status(lambda: [StatusTable("Guests", ("room", "guest"), [StatusRow((1, guest))])])
         endpoints.serve(manager)
@@ -75,4 +81,4 @@ def seen_program(port: int = 0, *, guest: str = HOSTILE) -> Iterator[Seen]:
             cluster.user.create(NODES, a_node(name))
         channel.push(ObjectKey(guest))
         assert guests.has_failed.wait(10.0)
-        yield Seen(cluster, endpoints, endpoints.ports[0])
+        yield Seen(cluster, endpoints, endpoints.ports[0], guests)
