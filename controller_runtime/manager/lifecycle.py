@@ -23,6 +23,9 @@ log = get_logger(__name__)
 
 CANCEL_GRACE = 5.0
 """Seconds that cancelled threads have to end before they count as stuck."""
+GIVE_UP_PERIOD = 0.5
+"""Seconds after which requests are given up once more while cancelled threads end: on a busy machine a thread may send
+one a moment after it was cancelled."""
 
 
 class Runnable(Protocol):
@@ -80,6 +83,7 @@ class Lifecycle:
         self.hand_overs: tuple[HandsOver, ...] = ()  # replaced as a whole
         self._informers = informers
         self._stopping = stopping
+        self._give_up_requests = give_up_requests
         self._elector = elector
         self._observers = observers
         self._controllers_stop = Stop(host, "controllers stop")
@@ -233,7 +237,12 @@ class Lifecycle:
         if not join_until(deadline):
             return []
         stop.cancel()
-        return join_until(self._host.monotonic() + CANCEL_GRACE)
+        until = self._host.monotonic() + CANCEL_GRACE
+        while (left := join_until(min(until, self._host.monotonic() + GIVE_UP_PERIOD))) and (
+            self._host.monotonic() < until
+        ):
+            self._give_up_requests()
+        return left
 
     def _join_controllers(self, deadline: float) -> list[Thread]:
         return [thread for controller in reversed(self._controllers) for thread in controller.join_until(deadline)]

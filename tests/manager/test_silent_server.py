@@ -10,13 +10,14 @@ import pytest
 
 from apimachinery.host import Thread
 from apimachinery.http import HTTPRequest
-from apimachinery.stop import Stop, spawn
+from apimachinery.stop import Stage, Stop, spawn
 from controller_runtime.api.resources import NODES
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.election.config import LeaderElectionConfig
+from controller_runtime.manager.lifecycle import GIVE_UP_PERIOD
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.faults import Fault, FaultyTransport, LostRequest
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
@@ -43,6 +44,20 @@ class Registering:
     name: str = "registering"
 
     def run(self, stop: Stop) -> None:
+        self.client.create(NODES, {"metadata": {"name": "late"}})
+
+
+@attrs.frozen
+class Late:
+    """A runnable that does not get to run when it is cancelled, and sends a write a moment later."""
+
+    host: SimulatedHost
+    client: Client
+    name: str = "late"
+
+    def run(self, stop: Stop) -> None:
+        stop.wait_until(None, Stage.CANCELLED)
+        Stop(self.host, "starved").wait(0.2)
         self.client.create(NODES, {"metadata": {"name": "late"}})
 
 
@@ -76,6 +91,8 @@ def started(
     manager = Manager(host, FaultyTransport(host, server, unanswered(is_lost)), grace=GRACE, leader_election=election)
     if writes == "runnable":
         manager.add(Registering(manager.client))
+    elif writes == "late":
+        manager.add(Late(host, manager.client))
     else:
         manager.add(Controller("seen", Patching(manager.client)).watch(NODES))
     stop, outcome = Stop(host), Stop(host, "outcome")
@@ -109,6 +126,16 @@ def test_a_write_that_waits_for_an_answer_is_given_up_when_the_grace_ends(sim: S
     sim.advance(GRACE - 0.1)
     assert not program.thread.join_until(sim.time)
     sim.advance(0.2)
+
+    assert program.thread.join_until(sim.time)
+    assert program.outcome.failure is None
+
+
+def test_a_write_that_begins_a_moment_after_the_others_were_given_up_is_given_up_too(sim: Simulation) -> None:
+    program = started(sim, lambda request: request.method != "GET", writes="late")
+
+    program.stop.set()
+    sim.advance(GRACE + 2 * GIVE_UP_PERIOD)
 
     assert program.thread.join_until(sim.time)
     assert program.outcome.failure is None
