@@ -113,6 +113,7 @@ class PlanPass:
         """
         stop = Stop(self._host, "caches of a plan")
         forget = self._stop.on_set(stop.set)
+        self._stop.on_set(manager.stopping.set)  # for a reconciler that waits
         try:
             self._fill_caches(manager, stop)
             # All requests first: what is planned on the way is reconciled only once it exists.

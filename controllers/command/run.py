@@ -79,6 +79,8 @@ def plan(options: RunOptions, *, in_cluster: bool) -> Plan:
         raise UsageError(
             "--hollow-nodes would add fake nodes to a real cluster: add --allow-fake-nodes if you mean that"
         )
+    if options.plan and options.hollow_nodes:
+        raise UsageError("--plan and --hollow-nodes exclude each other: hollow nodes report by themselves")
     if options.workloads and not embedded:
         raise UsageError("--workloads is for the embedded server alone: a cluster has controllers of workloads already")
     if options.pods and not options.hollow_nodes:

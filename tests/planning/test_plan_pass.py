@@ -340,6 +340,19 @@ def test_what_met_a_conflict_is_tried_once_more(bench: PlanBench) -> None:
     assert (report.status, len(report.differences)) == (3, 1)
 
 
+def test_a_plan_that_is_stopped_wakes_its_reconciler_and_is_none(bench: PlanBench) -> None:
+    create(bench, "a", "b")
+    seen = []
+
+    def reconcile(manager: Manager, request: Request) -> None:
+        seen.append(request.name)
+        manager.stopping.wait_until(None)
+
+    with pytest.raises(ControllerRuntimeError, match="stopped before every object was reconciled"):
+        bench.plan(setup_of(reconcile), stop_after=3)
+    assert seen == ["a"]
+
+
 def test_a_kind_that_is_not_served_is_one_line(bench: PlanBench) -> None:
     cabins: Resource[Any] = Resource("example.com", "v1", "Cabin", "cabins")
 

@@ -59,6 +59,11 @@ def test_hollow_nodes_join_a_cluster_when_that_is_allowed() -> None:
             "--allow-fake-nodes",
             id="fake nodes on a cluster",
         ),
+        pytest.param(
+            {"kubeconfig": FILE, "controllers": "node-ttl", "plan": True, "hollow_nodes": 1, "allow_fake_nodes": True},
+            "--plan and --hollow-nodes exclude each other",
+            id="a plan of nodes without machines",
+        ),
         pytest.param({"pods": 1}, "--pods needs --hollow-nodes", id="pods without nodes"),
         pytest.param(
             {"hollow_nodes": 1, "toleration_seconds": 5}, "--toleration-seconds needs --pods", id="patience of no pods"

@@ -35,31 +35,48 @@ class PlanBench:
         server = APIServer(host)
         return cls(sim, server, Client(host, InProcessTransport(host, server)))
 
-    def plan(self, setup: Callable[[Manager], None], allowed: Iterable[str] = ()) -> PlanReport:
-        """Return the plan of a program, and raise what it raised; `requests` are those of the program."""
+    def plan(
+        self, setup: Callable[[Manager], None], allowed: Iterable[str] = (), stop_after: int | None = None
+    ) -> PlanReport:
+        """Return the plan of a program, and raise what it raised; `requests` are those of the program.
+
+        Args:
+            setup: Fills its manager.
+            allowed: What it may call outside.
+            stop_after: The seconds after which it is stopped; None lets it end.
+        """
         host = self.sim.host(f"plan-{next(self._numbers)}")
-        self.requests = []
+        self.requests, stop = [], Stop(host)
         transport = RecordingTransport(InProcessTransport(host, self.server), self.requests)
         found: list[PlanReport | BaseException] = []
 
         def run() -> None:
             try:
-                found.append(self._run(host, transport, setup, allowed))
+                found.append(self._run(host, stop, transport, setup, allowed))
             except Exception as error:  # noqa: BLE001  raised where the test waits
                 found.append(error)
 
         host.spawn("plan", run)
+        seconds = 0
         while not found:
+            if seconds == stop_after:
+                stop.set()
             self.sim.advance(1.0)
+            seconds += 1
         [end] = found
         if isinstance(end, BaseException):
             raise end
         return end
 
     def _run(
-        self, host: Any, transport: RecordingTransport, setup: Callable[[Manager], None], allowed: Iterable[str]
+        self,
+        host: Any,
+        stop: Stop,
+        transport: RecordingTransport,
+        setup: Callable[[Manager], None],
+        allowed: Iterable[str],
     ) -> PlanReport:
-        one = PlanPass(host, transport, Stop(host), allowed)
+        one = PlanPass(host, transport, stop, allowed)
         with one.isolated():
             manager = Manager(host, one.transport)
             with one.filling(manager):
