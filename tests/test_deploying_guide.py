@@ -32,7 +32,7 @@ def test_the_options_of_manifests_are_those_there_are() -> None:
 
 
 def test_the_options_of_the_migration_are_those_there_are() -> None:
-    text = GUIDE[GUIDE.index("## A new storage version") :]
+    text = GUIDE.partition("## A new storage version")[2].partition("\n## ")[0]
 
     assert set(re.findall(r"--[a-z-]+", text)) == options_of(migrate_storage_command)
 
