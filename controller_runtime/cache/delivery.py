@@ -66,6 +66,7 @@ class Delivery:
         """Return the object in the store, or in one of its peers, if it equals `cached`; else its form in the store."""
         found = self._store.to_store(cached, self.shared)
         self._packing.start_if_due()
+        self._packing.wait_if_ahead()
         return found
 
     def shared(self, cached: Cached) -> Cached | None:

@@ -63,9 +63,10 @@ class Packing:
         # Of the thread that writes the store.
         self._training = None if compression is None else Training(compression)
         self._store: Store | None = None
+        self._is_ahead = False
         self.thread: Thread | None = None
-        # Guards the fields below; no other lock is taken under it.
-        self._lock = host.lock(f"packing of {label}")
+        # Guards the fields below; no other lock is taken under it. A list that is ahead of its dictionary waits on it.
+        self._condition = host.condition(f"packing of {label}")
         self._codec: Codec = PLAIN
         self._run: _Run | None = None
         self._is_working = False
@@ -83,7 +84,7 @@ class Packing:
 
     def run(self, stop: Stop, program: Stop) -> None:
         """Let threads start until `stop` is set; an exception on one fails `program`."""
-        with self._lock:
+        with self._condition:
             self._run = _Run(stop, program)
 
     def form(self, cached: Cached, before: Cached | None, found: Cached | None) -> Cached:
@@ -106,6 +107,7 @@ class Packing:
             is_busy = self._is_working or self._due is not None
             if is_due and not is_busy and self._training.is_large(self._held()):
                 self._ask(self._training.samples())
+            self._is_ahead = is_due and is_busy and codec is PLAIN
         return kept
 
     def stored(self) -> None:
@@ -122,19 +124,31 @@ class Packing:
         return None if self._store is None or not self._store.filled else self._store.sizes.json
 
     def _ask(self, samples: Sequence[Cached]) -> None:
-        with self._lock:
+        with self._condition:
             self._due = samples or self._due or ()
 
     def start_if_due(self) -> None:
         """Start the thread if there is work for it and it does not run. No lock may be held."""
         if self._due is None:  # one reference; work that comes at this instant is followed by another call
             return
-        with self._lock:
+        with self._condition:
             run = self._run
             if run is None or run.stop.is_set() or self._is_working:
                 return
             self._is_working = True
         self.thread = spawn(self._host, run.program, f"packing/{self._label}", lambda: self._work(run.stop))
+
+    def wait_if_ahead(self) -> None:
+        """Wait for the dictionary if as much came during its training as before. No lock may be held.
+
+        So a first list needs little more memory than what stays of it, however fast it comes.
+        """
+        if not self._is_ahead:
+            return
+        with self._condition:
+            # Looked at once a second, too: a thread that failed notifies nobody, and its failure stops the program.
+            while self._run is not None and not self._run.stop.is_set() and self._is_working and self._codec is PLAIN:
+                self._condition.wait_until(self._host.monotonic() + 1.0)
 
     def _work(self, stop: Stop) -> None:
         while (samples := self._next(stop)) is not None:
@@ -143,11 +157,12 @@ class Packing:
             self._pack_again(stop)
 
     def _next(self, stop: Stop) -> Sequence[Cached] | None:
-        with self._lock:
+        with self._condition:
             due, self._due = self._due, None
             if stop.is_set():
                 due = None
             self._is_working = due is not None
+            self._condition.notify_all()
         return due
 
     def _train(self, samples: Sequence[Cached]) -> None:
@@ -156,8 +171,9 @@ class Packing:
         if codec is None:
             log.debug("no dictionary can be trained on these objects", collection=self._label, objects=len(samples))
             return
-        with self._lock:
+        with self._condition:
             self._codec = codec
+            self._condition.notify_all()
 
     def _pack_again(self, stop: Stop) -> None:
         assert self._store is not None, "a thread is started after `follow`"

@@ -17,10 +17,12 @@ from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import NODES
 from controller_runtime.cache.compression import Compression
+from controller_runtime.cache.delivery import Delivery
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.options import CacheOptions
-from controller_runtime.cache.packed import PLAIN, Codec, Packed
+from controller_runtime.cache.packed import PLAIN, Codec, Packed, is_plain
+from controller_runtime.cache.packing import Packing
 from controller_runtime.cache.scope import CacheScope
 from controller_runtime.cache.store import Delta, Store
 from controller_runtime.client.decoding import Decoding
@@ -243,6 +245,40 @@ def test_a_cache_that_stops_while_a_dictionary_is_trained_ends(sim: Simulation) 
     p.end()
 
     assert p.stop.failure is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_first_list_waits_for_its_dictionary_once_as_much_came_as_before(seed: int) -> None:
+    with Simulation(seed=seed) as sim:
+        host, plain = sim.host("r0"), list[int]()
+        stop, packing = Stop(host), Packing(host, "nodes", SMALL)
+        store = Store(host, form=packing.form)
+        delivery = Delivery(host, store, "nodes", packing=packing)
+        packing.follow(store, delivery.exchange, delivery.shared)
+        packing.run(stop, stop)
+
+        def take() -> None:
+            plain.extend(is_plain(delivery.to_store(received(some_node(0, number)))) for number in range(200))
+
+        host.spawn("list", take)
+        sim.settle()
+        assert len(plain) == 200
+        assert sum(plain) <= 2 * SMALL.samples + 1
+        stop.set()
+
+
+def test_a_list_does_not_wait_for_a_dictionary_once_it_is_stopped(sim: Simulation) -> None:
+    p = Program(sim, watched(*initial(0, 30)), compress=Compression(size=0, samples=500))
+    packing = p.informer._packing
+    packing._is_working = packing._is_ahead = True
+    waiting = p.host.spawn("list", packing.wait_if_ahead)
+    sim.settle()
+    p.stop.set()
+    sim.advance(2.0)
+
+    assert waiting.join_until(None)
+    packing._is_working = False
+    p.end()
 
 
 def test_the_bytes_of_a_store_follow_its_changes(sim: Simulation) -> None:
