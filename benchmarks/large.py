@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Large collections, made as they are read: pods and Secrets as servers write them, in any number, without a server."""
+"""Large collections, made as they are read, without a server: pods, nodes, and the metadata of Secrets."""
 
 from __future__ import annotations
 
-import base64
 import functools
 import itertools
 import random
@@ -15,6 +14,7 @@ import msgspec
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from benchmarks.nodes import big_node
+from controller_runtime.client.decoding import PARTIAL
 from controller_runtime.client.transport import Stream
 
 VERSION = 1_000_000
@@ -189,19 +189,19 @@ def _node_template() -> str:
     return msgspec.json.encode(whole).decode().replace("2026-01-01T00:00:00Z", "@SINCE@")
 
 
-def secret(index: int, version: int) -> bytes:
-    """Return the JSON of a Secret of 60 KB, as Helm writes one for each release: compressed once, so never again."""
+def secret_metadata(index: int, version: int) -> bytes:
+    """Return the JSON of the metadata of a Secret, as Helm writes one for each revision of a release."""
     chance = random.Random(index)
+    name = f"app-{index % 3000}"
     metadata = {
-        "name": f"sh.helm.release.v1.app-{index % 3000}.v{index // 3000}",
+        "name": f"sh.helm.release.v1.{name}.v{index // 3000}",
         "namespace": f"team-{index % 300}",
         "uid": uid_of(chance),
         "resourceVersion": str(version),
-        "labels": {"owner": "helm", "name": f"app-{index % 3000}", "version": str(index // 3000)},
+        "creationTimestamp": _time(chance),
+        "labels": {"owner": "helm", "name": name, "status": "deployed", "version": str(index // 3000)},
     }
-    data = base64.b64encode(chance.randbytes(44_600)).decode()
-    whole = {"kind": "Secret", "apiVersion": "v1", "metadata": metadata, "type": "helm.sh/release.v1"}
-    return msgspec.json.encode(whole | {"data": {"release": data}})
+    return msgspec.json.encode({"kind": PARTIAL.kind, "apiVersion": PARTIAL.api_version, "metadata": metadata})
 
 
 class MadeStream(Stream):
@@ -242,7 +242,7 @@ class MadeObjects:
         version: Their API version.
     """
 
-    def __init__(self, make: Callable[[int], bytes], count: int, kind: str, version: str = "v1") -> None:
+    def __init__(self, make: Callable[[int], bytes], count: int, kind: str, version: str) -> None:
         self._make, self._count, self._kind, self._version = make, count, kind, version
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:

@@ -14,6 +14,7 @@ from benchmarks import (
     cache_suite,
     event_suite,
     eviction_suite,
+    lean_suite,
     lifecycle_suite,
     manager_suite,
     ring_suite,
@@ -180,6 +181,11 @@ def cache(host: Host, sizes: Sizes) -> list[Row]:
     return cache_suite.cache(sizes.runs)
 
 
+def lean(host: Host, sizes: Sizes) -> list[Row]:
+    """Measure the memory of up to a million objects in one cache, compressed."""
+    return lean_suite.lean()
+
+
 def events(host: Host, sizes: Sizes) -> list[Row]:
     """Measure watch events of large nodes over TLS, by all peers."""
     with APIServerProcess(host, program=FRAMED) as server:
@@ -229,8 +235,9 @@ SUITES: Mapping[str, Callable[[Host, Sizes], list[Row]]] = {
     "shards": shards,
     "rings": rings,
     "workloads": workloads,
+    "lean": lean,
     "published": published,
 }
 
-LONG = ("published",)
+LONG = ("lean", "published")
 """Those that take a quarter of an hour or more; they run only if they are named."""

@@ -90,7 +90,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
         pytest.param(CONTROLLERS, 14, id="controllers"),
         pytest.param(TESTING, 11, id="testing"),
         pytest.param(EMBEDDED_SERVER, 1, id="the embedded server"),
-        pytest.param(INFORMERS, 13, id="informers"),
+        pytest.param(INFORMERS, 15, id="informers"),
         pytest.param(PERTURBATION, 3, id="perturbation"),
         pytest.param(WORKLOADS, 2, id="workloads"),
         pytest.param(ASYNCIO, 3, id="asyncio"),

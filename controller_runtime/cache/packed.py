@@ -19,6 +19,10 @@ BESIDE = 56 + 24 + 16
 store's dict, which has between 1 and 2 places for each object."""
 
 
+_EMPTY = BESIDE + 16 + 3 * 8 + sys.getsizeof(b"") + sys.getsizeof("")
+"""The same with the value of three fields, and what `bytes` and a name take without their content."""
+
+
 class Codec(Protocol):
     """Packs the JSON of objects and unpacks it; a value of a store keeps the one by which it was packed.
 
@@ -117,7 +121,7 @@ class Packed(Cached, gc=False, frozen=True, eq=False):
     @property
     def held(self) -> int:
         """The bytes of memory that a store needs for it."""
-        return sys.getsizeof(self) + sys.getsizeof(self.body) + sys.getsizeof(self.plain_key[0]) + BESIDE
+        return len(self.body) + len(self.plain_key[0]) + _EMPTY
 
     @property
     def _payload(self) -> memoryview:

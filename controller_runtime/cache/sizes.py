@@ -22,13 +22,13 @@ class Sizes(NamedTuple):
     held: int = 0
     json: int = 0
 
-    def changed(self, old: Cached | None, new: Cached | None) -> Sizes:
-        """Return the sizes after one object has become another; None for none."""
+    def changed(self, old: Cached | None, new: Cached | None, json_of_new: int | None = None) -> Sizes:
+        """Return the sizes after one object has become another; None for none, or for unknown bytes of its JSON."""
         held, json = self
         if old is not None:
             held, json = held - held_by(old), json - old.size
         if new is not None:
-            held, json = held + held_by(new), json + new.size
+            held, json = held + held_by(new), json + (new.size if json_of_new is None else json_of_new)
         return Sizes(held, json)
 
 

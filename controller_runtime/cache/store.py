@@ -216,7 +216,8 @@ class Store:
         moves = [(index, index.values(old), index.values(new)) for index in self._indices.values()]
         with sharing() as shared:
             kept = None if new is None else self._form(new, old, shared(new))
-            sizes = self._sizes.changed(old, kept)  # without the lock, because no other thread writes
+            # Without the lock, because no other thread writes.
+            sizes = self._sizes.changed(old, kept, None if new is None else new.size)
             with self._condition:
                 if kept is None:
                     del self._objects[key]
