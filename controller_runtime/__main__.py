@@ -15,6 +15,7 @@ COMMANDS = {
     "init": "controller_runtime.program.cli_init:init_command",
     "manifests": "controller_runtime.program.cli_manifests:manifests_command",
     "migrate-storage": "controller_runtime.program.cli_migrate_storage:migrate_storage_command",
+    "replay": "controller_runtime.program.cli_replay:replay_command",
     "run": "controller_runtime.program.cli_run:run_command",
 }
 """Where each command is; a new one is a line here."""

@@ -44,6 +44,7 @@ MAY_TOUCH_THE_SYSTEM = (
     "embedded_apiserver/shell/*.py",
     "embedded_apiserver/__main__.py",
     "controller_runtime/client/http/*.py",
+    "controller_runtime/incidents/chance.py",
     "controllers/__main__.py",
     "controllers/command/cli*.py",
 )
@@ -216,6 +217,7 @@ CATCHES_EVERYTHING = {
     "controller_runtime/testing/checks.py: _why_not": "a test's own check ends here: the test fails with its error",
     "apimachinery/stop.py: run": "a thread ends here: the failure sets its stop",
     "controller_runtime/manager/manager.py: _run": "the work of the manager's own thread ends here: the manager stops",
+    "controller_runtime/incidents/recorder.py: _kept": "a record ends here: nothing is kept of its reconcile",
     "controller_runtime/controller/workers.py: _reconcile": "a reconcile ends here: it counts as failed",
     "controller_runtime/controller/attempt.py: attempt": "a mapper ends here: its change is kept and tried again",
     "controller_runtime/controller/async_workers.py: _reconcile": "a reconcile ends here: it counts as failed",

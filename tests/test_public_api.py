@@ -64,6 +64,7 @@ OTHERS = {
         "StreamIdle", "TemporaryError", "TerminalError", "TooManyRequests", "Unauthorized", "UsageError",
         "WaitTimeout", "UnreadableObject",
     },
+    "incidents": {"Incidents"},
     "log": {
         "LogContext", "Logger", "get_logger",
     },

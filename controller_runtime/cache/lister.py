@@ -12,6 +12,7 @@ from apimachinery.objects import AnyObject, Cached, ObjectKey, labels_of, meta
 from apimachinery.selectors import LabelSelector
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.resources import Kind, Resource, resource_of
+from controller_runtime.cache.observed import ObservedReads
 from controller_runtime.cache.union import Readable
 from controller_runtime.core.story import current_steps
 
@@ -39,14 +40,14 @@ class Lister(Generic[T]):
     """
 
     def __init__(self, store: Readable, resource: Kind[Any], view: type[T] | None = None) -> None:
-        self._store = store
         self._resource = resource_of(resource)
+        self._reads = ObservedReads(self._resource, store)
         self._decode = decoder_for(view, self._resource)
 
     @property
     def version(self) -> str:
         """The resourceVersion that the store has reached; empty before the first list."""
-        return self._store.version
+        return self._reads.version
 
     @property
     def resource(self) -> Resource[Any]:
@@ -56,20 +57,20 @@ class Lister(Generic[T]):
     @property
     def source(self) -> Readable:
         """The store or the union of stores that it reads."""
-        return self._store
+        return self._reads.store
 
     @property
     def resets(self) -> int:
         """How often the server's data was restored from a backup; older resourceVersions mean nothing any more."""
-        return self._store.resets
+        return self._reads.resets
 
     @property
     def is_partial(self) -> bool:
         """Whether reads show this replica's share of the objects only (`Ring.divide`): then absence proves nothing."""
-        return self._store.is_partial
+        return self._reads.is_partial
 
     def __len__(self) -> int:
-        return len(self._store)
+        return self._reads.count()
 
     def get(self, key: ObjectKey) -> T | None:
         """Return the object of that key; None if the store has none.
@@ -77,7 +78,7 @@ class Lister(Generic[T]):
         Raises:
             UnreadableObject: The object cannot be read as the class of this lister.
         """
-        cached = self._store.get(key)
+        cached = self._reads.get(key)
         if (steps := current_steps()) is not None:
             version = "absent" if cached is None else cached.resource_version
             steps.read(("get", self._resource, key, version))
@@ -85,7 +86,7 @@ class Lister(Generic[T]):
 
     def keys(self) -> list[ObjectKey]:
         """Return the keys of all objects; nothing is decoded."""
-        found = [cached.key for cached in self._store.list()]
+        found = [cached.key for cached in self._reads.select("keys", "", self.source.list)]
         self._note("keys", "", len(found))
         return found
 
@@ -111,7 +112,7 @@ class Lister(Generic[T]):
 
     def _indexed(self, name: str, value: str) -> Sequence[Cached]:
         try:
-            return self._store.by_index(name, value)
+            return self._reads.by_index(name, value)
         except KeyError:
             raise UsageError(
                 f"{self._resource} have no index {name!r}: add it before the manager starts, by "
@@ -123,7 +124,7 @@ class Lister(Generic[T]):
 
         The cache shows a state that was true at the server at most so long ago, plus the time that a message takes.
         """
-        return self._store.staleness()
+        return self._reads.staleness()
 
     def fresh(self, within: float, *, wait: float = 0.0) -> Self:
         """Return this lister if what it reads is not too old, such as `pods.fresh(within=120).list()`.
@@ -139,14 +140,14 @@ class Lister(Generic[T]):
         Raises:
             StaleCache: The server has told nothing for longer.
         """
-        if not self._store.wait_until_fresh(within, wait):
-            age = self._store.staleness()
+        if not self._reads.wait_until_fresh(within, wait):
+            age = self._reads.staleness()
             raise StaleCache(f"the cache of {self._resource} was last told {age:.1f} s ago, more than {within:g} s")
         return self
 
     def behind(self, version: str) -> bool:
         """Return whether the store has yet to reach a resourceVersion. Cheap, for reconcilers that must not wait."""
-        return self._store.behind(version)
+        return self._reads.behind(version)
 
     def wait_for(self, version: str, timeout: float) -> bool:
         """Wait until the store has reached a resourceVersion; return False after `timeout` seconds.
@@ -155,7 +156,7 @@ class Lister(Generic[T]):
             version: The resourceVersion, such as that of the answer to a write.
             timeout: Seconds.
         """
-        return self._store.wait_for(version, timeout)
+        return self._reads.wait_for(version, timeout)
 
     def wait_for_deletion(self, obj: AnyObject, timeout: float) -> bool:
         """Wait until reads show that `obj` was deleted; return False after `timeout` seconds.
@@ -170,7 +171,7 @@ class Lister(Generic[T]):
         Raises:
             DecodeError: `obj` has no readable metadata.
         """
-        return self._store.wait_for_deletion(meta(obj), timeout)
+        return self._reads.wait_for_deletion(meta(obj), timeout)
 
     def _decoded(self, found: Iterable[Cached]) -> list[T]:
         out = []
@@ -191,14 +192,20 @@ class Lister(Generic[T]):
             ValueError: The selector is malformed.
         """
         labels = LabelSelector.parse(selector)
+        what = f"{namespace} {selector}".strip()
         found = self._decoded(
+            self._reads.select("list", f"{namespace} {selector}", lambda: self._matching(namespace, labels))
+        )
+        self._note("list", what, len(found))
+        return found
+
+    def _matching(self, namespace: str, labels: LabelSelector) -> Sequence[Cached]:
+        return [
             cached
-            for cached in self._store.list()
+            for cached in self.source.list()
             if (not namespace or cached.namespace == namespace)
             and (labels.is_everything or labels.matches(labels_of(cached)))
-        )
-        self._note("list", f"{namespace} {selector}".strip(), len(found))
-        return found
+        ]
 
     def _note(self, verb: str, what: str, count: int) -> None:
         """Add a read to the steps of the reconcile that is being recorded, if one is."""

@@ -12,6 +12,7 @@ from controller_runtime.api.unreadable import UnreadableObject
 from controller_runtime.controller.panics import OnPanic, ignore_panic
 from controller_runtime.controller.self_wakes import SelfWakes
 from controller_runtime.controller.stories import Stories
+from controller_runtime.core.attempts import AttemptRecorder
 
 if TYPE_CHECKING:  # it needs a package that a program without tracing need not have
     from controller_runtime.controller.tracing import Tracing
@@ -31,6 +32,7 @@ class Observers:
         stories: Keeps the stories of the reconciles.
         tracing: Makes spans of changes and reconciles; None makes none.
         self_wakes: Watches what reconciles write; None watches nothing.
+        recorder: Records reconciles; None records nothing.
     """
 
     on_panic: OnPanic = ignore_panic
@@ -38,6 +40,7 @@ class Observers:
     stories: Stories = attrs.field(factory=Stories)
     tracing: Tracing | None = None
     self_wakes: SelfWakes | None = None
+    recorder: AttemptRecorder | None = None
 
 
 NOBODY = Observers()

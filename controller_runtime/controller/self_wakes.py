@@ -21,6 +21,7 @@ from apimachinery.objects import cached_from_bytes
 from controller_runtime.controller.outcome import TIMED
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.controller.written_fields import WrittenFields, place_of
+from controller_runtime.core.attempts import current_attempt
 from controller_runtime.core.resource_paths import resource_path
 from controller_runtime.core.written_versions import DELETED, Chain, Running, WrittenVersions
 from controller_runtime.queue.causes import PlainCause, PlainKey, PlainVersion, version_of
@@ -138,6 +139,8 @@ class SelfWakes:
             verb, place = _VERBS.get(request.method, _CHANGED), place_of(request)
             found = SelfWake(controllers, of, verb, place, fields, are_times, chain.length, seconds)
             self._found.append(found)
+        if (attempt := current_attempt()) is not None:
+            attempt.note("wakes itself")
         log.warning(str(found))
 
     def _is_quiet(self, told: tuple[tuple[str, ...], tuple[str, ...]]) -> bool:

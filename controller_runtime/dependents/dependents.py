@@ -13,7 +13,7 @@ from apimachinery.log import get_logger
 from apimachinery.objects import AnyObject, ObjectKey, ObjectMeta, meta
 from apimachinery.plain_functions import synchronous
 from controller_runtime.api.resources import Kind, Resource, resource_of
-from controller_runtime.cache.store import Store
+from controller_runtime.cache.observed import ObservedReads
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.handlers import enqueue_owner
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
@@ -81,16 +81,16 @@ class Dependents(Generic[P]):
         self._client = manager.client
         self._primary: Resource[P] = resource_of(primary)
         self._owned = in_order(owned, self._primary)
-        store = manager.informer(self._primary).store
+        store = ObservedReads(self._primary, manager.informer(self._primary).store)
         self._status = StatusWriter(manager.host, manager.client, self._primary, store, condition)
         self._memory = Memory(manager.host)
         self._warnings = Warnings(manager, name, self._primary)
         self._pruner = Pruner(manager.client, self._primary, name)
         self._primaries = manager.lister(self._primary)
-        self._stores: dict[Resource[Any], Store] = {}
+        self._stores: dict[Resource[Any], ObservedReads] = {}
         for resource in dict.fromkeys(each.resource for each in self._owned):
             informer = manager.informer(resource)
-            self._stores[resource] = informer.store
+            self._stores[resource] = ObservedReads(resource, informer.store)
             try:
                 informer.add_index(self._pruner.index, controller_uid)
             except ValueError as error:

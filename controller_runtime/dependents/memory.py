@@ -19,7 +19,7 @@ import msgspec
 
 from apimachinery.host import Host
 from apimachinery.objects import Cached, ObjectKey
-from controller_runtime.cache.store import Store
+from controller_runtime.cache.observed import ObservedReads
 from controller_runtime.dependents.owned import Id, Wanted
 
 
@@ -127,7 +127,7 @@ class Memory:
             self._primaries.pop(key, None)
 
 
-def recorded(wanted: Wanted, answer: Cached, store: Store) -> Record:
+def recorded(wanted: Wanted, answer: Cached, store: ObservedReads) -> Record:
     """Return the record of an apply.
 
     Args:
@@ -139,7 +139,7 @@ def recorded(wanted: Wanted, answer: Cached, store: Store) -> Record:
     return Record(wanted.digest, answer.uid, answer.resource_version, values, store.resets, answer)
 
 
-def is_behind(record: Record, store: Store) -> bool:
+def is_behind(record: Record, store: ObservedReads) -> bool:
     """Return whether a cache, which has not been reset since, has yet to show an apply."""
     # A version that is not a number could never be seen to be reached.
     return record.version.isdecimal() and store.behind(record.version)

@@ -14,7 +14,7 @@ from apimachinery.log import get_logger
 from apimachinery.objects import Cached, ObjectKey, ObjectMeta, cached_from_bytes
 from controller_runtime.api.references import controller_of
 from controller_runtime.api.resources import Resource
-from controller_runtime.cache.store import Store
+from controller_runtime.cache.observed import ObservedReads
 from controller_runtime.client.client import Client
 from controller_runtime.dependents.memory import PrimaryMemory
 from controller_runtime.dependents.plan import DependentState, may_delete, unwanted
@@ -55,7 +55,7 @@ class Pruner:
     def prune(
         self,
         owner: ObjectMeta,
-        stores: Mapping[Resource[Any], Store],
+        stores: Mapping[Resource[Any], ObservedReads],
         states: Sequence[DependentState],
         memory: PrimaryMemory,
     ) -> None:

@@ -15,7 +15,7 @@ from apimachinery.objects import ObjectKey, ObjectMeta
 from controller_runtime.api.conditions import conditions_of
 from controller_runtime.api.differ import merge_patch
 from controller_runtime.api.resources import Resource
-from controller_runtime.cache.store import Store
+from controller_runtime.cache.observed import ObservedReads
 from controller_runtime.client.bodies import encoded
 from controller_runtime.client.client import Client
 from controller_runtime.dependents.memory import PrimaryMemory
@@ -39,7 +39,7 @@ class StatusWriter:
     clock: Clock
     client: Client
     resource: Resource[Any]
-    store: Store
+    store: ObservedReads
     condition: str
 
     def write(

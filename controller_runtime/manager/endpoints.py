@@ -19,6 +19,7 @@ from controller_runtime.manager.inspection import as_json, report, why
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.page.answers import StatusPage
 from controller_runtime.manager.page.links import PAGE, STREAM
+from controller_runtime.manager.recording import RECONCILES, reconciles_answer
 from controller_runtime.serving.front import Stream
 from controller_runtime.serving.prompt import Answer, PromptAnswers
 from controller_runtime.serving.server import Server
@@ -31,7 +32,7 @@ log = get_logger(__name__)
 NOWHERE = "0"
 """Stands for no address: nothing is served."""
 
-_DEBUG = (PAGE, STREAM, "/debug/controllers", "/debug/why")
+_DEBUG = (PAGE, STREAM, "/debug/controllers", "/debug/why", RECONCILES)
 
 _JSON = {"content-type": "application/json"}
 _WHICH = b"ask for /debug/why?request=NAMESPACE/NAME, or NAME for a kind without a namespace\n"
@@ -52,9 +53,9 @@ class Endpoints:
     restarted anyway, without a reason in its log.
 
     Args:
-        metrics: The address of `/metrics`, and of the status page at `/debug`, `/debug/controllers` and `/debug/why`:
-            `HOST:PORT`, `:PORT` for every interface, or `NOWHERE`. All but the metrics are served to this machine
-            alone, and only under one of its names.
+        metrics: The address of `/metrics`, and of the status page at `/debug`, `/debug/controllers`, `/debug/why` and
+            `/debug/reconciles`: `HOST:PORT`, `:PORT` for every interface, or `NOWHERE`. All but the metrics
+            are served to this machine alone, and only under one of its names.
         probes: The address of `/healthz`, `/livez` and `/readyz`; it may be the same.
         live: Further checks of `/livez`, by name.
         ready: Further checks of `/readyz`, by name.
@@ -148,6 +149,8 @@ def debug_answer(manager: Manager) -> Answer:
             return page.html(request)
         if request.path == STREAM:
             return page.stream(request)
+        if request.path == RECONCILES:
+            return reconciles_answer(manager.incident_recorder, request)
         if request.path == "/debug/controllers":
             return HTTPResponse(200, _JSON, report(manager).encode())
         namespace, _, name = dict(request.query).get("request", "").rpartition("/")

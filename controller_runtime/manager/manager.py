@@ -36,11 +36,13 @@ from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.manager.caches import ManagedCaches
 from controller_runtime.manager.definitions import Definitions
 from controller_runtime.manager.deletions import limited_client
+from controller_runtime.manager.electing import elector_of
 from controller_runtime.manager.failure import failure_of
 from controller_runtime.manager.lifecycle import CANCEL_GRACE, Lifecycle, Runnable
 from controller_runtime.manager.members import Members
 from controller_runtime.manager.options import ManagerOptions
 from controller_runtime.manager.page.shown import ShownTables
+from controller_runtime.manager.recording import listening, recorded
 from controller_runtime.manager.rights import Right, observed
 from controller_runtime.manager.rings import ManagedRings
 from controller_runtime.manager.tracing import tracing_of
@@ -52,7 +54,7 @@ if TYPE_CHECKING:  # a program without coroutines, leader election or tracing sh
     from opentelemetry.trace import TracerProvider
 
     from controller_runtime.client.async_client import AsyncClient
-    from controller_runtime.election.elector import LeaderElector
+    from controller_runtime.incidents.recorder import Incidents
 
 
 class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
@@ -78,9 +80,10 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
             errors; it is logged and counted anyway. If this raises, the manager stops.
         tracer_provider: OpenTelemetry's, which gets a span of each change that causes reconciles, of each reconcile,
             and of each request in it. None makes no spans, and imports nothing of OpenTelemetry.
+        incidents: The options of the recorder of reconciles; None records nothing.
 
     Attributes:
-        host: The host that it was given.
+        host: The host that it was given; if reconciles are recorded, one that notes the times that they ask for.
         namespace: As given.
         declared: The bounds of its rights, as `declare` was given them.
         transport: Sends all requests of the manager, and counts them.
@@ -89,6 +92,7 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
         elector: Competes for the lease; None without leader election.
         leaders: The leaders that the elector has seen.
         stories: The last reconciles; kept once `Endpoints.serve` serves the status page.
+        incident_recorder: Keeps the last reconciles; None without `incidents`.
         self_wakes: The controllers that were found to wake themselves, or each other.
         informers: The caches.
         definitions: The definitions that are installed when the manager starts; see `install`.
@@ -115,40 +119,36 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
         namespace: str = "",
         on_panic: OnPanic = ignore_panic,
         tracer_provider: TracerProvider | None = None,
+        incidents: Incidents | None = None,
     ) -> None:
         if grace < 0:
             raise ValueError(f"grace ({grace}) must be zero or more")
-        self.host = host
-        self.namespace = namespace
+        self._own_host, self.host, self.namespace = host, host, namespace
         self.declared: list[Right] = []
         self.transport = CountingTransport(host, observed(self, transport))
         options = CacheOptions(patience=patience or Patience(), reachable=self.transport.reachable)
         self.informers = Informers(host, self.transport, options, transforms=transforms, namespace=namespace)
         self.stopping = Stop(host, "manager")
-        self.stories = Stories()
-        self._members = Members(host, self.stopping)
-        limited: Transport = self.transport
+        self.stories, self.self_wakes = Stories(), SelfWakes(host)
+        self._members, self._request_threads = Members(host, self.stopping), RequestThreads(host)
         self.leaders = LeaderHistory(host)
-        self.elector: LeaderElector | None = None
-        if leader_election is not None:
-            from controller_runtime.election.fenced import elector_and_fence
-
-            self.elector, limited = elector_and_fence(
-                *(host, self.transport, self.informers, leader_election),
-                on_leading=self._members.wake,
-                on_new_leader=self.leaders.note,
-                on_yielding=self.stopping.fail,
-            )
-        fenced = WrittenTransport(StoryTransport(self._bound(DeadlineTransport(limited, reconcile_limit(host)))))
+        self.elector, limited = elector_of(
+            *(host, self.transport, self.informers, leader_election),
+            on_leading=self._members.wake,
+            on_new_leader=self.leaders.note,
+            on_yielding=self.stopping.fail,
+        )
+        bound = self._bound(DeadlineTransport(limited, reconcile_limit(host)))
+        self.incident_recorder, own, fenced = recorded(host, WrittenTransport(StoryTransport(bound)), incidents)
         tracing = None if tracer_provider is None else tracing_of(host, tracer_provider)
         self.deletions, self.client = limited_client(self, fenced, tracing)
-        self._request_threads = RequestThreads(host)
+        self.host = own  # what is made above takes the one that was given
         # Its client is not bound to a leadership: definitions are needed before there can be one.
         self.definitions = Definitions(host, Client(host, self.transport), self.with_conversion)
         self._grace, self._cache_sync_timeout = grace, cache_sync_timeout
         report = UnreadableEvents(lambda: self.recorders, self.recorder).report
-        self.self_wakes = SelfWakes(host)
-        observers = Observers(synchronous("on_panic", on_panic), report, self.stories, tracing, self.self_wakes)
+        told = (synchronous("on_panic", on_panic), report)
+        observers = Observers(*told, self.stories, tracing, self.self_wakes, self.incident_recorder)
         self._lifecycle = Lifecycle(host, self.informers, self.stopping, self.elector, self.transport.close, observers)
         if self.elector is not None and self.elector.candidate is not None:
             self.add(self.elector.candidate)
@@ -259,7 +259,8 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
         if stop is not None:
             stop.on_set(self.stopping.set)
             stop.on_set(self.stopping.cancel, Stage.CANCELLED)
-        with stop_on_unhandled_signals(self.host, self.stopping, wanted=signals and stop is None):
+        handled = stop_on_unhandled_signals(self._own_host, self.stopping, wanted=signals and stop is None)
+        with handled, listening(self.incident_recorder):
             self._run()
 
     def _run(self) -> None:

@@ -12,8 +12,10 @@ from controller_runtime.cache.transforms import Transform
 from controller_runtime.controller.panics import OnPanic
 from controller_runtime.election.config import LeaderElectionConfig
 
-if TYPE_CHECKING:  # a program without tracing need not have it
+if TYPE_CHECKING:  # a program without tracing or a recorder need not have them
     from opentelemetry.trace import TracerProvider
+
+    from controller_runtime.incidents.recorder import Incidents
 
 
 class ManagerOptions(TypedDict, total=False):
@@ -27,3 +29,4 @@ class ManagerOptions(TypedDict, total=False):
     namespace: str
     on_panic: OnPanic
     tracer_provider: TracerProvider | None
+    incidents: Incidents | None

@@ -147,6 +147,14 @@ tracing_option = click.option(
     "--tracing", is_flag=True, help="Make spans of changes, reconciles and requests, for OpenTelemetry's provider."
 )
 
+incidents_option = click.option(
+    "--incidents",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Keep what the last reconciles did, and leave a file in FOLDER for each error with a stack; `replay` runs it "
+    "again. SIGUSR1 writes all that is kept.",
+)
+
 webhook_options = adding(
     click.option(
         "--webhook-bind-address",
@@ -247,6 +255,7 @@ program_options = adding(
     cache_options,
     deletion_options,
     tracing_option,
+    incidents_option,
     click.option(
         "--live/--no-live", default=None, help="Show tables on the terminal, or log lines; tables by default."
     ),

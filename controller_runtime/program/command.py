@@ -47,7 +47,8 @@ def run(setup: Setup, *, argv: Sequence[str] | None = None, name: str | None = N
     cluster of its pod, and outside of a pod on an embedded API server, which ends with it.
 
     SIGINT, SIGTERM and SIGHUP end the program in order: its reconciles, then its lease, then its caches. A second
-    SIGINT or SIGTERM ends it at once; SIGUSR1 writes its state to standard error.
+    SIGINT or SIGTERM ends it at once; SIGUSR1 writes its state to standard error. With the arguments `replay FILE`
+    it replays an incident instead, by the same setup function.
 
     Args:
         setup: Adds to a manager all that the program runs. It is called before the manager runs, and once for each
@@ -63,6 +64,11 @@ def run(setup: Setup, *, argv: Sequence[str] | None = None, name: str | None = N
     """
     refuse_inside_import()
     program_name = name or script_name(sys.argv[0])
+    given = sys.argv[1:] if argv is None else argv
+    if given and given[0] == "replay":
+        from controller_runtime.program.cli_replay import replay_command_of
+
+        main(replay_command_of(setup, program_name), given[1:], f"{program_name} replay")
     main(_command_of(setup, program_name), argv, program_name)
 
 

@@ -60,6 +60,7 @@ class ProgramOptions:
     reload: bool = False
     live: bool = False
     tracing: bool = False
+    incidents: Path | None = None
     audit_caches: bool = True
     deletion_budget: tuple[str, ...] = ()
     open_deletions: str = ""
@@ -128,6 +129,8 @@ def plan_program(
         raise UsageError("--allow-breaking is about --install-crds: give both, or neither")
     if options.plot is not None and not options.plot.absolute().parent.is_dir():
         raise UsageError(f"--plot {options.plot}: there is no folder {options.plot.parent}")
+    if options.incidents is not None and not options.incidents.absolute().parent.is_dir():
+        raise UsageError(f"--incidents {options.incidents}: there is no folder {options.incidents.parent}")
     if options.plan:  # no lease is taken, so that a plan can be made beside the program that runs
         return ProgramPlan(cluster, None, None)
     name, namespace = _place(options, lease_name, lease_namespace)

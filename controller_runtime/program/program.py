@@ -19,10 +19,10 @@ from apimachinery.system import SystemHost
 from controller_runtime.client.transport import Transport
 from controller_runtime.manager.endpoints import Endpoints
 from controller_runtime.manager.failure import is_still_running
-from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager, Setup
 from controller_runtime.program.cluster import BARE_SERVER, is_in_pod, served
 from controller_runtime.program.filling import fill
+from controller_runtime.program.incidents import incidents_of, reported
 from controller_runtime.program.origin import Origin, ProgramFailed
 from controller_runtime.program.plan import ProgramOptions, ProgramPlan, lease_name_of, plan_program
 from controller_runtime.program.reload import POLL, Sources
@@ -183,7 +183,7 @@ class _Process:
         )
         manager.show_status(self.source.tables)
         self.endpoints.serve(manager)
-        self.signals.report = lambda: report(manager)
+        self.signals.report = lambda: reported(manager)
         names = ",".join(controller.name for controller in manager.controllers)
         log.info("running", cluster=self.plan.cluster, controllers=names)
         return manager
@@ -273,14 +273,13 @@ class _Process:
         transport: Transport = HTTPTransport(self.host, find(self.kubeconfig, cluster.context))
         usual = GRACE if cluster.embedded else CLUSTER_GRACE
         grace = next(each for each in (options.grace, self.program.grace, usual) if each is not None)
-        election = self.plan.leader_election
-        provider = global_provider() if options.tracing else None
         return Manager(
             *(self.host, transport),
             grace=grace,
-            leader_election=election,
+            leader_election=self.plan.leader_election,
             namespace=options.namespace,
-            tracer_provider=provider,
+            tracer_provider=global_provider() if options.tracing else None,
+            incidents=incidents_of(options.incidents),
         )
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from controller_runtime.testing.objects import a_lease, a_node, a_pod
     from controller_runtime.testing.panics import ControllersWakeThemselves, ReconcilesPanicked
     from controller_runtime.testing.recording import RecordingTransport
+    from controller_runtime.testing.replay.file import replay_file
     from controller_runtime.testing.round_trips import check_round_trips
     from controller_runtime.testing.server_process import APIServerProcess
     from controller_runtime.testing.simulation import Simulation
@@ -64,6 +65,7 @@ __all__ = [
     "a_pod",
     "check_round_trips",
     "eventually",
+    "replay_file",
     "scripted",
     "strategy_of",
 ]
@@ -82,6 +84,7 @@ _MODULES = {
     **dict.fromkeys(("a_lease", "a_node", "a_pod"), "testing.objects"),
     "check_round_trips": "testing.round_trips",
     "eventually": "testing.waiting",
+    "replay_file": "testing.replay.file",
     "strategy_of": "testing.strategies",
 }
 

@@ -8,13 +8,14 @@ import typing
 
 from opentelemetry.trace import TracerProvider
 
+from controller_runtime.incidents.recorder import Incidents
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.options import ManagerOptions
 
 
 def test_the_options_that_may_be_handed_on_are_all_there_are() -> None:
     parameters = inspect.signature(Manager).parameters.values()
-    later = {"TracerProvider": TracerProvider}  # its package is imported by programs alone that name it
+    later = {"TracerProvider": TracerProvider, "Incidents": Incidents}  # imported by programs alone that name them
     types = typing.get_type_hints(Manager.__init__, localns=later)
 
     options = {one.name: types[one.name] for one in parameters if one.kind is one.KEYWORD_ONLY}

@@ -11,6 +11,7 @@ from pathlib import Path
 import attrs
 
 from apimachinery.errors import UsageError
+from controller_runtime.incidents.incident import FORMAT
 from controller_runtime.testing.perturbation.plans import Plan, from_json, to_json
 
 SCRIPTS = ".perturb"
@@ -40,6 +41,8 @@ class Script:
         """
         try:
             found = json.loads((folder / path).read_text(encoding="utf-8"))
+            if isinstance(found, dict) and found.get("format") == FORMAT:
+                raise ValueError("it is an incident, which `replay FILE` runs again")
             story = found.get("story")
             return cls(found["test"], from_json(found["plan"]), None if story is None else tuple(map(int, story)))
         except OSError as error:

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reads of a store in which a reconcile that is recorded, or replayed, takes part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from apimachinery.objects import Cached, ObjectKey, ObjectMeta
+from controller_runtime.api.resources import Resource
+from controller_runtime.cache.union import Readable
+from controller_runtime.core.attempts import current_attempt
+
+T = TypeVar("T")
+
+
+class ObservedReads:
+    """Reads a store for code that may run in a reconcile; each result passes the running attempt, if there is one.
+
+    Args:
+        resource: The resource of the objects.
+        store: The store, or a `Union` of several.
+
+    Threads: any.
+    """
+
+    __slots__ = ("_resource", "store")
+
+    def __init__(self, resource: Resource[Any], store: Readable) -> None:
+        self._resource = resource
+        self.store = store
+
+    def get(self, key: ObjectKey) -> Cached | None:
+        """Return the object of that key; None if there is none."""
+        attempt = current_attempt()
+        return self.store.get(key) if attempt is None else attempt.get(self._resource, key, self.store.get)
+
+    def select(self, verb: str, what: str, read: Callable[[], Sequence[Cached]]) -> Sequence[Cached]:
+        """Return what `read` finds in the store; `verb` and `what` tell one selection from another."""
+        attempt = current_attempt()
+        return read() if attempt is None else attempt.select(self._resource, verb, what, read)
+
+    def by_index(self, name: str, value: str) -> Sequence[Cached]:
+        """Return the objects that have `value` in the index `name`."""
+        return self.select("by_index", f"{name}={value}", lambda: self.store.by_index(name, value))
+
+    @property
+    def version(self) -> str:
+        """The resourceVersion that has been reached; empty before the first list."""
+        return self._ask("version", lambda: self.store.version)
+
+    @property
+    def resets(self) -> int:
+        """How often the server's data was restored from a backup."""
+        return self._ask("resets", lambda: self.store.resets)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether only a share of the objects is there."""
+        return self._ask("is_partial", lambda: self.store.is_partial)
+
+    def count(self) -> int:
+        """Return the number of objects."""
+        return self._ask("count", lambda: len(self.store))
+
+    def staleness(self) -> float:
+        """Return the seconds since the server last told of a change, or that there was none."""
+        return self._ask("staleness", self.store.staleness)
+
+    def behind(self, version: str) -> bool:
+        """Return whether a resourceVersion has yet to be reached."""
+        return self._ask(f"behind {version}", lambda: self.store.behind(version))
+
+    def wait_for(self, version: str, timeout: float) -> bool:
+        """Wait until a resourceVersion is reached; return False after `timeout` seconds."""
+        return self._ask(f"wait_for {version}", lambda: self.store.wait_for(version, timeout))
+
+    def wait_until_fresh(self, within: float, timeout: float) -> bool:
+        """Wait until `staleness` is at most `within` seconds; return False after `timeout` seconds."""
+        return self._ask(f"wait_until_fresh {within:g}", lambda: self.store.wait_until_fresh(within, timeout))
+
+    def wait_for_deletion(self, obj: ObjectMeta, timeout: float) -> bool:
+        """Wait until no read shows `obj` any more; return False after `timeout` seconds."""
+        what = f"wait_for_deletion {obj.namespace}/{obj.name} {obj.uid} {obj.resource_version}"
+        return self._ask(what, lambda: self.store.wait_for_deletion(obj, timeout))
+
+    def _ask(self, what: str, ask: Callable[[], T]) -> T:
+        attempt = current_attempt()
+        return ask() if attempt is None else attempt.ask(self._resource, what, ask)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The place at which the reads, requests and questions of a running reconcile are recorded, or answered from a record.
+
+The running attempt is in a context variable, so that no signature has to carry it. Nothing is there unless a manager
+records, or a record is replayed: then a read of a cache costs one look at that variable.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import random
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import Cached, ObjectKey
+
+T = TypeVar("T")
+
+
+class Attempt(Protocol):
+    """One run of a reconciler for one request. Each method gets what would answer without it.
+
+    Resources are values of `api.resources.Resource`, which no module of this package can name.
+
+    Threads: those of its reconcile.
+    """
+
+    def get(self, resource: Any, key: ObjectKey, read: Callable[[ObjectKey], Cached | None]) -> Cached | None:
+        """Return the object that a cache shows for a key; None if it shows none."""
+
+    def select(self, resource: Any, verb: str, what: str, read: Callable[[], Sequence[Cached]]) -> Sequence[Cached]:
+        """Return the objects that a cache shows for a selection, such as the verb `by_index` of `node=a`."""
+
+    def ask(self, resource: Any, what: str, ask: Callable[[], T]) -> T:
+        """Return another fact about a cache: a text, a number or a truth value."""
+
+    def send(self, request: HTTPRequest, send: Callable[[], HTTPResponse]) -> HTTPResponse:
+        """Return the answer to a request, or raise the error of one that got none."""
+
+    def stream(self, request: HTTPRequest) -> None:
+        """Note that a stream is opened, whose lines are not kept."""
+
+    def clock(self, name: str, ask: Callable[[], T]) -> T:
+        """Return the time of a clock: a `datetime` or seconds."""
+
+    def chance(self) -> random.Random:
+        """Return the source of this attempt's random numbers."""
+
+    def note(self, reason: str) -> None:
+        """Note a reason for which this attempt is worth to be looked at later."""
+
+
+class AttemptRecorder(Protocol):
+    """Begins an attempt with each reconcile, and is told how it ended. Threads: any."""
+
+    def begin(self, controller: str, request: ObjectKey, timeout: float | None) -> None:
+        """Begin the attempt of this thread or coroutine; `timeout` is the seconds that it may take."""
+
+    def take(self) -> Any:
+        """Return the attempt of this thread or coroutine, and end it; None if there is none."""
+
+    def ended(
+        self, attempt: Any, outcome: str, end: object, took: float, causes: Sequence[str], *, is_late: bool
+    ) -> None:
+        """Note how an attempt ended: the outcome in lower case, the result or error, the seconds, and the causes."""
+
+
+current: contextvars.ContextVar[Attempt | None] = contextvars.ContextVar("attempt", default=None)
+"""The attempt that this thread or coroutine runs; None if nothing wants to know what it does."""
+
+current_attempt = current.get
+"""Returns the attempt of the caller; None outside of one."""

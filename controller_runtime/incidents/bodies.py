@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bodies of one record, each once, and its texts, bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from apimachinery.objects import Cached
+from apimachinery.texts import bounded
+
+_any = msgspec.json.Decoder()
+
+
+class Bodies:
+    """The bodies of the objects that an attempt read, each once. Threads: one.
+
+    Args:
+        replaced: Puts stand-ins into texts.
+
+    Attributes:
+        kept: The bodies, by their place.
+    """
+
+    def __init__(self, replaced: Callable[[bytes], bytes]) -> None:
+        self._replaced = replaced
+        self.kept: list[msgspec.Raw] = []
+        self._places: dict[bytes, int] = {}
+
+    def place(self, cached: Cached) -> int:
+        """Return the place of an object's body."""
+        place = self._places.setdefault(cached.raw, len(self.kept))
+        if place == len(self.kept):
+            self.kept.append(msgspec.Raw(cached.raw))
+        return place
+
+    def replaced_text(self, text: str) -> str:
+        """Return a text with stand-ins in place of what is confidential."""
+        return self._replaced(text.encode(errors="replace")).decode(errors="replace")
+
+    def text(self, text: str) -> str:
+        """Return the same, cut to its bound afterwards."""
+        return bounded(self.replaced_text(text))
+
+
+def raw_json(text: bytes) -> msgspec.Raw | None:
+    """Return some JSON to be put into a document as it is; None if it is empty or no JSON."""
+    if not text:
+        return None
+    try:
+        _any.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return msgspec.Raw(text)

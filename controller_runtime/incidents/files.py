@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of incidents: the names of its files, how many there may be, and how one is written whole."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+
+from apimachinery.errors import UsageError
+
+MOST_FILES = 100
+"""Files of errors in one folder, also of earlier processes: a program in a crash loop must not fill
+a disk."""
+
+MOST_OF_PLACE = 3
+"""Files that one process writes for errors of one class from one place in the code."""
+
+_UNFIT = re.compile(r"[^A-Za-z0-9_.]+")
+
+
+def file_name(controller: str, started: datetime, number: int = 1) -> str:
+    """Return the name of an incident's file, such as `cabins-2026-11-23T10-14-02.json`, or a further one."""
+    again = f"-{number}" if number > 1 else ""
+    return f"{_UNFIT.sub('-', controller).strip('-.')[:100] or 'controller'}-{started:%Y-%m-%dT%H-%M-%S}{again}.json"
+
+
+class Folder:
+    """A folder for incidents, made if it is not there, for its owner alone.
+
+    Args:
+        path: The folder.
+
+    Raises:
+        UsageError: It is no folder, or nothing can be written to it.
+
+    Threads: its owner's lock for `admits`; any for the rest.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.mkdir(mode=0o700, exist_ok=True)
+            self._left = MOST_FILES - sum(1 for each in path.iterdir() if each.suffix == ".json")
+        except OSError as error:
+            raise UsageError(f"--incidents {path}: {error.strerror}: name a folder, or one that can be made") from error
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise UsageError(f"--incidents {path}: nothing can be written to it: change its owner or its mode")
+        self._places: Counter[tuple[str, str, str]] = Counter()
+        self._seen: set[tuple[tuple[str, str, str], str]] = set()  # as many as files are written
+
+    def admits(self, place: tuple[str, str, str], request: str) -> bool:
+        """Return whether an error of this controller, class and place may be written, and count it if so.
+
+        Of the retries of one request only the first is.
+        """
+        if self._left <= 0 or self._places[place] >= MOST_OF_PLACE or (place, request) in self._seen:
+            return False
+        self._seen.add((place, request))
+        self._left -= 1
+        self._places[place] += 1
+        return True
+
+    def write(self, controller: str, started: datetime, raw: bytes) -> Path:
+        """Write a file that its owner alone may read, and return its path.
+
+        Raises:
+            OSError: It cannot be written; nothing is left of it.
+        """
+        return _written(self.path, controller, started, raw)
+
+    def write_all(self, at: datetime, incidents: Iterable[tuple[str, datetime, bytes]]) -> tuple[Path, int]:
+        """Write many files into a folder of their own, and return that folder and their number.
+
+        Args:
+            at: The time, which names the folder.
+            incidents: Of each incident its controller, its begin, and its bytes.
+
+        Raises:
+            OSError: A file cannot be written; those before it are there.
+        """
+        folder = self.path / f"all-{at:%Y-%m-%dT%H-%M-%S}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder, len([_written(folder, *each) for each in incidents])
+
+
+def _written(folder: Path, controller: str, started: datetime, raw: bytes) -> Path:
+    number = 1
+    while True:
+        path = folder / file_name(controller, started, number)
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        except FileExistsError:
+            number += 1
+            continue
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(raw)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+        return path

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The places at which the running attempt takes part: the client's transport, the host of user code, and the log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from random import Random
+from typing import Any
+
+from apimachinery.host import Condition, Host, Lock, Thread
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.log import Line, fields_of, text_of
+from controller_runtime.client.transport import Stream, TransportWrapper
+from controller_runtime.core.attempts import current_attempt
+from controller_runtime.incidents.attempt import RecordedAttempt
+from controller_runtime.incidents.chance import AttemptRandom, uuid_of
+
+_CONSTANT = ("controller", "request", "reconcile", "trace_id")  # fields that all lines of one attempt have
+
+
+class AttemptTransport(TransportWrapper):
+    """A `transport.Transport` whose requests pass the running attempt. Threads: any."""
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        attempt = current_attempt()
+        if attempt is None:
+            return self.inner.request(request, deadline)
+        return attempt.send(request, lambda: self.inner.request(request, deadline))
+
+    def stream(self, request: HTTPRequest, deadline: float) -> Stream:
+        if (attempt := current_attempt()) is not None:
+            attempt.stream(request)
+        return self.inner.stream(request, deadline)
+
+
+class AttemptHost:
+    """A `Host` whose times and random numbers pass the running attempt; all else is the given host's.
+
+    Args:
+        host: The host.
+
+    Threads: any.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.name = host.name
+        self.random: Random = AttemptRandom(host)
+
+    def __getattr__(
+        self, name: str
+    ) -> Any:  # what only one kind of host has, such as the simulation of a simulated one
+        return getattr(self._host, name)
+
+    def now(self) -> datetime:
+        """See `Clock.now`."""
+        attempt = current_attempt()
+        return self._host.now() if attempt is None else attempt.clock("now", self._host.now)
+
+    def monotonic(self) -> float:
+        """See `Clock.monotonic`."""
+        attempt = current_attempt()
+        return self._host.monotonic() if attempt is None else attempt.clock("monotonic", self._host.monotonic)
+
+    def elapsed(self) -> float:
+        """See `Host.elapsed`."""
+        attempt = current_attempt()
+        return self._host.elapsed() if attempt is None else attempt.clock("elapsed", self._host.elapsed)
+
+    def uuid(self) -> str:
+        """See `Host.uuid`."""
+        attempt = current_attempt()
+        return self._host.uuid() if attempt is None else uuid_of(attempt.chance())
+
+    def lock(self, label: str) -> Lock:
+        """See `Host.lock`."""
+        return self._host.lock(label)
+
+    def condition(self, label: str) -> Condition:
+        """See `Host.condition`."""
+        return self._host.condition(label)
+
+    def spawn(self, name: str, target: Callable[[], None], *, daemon: bool = False) -> Thread:
+        """See `Host.spawn`."""
+        return self._host.spawn(name, target, daemon=daemon)
+
+    def new_event_loop(self) -> Any:
+        """See `Host.new_event_loop`."""
+        return self._host.new_event_loop()
+
+    def leaving(self, label: str) -> None:
+        """See `Host.leaving`."""
+        self._host.leaving(label)
+
+
+class LogHandler(logging.Handler):
+    """Gives each line that is logged in an attempt of one owner to that attempt. Threads: any.
+
+    Args:
+        owner: Whose attempts: a recorder.
+    """
+
+    def __init__(self, owner: object) -> None:
+        super().__init__()
+        self._owner = owner
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Note the line, if an attempt logs it."""
+        attempt = current_attempt()
+        if isinstance(attempt, RecordedAttempt) and attempt.owner is self._owner:
+            attempt.log(record.levelname.lower(), record.name, line_of(record))
+
+
+def line_of(record: logging.LogRecord) -> str:
+    """Return the text of a record without what is the same for all lines of an attempt, and with its error."""
+    fields = {name: value for name, value in fields_of(record).items() if name not in _CONSTANT}
+    text = str(Line(text_of(record), fields)) if isinstance(record.msg, Line) else record.getMessage()
+    error = record.exc_info[1] if record.exc_info else None
+    return text if error is None else f"{text} ({type(error).__name__}: {error})"

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One recorded reconcile as a value, and its file: JSON that is read strictly, within bounds, and holds no code."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, NoReturn, TypeAlias
+
+import msgspec
+
+from apimachinery.errors import DecodeError, UsageError
+from apimachinery.objects import cached_from_bytes
+from apimachinery.texts import kept_text
+
+FORMAT = "controller-runtime/incident"
+"""The name of the format, which tells an incident from every other JSON document."""
+
+VERSION = 1
+"""The version of the format; a file of a later one is refused."""
+
+MOST_BYTES = 1024 * 1024
+"""The largest file, written or read. The number is ours: such a file can still be mailed, and shown by an editor."""
+
+NULL = msgspec.Raw(b"null")
+"""In place of a body that is absent, or that was not kept."""
+
+NOTHING = -1
+"""In place of the place of a body: the object was absent, or its body was not kept."""
+
+Found: TypeAlias = tuple[str, str, str, int]
+"""An object that a read showed: its name, namespace and version, and the place of its body in `Incident.objects`."""
+
+
+class Kind(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The kind of the objects of a read, with the fields of `Resource`."""
+
+    api_version: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+    partial: bool = False
+
+
+class Get(msgspec.Struct, frozen=True, tag="get", rename="camel", forbid_unknown_fields=True):
+    """A read of one key from a cache; `body` is its place in `Incident.objects`, `version` is empty for an absence."""
+
+    kind: Kind
+    name: str
+    namespace: str
+    version: str
+    body: int
+
+
+class Select(msgspec.Struct, frozen=True, tag="select", rename="camel", forbid_unknown_fields=True):
+    """A read of a selection from a cache, such as the verb `list` of a namespace; `whole`: all its objects are here."""
+
+    kind: Kind
+    verb: str
+    what: str
+    found: list[Found]
+    whole: bool = True
+
+
+class Ask(msgspec.Struct, frozen=True, tag="ask", rename="camel", forbid_unknown_fields=True):
+    """Another fact about a cache, such as its version or its age."""
+
+    kind: Kind
+    what: str
+    answer: str | int | float | bool | None
+
+
+class Time(msgspec.Struct, frozen=True, tag="time", rename="camel", forbid_unknown_fields=True):
+    """The time of a clock of the host: `now` as text, the others in seconds."""
+
+    clock: str
+    at: str | float
+
+
+class Error(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """An error: the names of its class and of the classes below, its text, and its stack if that was kept."""
+
+    type: str
+    text: str
+    stack: str = ""
+
+
+class Sent(msgspec.Struct, frozen=True, tag="request", rename="camel", forbid_unknown_fields=True):
+    """A request of the manager's client and its answer.
+
+    The status is 0 if there was none: then `error` is set, or the attempt ended before the answer. `at` is when the
+    answer or the error came, in seconds since the begin of the attempt; None if none came.
+    """
+
+    method: str
+    path: str
+    query: list[tuple[str, str]] = []
+    headers: dict[str, str] = {}
+    body: msgspec.Raw = NULL
+    status: int = 0
+    answer_headers: dict[str, str] = {}
+    answer: msgspec.Raw = NULL
+    text: str = ""
+    error: Error | None = None
+    at: float | None = None
+
+
+class Stream(msgspec.Struct, frozen=True, tag="stream", rename="camel", forbid_unknown_fields=True):
+    """A stream that was opened; its lines are not kept, so the attempt cannot be replayed whole."""
+
+    path: str
+
+
+Step: TypeAlias = Get | Select | Ask | Time | Sent | Stream
+
+
+class Line(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """A line of the log, with its level."""
+
+    level: str
+    logger: str
+    text: str
+
+
+class End(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The end of the reconcile: its outcome, the seconds that its result asked for, and the error that it raised."""
+
+    outcome: str
+    requeue_after: float | None = None
+    error: Error | None = None
+
+
+class Incident(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    """One recorded reconcile.
+
+    Attributes:
+        format: Always `FORMAT`.
+        version: Always `VERSION`.
+        written_by: The version of this library that wrote it.
+        controller: The controller's name.
+        name: The name of its request.
+        namespace: The namespace of its request.
+        started: When it began, by the host's wall clock.
+        monotonic: The same in monotonic seconds.
+        took: Seconds.
+        causes: Why it was requested.
+        timeout: Seconds that it was allowed to take; None is any time.
+        host: The name of the host.
+        seed: The seed of its random numbers; empty if it asked for none.
+        end: How it ended.
+        reasons: Why it was kept longer than others, or written to a file.
+        cut: The parts that are missing; an incident with any cannot be replayed for certain.
+        steps: Its reads, questions and requests, in order.
+        objects: The bodies of the objects that it read from caches.
+        lines: Its lines of the log.
+    """
+
+    format: str
+    version: int
+    written_by: str
+    controller: str
+    name: str
+    namespace: str
+    started: str
+    monotonic: float
+    took: float
+    end: End
+    causes: list[str] = []
+    timeout: float | None = None
+    host: str = ""
+    seed: str = ""
+    reasons: list[str] = []
+    cut: list[str] = []
+    steps: list[Step] = []
+    objects: list[msgspec.Raw] = []
+    lines: list[Line] = []
+
+    @property
+    def began(self) -> datetime:
+        """When it began."""
+        return datetime.fromisoformat(self.started)
+
+    @property
+    def request(self) -> str:
+        """The request as text."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
+    def writes(self) -> list[Sent]:
+        """The requests that change something, in order."""
+        return [step for step in self.steps if isinstance(step, Sent) and step.method != "GET"]
+
+
+class _Head(msgspec.Struct):
+    format: Any = None
+    version: Any = None
+    test: Any = None
+    plan: Any = None
+
+
+_head = msgspec.json.Decoder(_Head)
+_whole = msgspec.json.Decoder(Incident)
+_any = msgspec.json.Decoder(Any)
+_encoder = msgspec.json.Encoder()
+
+
+def encode(incident: Incident) -> bytes:
+    """Return the file of an incident: one line for each step, so that two files can be compared by eye."""
+    return msgspec.json.format(_encoder.encode(incident), indent=1) + b"\n"
+
+
+def compact(incident: Incident) -> bytes:
+    """Return the same in the fewest bytes, to keep it in memory."""
+    return _encoder.encode(incident)
+
+
+def is_incident(raw: bytes) -> bool:
+    """Return whether some bytes say that they are an incident, of whatever version."""
+    try:
+        return bool(_head.decode(raw).format == FORMAT)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
+def decode(raw: bytes, name: str) -> Incident:
+    """Return the incident in a file.
+
+    Args:
+        raw: The bytes of the file, or its first `MOST_BYTES` + 1.
+        name: The name of the file, for messages.
+
+    Raises:
+        UsageError: The bytes are no incident, or damaged, too long, or of a later version.
+    """
+
+    def refuse(why: object) -> NoReturn:
+        raise UsageError(f"{name}: {kept_text(why)}")
+
+    if len(raw) > MOST_BYTES:
+        refuse(f"not an incident: it is longer than {MOST_BYTES} bytes")
+    try:
+        head = _head.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        refuse(f"not an incident: {error}")
+    if head.format != FORMAT:
+        if head.plan is not None and head.test is not None:
+            refuse("a plan of --perturb, not an incident: run `pytest --perturb-script=FILE`")
+        refuse(f"not an incident: its field format is not {FORMAT!r}")
+    if type(head.version) is not int or head.version < 1:
+        refuse("not an incident: its field version is not a number from 1 on")
+    if head.version > VERSION:
+        refuse(f"an incident of version {head.version}, and this library reads up to {VERSION}: upgrade it")
+    try:
+        found = _whole.decode(raw)
+        _check(found)
+    except (msgspec.DecodeError, DecodeError, UnicodeDecodeError, ValueError, OverflowError, RecursionError) as error:
+        refuse(f"a damaged incident: {error}")
+    return found
+
+
+def _check(found: Incident) -> None:
+    """Raise an error unless places, times and bodies are such as a recorder writes."""
+    if found.began.tzinfo is None:
+        raise ValueError(f"its time {found.started!r} has no zone")
+    for body in found.objects:
+        cached_from_bytes(bytes(body))
+    for step in found.steps:
+        places = (
+            [step.body]
+            if isinstance(step, Get)
+            else [each[3] for each in step.found]
+            if isinstance(step, Select)
+            else []
+        )
+        if any(not NOTHING <= place < len(found.objects) for place in places):
+            raise ValueError("a read names a body that is not there")
+        if isinstance(step, Time) and isinstance(step.at, str) and datetime.fromisoformat(step.at).tzinfo is None:
+            raise ValueError(f"the time {step.at!r} has no zone")
+        if isinstance(step, Sent):
+            for part in (step.body, step.answer):
+                _any.decode(part)

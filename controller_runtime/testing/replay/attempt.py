@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A running reconcile whose reads, times and requests are answered from an incident."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any, TypeVar
+
+import attrs
+import msgspec
+
+from apimachinery import errors
+from apimachinery.errors import ConnectionLost, ControllerRuntimeError
+from apimachinery.host import Host
+from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.objects import Cached, ObjectKey
+from controller_runtime.incidents.chance import seeded
+from controller_runtime.incidents.incident import NULL, Incident, Kind, Line, Sent
+from controller_runtime.testing.replay.memory import Memory, place_of
+from controller_runtime.testing.replay.world import World
+
+T = TypeVar("T")
+
+_HARMLESS: dict[str, Any] = {"resets": 0, "is_partial": False, "version": "", "count": 0, "staleness": 0.0}
+_TRUE = ("wait_for", "wait_until_fresh", "wait_for_deletion")
+_NEVER = 24 * 3600.0  # seconds after which a request that had no answer when the attempt ended is given up
+
+
+@attrs.frozen
+class Written:
+    """A request that changes something, as the present code sends it.
+
+    Attributes:
+        request: The request.
+        is_recorded: Whether the recorded reconcile sent the same.
+        unknown: How many unknown reads came before it.
+    """
+
+    request: HTTPRequest
+    is_recorded: bool
+    unknown: int
+
+
+class ReplayedAttempt:
+    """An `Attempt` that answers as an incident recorded it. Threads: those of its reconcile, in a simulation.
+
+    Args:
+        incident: The incident.
+        host: The host on which it runs; its time is virtual.
+        world: Answers requests that were not recorded.
+
+    Attributes:
+        reads: The reads and their results as text, in order.
+        writes: The requests that change something, in order.
+        unknown: The reads and answers that are not recorded.
+        lines: The lines that were logged.
+        unsent: The recorded requests that have not been sent yet.
+    """
+
+    def __init__(self, incident: Incident, host: Host, world: World) -> None:
+        self.reads: list[str] = []
+        self.writes: list[Written] = []
+        self.unknown: list[str] = []
+        self.lines: list[Line] = []
+        self.unsent: list[Sent] = [step for step in incident.steps if isinstance(step, Sent)]
+        self._incident = incident
+        self._memory = Memory(incident)
+        self._host = host
+        self._world = world
+        self._began = host.monotonic()
+        self._chance = seeded(incident.seed)
+        self._condition = host.condition("replayed attempt")
+
+    def get(self, resource: Any, key: ObjectKey, read: Callable[[ObjectKey], Cached | None]) -> Cached | None:
+        """See `Attempt.get`."""
+        is_known, found = self._memory.get(_kind(resource), key)
+        version = "absent" if found is None else f"at {found.resource_version}"
+        self.reads.append(f"get {resource} {key}: {version if is_known else 'unknown'}")
+        if not is_known:
+            self.unknown.append(f"the cache of {resource}: {key}")
+        return found
+
+    def select(self, resource: Any, verb: str, what: str, read: Callable[[], Sequence[Cached]]) -> Sequence[Cached]:
+        """See `Attempt.select`."""
+        found = self._memory.select(_kind(resource), verb, what)
+        told = f"{verb} {resource} {what}".rstrip()
+        self.reads.append(f"{told}: {'unknown' if found is None else f'{len(found)} objects'}")
+        if found is None:
+            self.unknown.append(f"the cache of {resource}: {verb} {what}".rstrip())
+        return found or ()
+
+    def ask(self, resource: Any, what: str, ask: Callable[[], T]) -> T:
+        """See `Attempt.ask`."""
+        series = self._memory.asks.get(place_of(_kind(resource), what))
+        if series is not None:
+            answer: Any = series.next()
+        elif what in ("resets", "is_partial"):
+            answer = _HARMLESS[what]
+        else:
+            self.unknown.append(f"the cache of {resource}: {what}")
+            answer = _HARMLESS.get(what, what.partition(" ")[0] in _TRUE)
+        self.reads.append(f"{what} of {resource}: {answer}")
+        return answer  # type: ignore[no-any-return]
+
+    def send(self, request: HTTPRequest, send: Callable[[], HTTPResponse]) -> HTTPResponse:
+        """See `Attempt.send`."""
+        known = next((step for step in self.unsent if is_same(step, request)), None)
+        if request.method == "GET":
+            self.reads.append(f"GET {request.path}: {'unknown' if known is None else known.status}")
+        else:
+            self.writes.append(Written(request, known is not None, len(self.unknown)))
+        if known is None:
+            return self._live(request, send)
+        self.unsent.remove(known)
+        self._wait_until(self._began + (_NEVER if known.at is None else known.at))
+        if known.error is not None or known.status == 0:
+            raise _error(known)
+        body = bytes(known.answer) if known.answer != NULL else known.text.encode()
+        response = HTTPResponse(known.status, known.answer_headers, b"" if body == b"null" else body)
+        self._world.saw(request, response)
+        return response
+
+    def stream(self, request: HTTPRequest) -> None:
+        """See `Attempt.stream`."""
+        self.unknown.append(f"the stream of {request.path}")
+
+    def clock(self, name: str, ask: Callable[[], T]) -> T:
+        """See `Attempt.clock`. Seconds are moved to the origin of this host's clock; the wall clock's time is not."""
+        series = self._memory.times.get(name)
+        if name == "now":
+            at = self._incident.began + timedelta(seconds=self._host.monotonic() - self._began)
+            return at if series is None else datetime.fromisoformat(series.next())  # type: ignore[return-value]
+        if series is None or name == "elapsed":
+            return ask()
+        return series.next() - self._incident.monotonic + self._began  # type: ignore[no-any-return]
+
+    def chance(self) -> Random:
+        """See `Attempt.chance`."""
+        if not self._incident.seed and "random numbers of the host" not in self.unknown:
+            self.unknown.append("random numbers of the host")
+        return self._chance
+
+    def note(self, reason: str) -> None:
+        """See `Attempt.note`."""
+
+    def log(self, level: str, logger: str, text: str) -> None:
+        """Note a line of the log."""
+        self.lines.append(Line(level, logger, text))
+
+    def _live(self, request: HTTPRequest, send: Callable[[], HTTPResponse]) -> HTTPResponse:
+        if (why := self._world.unknown(request)) is not None:
+            self.unknown.append(why)
+        return send()
+
+    def _wait_until(self, deadline: float) -> None:
+        """Let virtual time pass until the recorded answer came."""
+        with self._condition:
+            while self._host.monotonic() < deadline:
+                self._condition.wait_until(deadline)
+
+
+def is_same(step: Sent, request: HTTPRequest) -> bool:
+    """Return whether a request is the recorded one, whatever the order of its query and of the fields of its body."""
+    if (step.method, step.path, sorted(step.query)) != (request.method, request.path, sorted(request.query)):
+        return False
+    return bool(document_of(bytes(step.body)) == document_of(request.body or b"null"))
+
+
+def document_of(body: bytes) -> Any:
+    """Return the document of a body, and of a body that is no JSON its bytes."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return body
+
+
+def _kind(resource: Any) -> Kind:
+    return Kind(resource.api_version, resource.kind, resource.plural, resource.namespaced, resource.is_partial)
+
+
+def _error(step: Sent) -> ControllerRuntimeError:
+    """Return the error of a request that had no answer, of a class of `apimachinery.errors`."""
+    if step.error is None:
+        return ConnectionLost("the attempt ended before the answer came")
+    found: object = getattr(errors, step.error.type, None)
+    is_plain = (
+        isinstance(found, type) and issubclass(found, ControllerRuntimeError) and not issubclass(found, errors.APIError)
+    )
+    return (found if is_plain else ConnectionLost)(step.error.text)  # type: ignore[operator, no-any-return]

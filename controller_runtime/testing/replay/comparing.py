@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares what a replayed reconcile did with what was recorded, and decides the verdict."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+
+import attrs
+
+from apimachinery.texts import kept_text
+from controller_runtime.incidents.incident import End, Error, Incident, Line, Sent
+from controller_runtime.testing.replay.attempt import Written
+
+
+class Verdict(enum.IntEnum):
+    """The verdict of a replay; its value is the exit status of the command."""
+
+    SAME = 0
+    DIFFERS = 3
+    UNDECIDED = 4
+
+
+@attrs.frozen(kw_only=True)
+class Replayed:
+    """The result of the present code with the answers of an incident.
+
+    Attributes:
+        incident: The incident.
+        reads: Its reads and their results, as text.
+        writes: Its requests that change something.
+        unsent: Those that were recorded and that it did not send.
+        end: How it ended.
+        unknown: The reads and answers that were not recorded.
+        lines: The lines that it logged.
+        error: The error that it raised; None if it raised none.
+        is_async: Whether it is a coroutine, whose requests may overlap.
+        clocks: Where its code asked a real clock, whose times are not recorded.
+    """
+
+    incident: Incident
+    reads: Sequence[str]
+    writes: Sequence[Written]
+    unsent: Sequence[Sent]
+    end: End
+    unknown: Sequence[str]
+    lines: Sequence[Line]
+    error: BaseException | None = None
+    is_async: bool = False
+    clocks: Sequence[str] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict.
+
+        It differs if a write or the end differs while all that was read until then had been recorded. A read that was
+        not recorded makes it undecided, even if nothing differs: its result is not known.
+        """
+        if self.incident.end.outcome == "cancelled":
+            return Verdict.UNDECIDED
+        if not self.differs:
+            return Verdict.UNDECIDED if self.unknown else Verdict.SAME
+        if self.clocks:
+            return Verdict.UNDECIDED
+        first = next((each for each in self.writes if not each.is_recorded), None)
+        before = len(self.unknown) if first is None or self._calls_outside else first.unknown
+        return Verdict.UNDECIDED if before else Verdict.DIFFERS
+
+    @property
+    def differs(self) -> bool:
+        """Whether it wrote something else, in another order, or ended in another way."""
+        return not self._writes_are_same or not is_same_end(self.incident.end, self.end)
+
+    @property
+    def has_same_failure(self) -> bool:
+        """Whether it fails as was recorded: with the same error, or with a bug where a bug was recorded."""
+        recorded, present = self.incident.end.error, self.end.error
+        if self.incident.end.outcome == self.end.outcome == "panic":
+            return True
+        return recorded is not None and present is not None and _head(recorded) == _head(present)
+
+    @property
+    def _calls_outside(self) -> bool:
+        return any(each.startswith("the world outside") for each in self.unknown)
+
+    @property
+    def _writes_are_same(self) -> bool:
+        if self.unsent or not all(each.is_recorded for each in self.writes):
+            return False
+        if self.is_async:  # requests of a coroutine may overlap, so their order says nothing
+            return True
+        sent = [(each.request.method, each.request.path) for each in self.writes]
+        return sent == [(each.method, each.path) for each in self.incident.writes]
+
+
+def is_same_end(recorded: End, present: End) -> bool:
+    """Return whether two reconciles ended alike: the outcome, the delay, and the class and text of the error."""
+    heads = [None if each.error is None else _head(each.error) for each in (recorded, present)]
+    return (recorded.outcome, recorded.requeue_after, heads[0]) == (present.outcome, present.requeue_after, heads[1])
+
+
+def _head(error: Error) -> tuple[str, str]:
+    return error.type, kept_text(error.text)
