@@ -159,7 +159,7 @@ class DeletionLimits:
 
     def record(self, client: Client) -> Record:
         """Return the record, which `client` reads and writes; the first call makes it."""
-        found = self._record
+        found = self._record  # without the lock: it is set once, and made under the lock
         if found is None:
             found = Record(self._host, client, self.key, lambda: self._flag)
             with self._lock:

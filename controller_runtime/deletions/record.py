@@ -31,11 +31,11 @@ _FLAGS = "opened-by-flags"
 
 @attrs.frozen
 class Want:
-    """What a request wants of one budget.
+    """The deletions that a request needs of one budget.
 
     Attributes:
         budget: The budget.
-        wanted: What would be deleted.
+        wanted: The deletions that it would cause.
         total: Counts all objects of the kind; None if they cannot be counted.
     """
 
@@ -49,8 +49,8 @@ class Refusal:
     """A budget that does not allow what is wanted.
 
     Attributes:
-        want: What was wanted.
-        window: What counts now.
+        want: The deletions that were asked for.
+        window: The deletions that count now.
         total: How many objects there are; None if that is not known.
     """
 
@@ -92,7 +92,7 @@ class Record:
         """Reserve all that a request wants, or nothing; return the first budget that does not allow it.
 
         Args:
-            wants: What the request wants, of each budget once.
+            wants: The deletions of the request, by budget, each budget once.
             deadline: Absolute monotonic seconds by which this must be over.
 
         Raises:

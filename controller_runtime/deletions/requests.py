@@ -24,7 +24,7 @@ _OF_FINALIZERS = "/metadata/finalizers"
 
 
 class Takes(enum.Enum):
-    """What a request would delete."""
+    """The objects that a request would delete."""
 
     OBJECT = "object"
     """The object that its path names, by a deletion or an eviction."""
@@ -35,7 +35,7 @@ class Takes(enum.Enum):
 
 
 class Deletion(NamedTuple):
-    """What a request would delete.
+    """The objects that a request would delete.
 
     Attributes:
         takes: Which objects.

@@ -57,7 +57,7 @@ class Opened(NamedTuple):
 
 @attrs.frozen
 class Window:
-    """What is kept of one budget.
+    """The reservations and openings of one budget.
 
     Attributes:
         reserved: The deletions, in the order of their times.
@@ -111,7 +111,7 @@ class Window:
 
 @attrs.frozen
 class Wanted:
-    """What a request would delete of one kind, as far as that is known before it is sent.
+    """The objects of one kind that a request would delete, as far as they are known before it is sent.
 
     Attributes:
         uid: The object, if it is one that is known.
@@ -131,7 +131,7 @@ def needs_total(window: Window, budget: DeletionBudget, now: float) -> bool:
     """Return whether all objects have to be counted before `decide`: the last count is too old, or there is none.
 
     Args:
-        window: What counts now.
+        window: The deletions that count now.
         budget: The budget.
         now: Seconds since 1970.
     """
@@ -145,7 +145,7 @@ def limit_of(window: Window, budget: DeletionBudget, total: int | None) -> int:
     """Return how many deletions a budget allows, without what was opened.
 
     Args:
-        window: What counts now.
+        window: The deletions that count now.
         budget: The budget.
         total: How many objects there are now; None if they were not counted.
     """
@@ -161,9 +161,9 @@ def decide(window: Window, budget: DeletionBudget, wanted: Wanted, until: float,
     """Return the window with what is wanted; None if that is beyond the budget.
 
     Args:
-        window: What counts now.
+        window: The deletions that count now.
         budget: The budget.
-        wanted: What would be deleted.
+        wanted: The objects that would be deleted.
         until: When the request will be over, in seconds since 1970: it is not sent after its deadline.
         total: How many objects there are; None if they were not counted.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a budget allows: a pure decision from what was reserved before."""
+"""A budget allows deletions by a pure decision, from those that were reserved before."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Sent:
 
 @attrs.define
 class Run:
-    """What one seed did.
+    """The requests and the end of one seed.
 
     Attributes:
         mistake: The name of the mistake.
