@@ -43,7 +43,7 @@ def remedies(collection: Collection, *, can_compress: bool, is_compressed: bool)
     if not can_compress:
         found.append(f"compress it: {remedy('lean')}")
     elif not is_compressed:
-        found.append("compress it: CacheOptions(compress=None)")
+        found.append("compress it: manager.scope_caches(CacheScope(compress=True))")
     if not collection.resource.is_partial:
         found.append(f"keep metadata alone, if that is enough: lister({name}.only_metadata())")
     if not (collection.label_selector or collection.field_selector):
@@ -68,7 +68,7 @@ class LargeCache:
         bound: The bytes; None for 256 MiB, or a quarter of the process's limit where that is less.
         readers: Returns the names of the classes that it is read as.
 
-    Threads: one, that which writes the store.
+    Threads: `is_due` its owner's lock; `tell` any.
     """
 
     def __init__(
@@ -82,11 +82,14 @@ class LargeCache:
         self._readers = readers
         self._is_told = False
 
-    def look(self, sizes: Sizes, objects: int, *, is_compressed: bool) -> None:
-        """Log a warning if the cache takes too much for the first time."""
-        if self._is_told or sizes.held <= self._bound:
-            return
-        self._is_told = True
+    def is_due(self, sizes: Sizes) -> bool:
+        """Return True once, when the cache takes more than the bound."""
+        is_due = not self._is_told and sizes.held > self._bound
+        self._is_told |= is_due
+        return is_due
+
+    def tell(self, sizes: Sizes, objects: int, *, is_compressed: bool) -> None:
+        """Log the warning."""
         can_compress = importlib.util.find_spec("zstandard") is not None
         ways = remedies(self._collection, can_compress=can_compress, is_compressed=is_compressed)
         log.warning(

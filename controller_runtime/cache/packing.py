@@ -116,8 +116,17 @@ class Packing:
         if self._codec is not PLAIN and self._training is not None and self._training.had_none():
             self._ask(())
         self.start_if_due()
-        if self._large is not None and self._store is not None and not self._is_working:  # one flag, asked again later
-            self._large.look(self._store.sizes, len(self._store), is_compressed=self._codec is not PLAIN)
+        self._warn_if_large()
+
+    def _warn_if_large(self) -> None:
+        """Warn of the store once; while objects are packed again, only afterwards, when fewer bytes may be left."""
+        if self._large is None or self._store is None:
+            return
+        with self._condition:
+            sizes, codec = self._store.sizes, self._codec
+            is_due = not self._is_working and self._large.is_due(sizes)
+        if is_due:
+            self._large.tell(sizes, len(self._store), is_compressed=codec is not PLAIN)
 
     def _held(self) -> int | None:
         """Return the bytes of JSON in the store; None before it is filled."""
@@ -155,6 +164,7 @@ class Packing:
             if samples:
                 self._train(samples)
             self._pack_again(stop)
+        self._warn_if_large()
 
     def _next(self, stop: Stop) -> Sequence[Cached] | None:
         with self._condition:

@@ -39,7 +39,8 @@ class CacheScope:
         field_selector: Only objects whose fields match.
         transform: Changes objects before they are stored. It belongs to a kind as a whole, so the scope of a single
             namespace cannot have one.
-        compress: Whether the caches compress their objects, as `CacheOptions.compress` says; of a kind as a whole.
+        compress: Whether the caches compress their objects, as `CacheOptions.compress` says; of a kind as a whole. To
+            leave it to the size of each collection, set it in no scope.
 
     Raises:
         UsageError: `namespaces` is one name, or the scope of a namespace has namespaces, a transform or `compress`.

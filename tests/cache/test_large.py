@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 
 import pytest
+from kit.cache.compressing import SMALL, needs_zstandard, some_node
 from kit.cache.scripted import Pause, ScriptedServer, watched
 from kit.nodes import bookmark_line, line, node
 
@@ -93,6 +94,20 @@ def test_a_large_cache_is_told_once_with_its_remedies(sim: Simulation, caplog: p
     assert told.startswith("cache takes much memory collection=nodes objects=10 mean_bytes_of_json=")
     assert " read_as=dict " in told
     assert "lister(nodes.only_metadata())" in told
+
+
+@needs_zstandard
+def test_a_cache_that_is_large_although_it_is_compressed_is_told_with_what_is_left(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    lines = [line("ADDED", some_node(0, number)) for number in range(60)]
+    for seed in range(5):
+        caplog.clear()
+        with Simulation(seed=seed) as sim, caplog.at_level(logging.WARNING):
+            options = CacheOptions(warn_at=5_000, compress=SMALL)
+            run(sim, Collection(NODES), options, *lines, bookmark_line(5, ends_initial="true"))
+        (told,) = caplog.messages
+        assert "compress it" not in told
 
 
 def test_a_cache_below_the_bound_is_not_told(sim: Simulation, caplog: pytest.LogCaptureFixture) -> None:
