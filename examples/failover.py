@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import attrs
 
@@ -27,7 +27,7 @@ from controller_runtime import (
     run,
     set_controller,
 )
-from controller_runtime.crd import CustomResource, Struct, custom_resource
+from controller_runtime.crd import CustomResource, Meta, Struct, custom_resource
 from controller_runtime.errors import AlreadyExists, NotFound
 from controller_runtime.resources import PODS
 
@@ -36,10 +36,12 @@ PROMOTE = ("pg_ctl", "promote", "--wait")
 IN_RECOVERY = ("psql", "-tAc", "select pg_is_in_recovery()")
 SECONDS = 20.0
 """Within which a command must have ended."""
+LOOK_AGAIN = 10.0
+"""Seconds after which the pods are looked at without a change: no pair stays without a primary."""
 
 
 class PairSpec(Struct):
-    image: str = "postgres:17"
+    image: Annotated[str, Meta(min_length=1)] = "postgres:17"
 
 
 class PairStatus(Struct):
@@ -127,7 +129,7 @@ class Pairs(Reconciler):
         pair = self.client.get(Pair, request)  # a choice that the cache has not seen must not be made again
         step = next_step(request.name, self.members(request), pair.status or PairStatus())
         self.take(step, pair)
-        return Result(requeue_after=1.0 if step.act not in ("rest", "create") else None)
+        return Result(requeue_after=1.0 if step.act in ("remove", "choose") else LOOK_AGAIN)
 
     def members(self, request: Request) -> list[Member]:
         pods = self.client.list(PODS, request.namespace, label_selector=f"pair={request.name}", view=dict)

@@ -51,6 +51,7 @@ MAY_TOUCH_THE_SYSTEM = (
 MAY_USE_COROUTINES = (
     "apimachinery/host.py",
     "controller_runtime/client/async_calls.py",
+    "controller_runtime/client/pods/asynchronous.py",
     "controller_runtime/client/async_client.py",
     "controller_runtime/controller/async_workers.py",
     "controller_runtime/controller/coroutine_stacks.py",
@@ -231,6 +232,7 @@ CATCHES_EVERYTHING = {
     "controller_runtime/serving/front.py: _part_of": "a part of a stream ends here: a comment in its place",
     "controller_runtime/manager/page/answers.py: _taken": "a program's own tables end here: the page shows the error",
     "controller_runtime/serving/prompt.py: _answer": "a request to the manager's endpoints ends here: status 500",
+    "embedded_apiserver/programs/kubelet.py: _carried_out": "a program of a test ends here: logged, with the status 1",
     "embedded_apiserver/server.py: handle": "a request to the embedded server ends here: status 500",
     "embedded_apiserver/shell/workers.py: run": "a worker's task ends here: raised where it is awaited",
     "controller_runtime/program/origin.py: load": "the import of a program ends here: raised for its author",

@@ -118,7 +118,7 @@ def test_the_standby_is_promoted_when_the_primary_is_gone(simulation: Simulation
     first = status_of(cluster)
     assert first.promoted
 
-    cluster.user.delete(PODS, ObjectKey(first.primary, "default"), grace_period_seconds=0)
+    cluster.user.delete(PODS, ObjectKey(first.primary, "default"))
     simulation.advance(120.0)
 
     second = status_of(cluster)

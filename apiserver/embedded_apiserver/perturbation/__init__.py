@@ -11,7 +11,7 @@ from embedded_apiserver.perturbation.names import Name, name_of
 from embedded_apiserver.perturbation.past import Past
 from embedded_apiserver.perturbation.plan_file import to_fields
 from embedded_apiserver.perturbation.properties import Property
-from embedded_apiserver.perturbation.server import Answer, PerturbedServer, Write
+from embedded_apiserver.perturbation.server import Answer, PerturbedServer, Write, unheard
 from embedded_apiserver.perturbation.triggers import UNREAD, AtChange, AtRest, AtWrite, Trigger, matches, write_of
 
 __all__ = [
@@ -30,5 +30,6 @@ __all__ = [
     "matches",
     "name_of",
     "to_fields",
+    "unheard",
     "write_of",
 ]

@@ -13,7 +13,7 @@ from embedded_apiserver.perturbation.gates import Gate
 from embedded_apiserver.perturbation.names import name_of
 from embedded_apiserver.perturbation.past import Past
 from embedded_apiserver.perturbation.plan_file import Perturbation
-from embedded_apiserver.perturbation.server import Answer, PerturbedServer, Write, is_of_any_version
+from embedded_apiserver.perturbation.server import Answer, PerturbedServer, Write, is_of_any_version, unheard
 from embedded_apiserver.perturbation.triggers import UNREAD, AtChange, AtRest, AtWrite, matches, write_of
 from embedded_apiserver.server import APIServer
 from embedded_apiserver.storage.stored import Change
@@ -117,7 +117,7 @@ class PerturbedHandler:
         if not is_due or not isinstance(at, AtWrite):
             return carry_out()
         if at.landed:
-            carry_out()
+            unheard(carry_out())
         self._crash(f"{kind} {'after it had landed' if at.landed else 'before it was carried out'}")
         return NO_ANSWER
 

@@ -14,6 +14,7 @@ from embedded_apiserver.server import APIServer
 
 Answer = HTTPResponse | Watch
 _READS = ("GET", "HEAD", "OPTIONS")
+_COMMANDS = ("exec", "attach")
 
 
 class Write(NamedTuple):
@@ -100,6 +101,8 @@ class PerturbedServer:
         route = find_route(self._server.kinds, request.path.rstrip("/"))
         if route is None:
             return self._inner.handle(request, on_ready)
+        if "upgrade" in request.headers and route.subresource in _COMMANDS:  # a GET by its protocol alone
+            return self._on_write(Write("POST", route), lambda: self._inner.handle(request, on_ready))
         if request.method not in _READS:
             return self._on_write(Write(request.method, route), lambda: self._inner.handle(request))
         query, resource = dict(request.query), route.kind.resource
@@ -125,3 +128,9 @@ class PerturbedServer:
         if isinstance(answer, HTTPResponse) or over is None or over.resource != resource:
             return answer
         return over.over(answer, on_ready)
+
+
+def unheard(answer: Answer) -> None:
+    """End an answer whose client has ended: a command goes on, and nobody hears of it."""
+    if not isinstance(answer, HTTPResponse):
+        answer.close()

@@ -60,7 +60,7 @@ def explore(session: Session, seconds: float, *, sequences: int | None = None, s
     cluster, ignored = session.cluster, session.baseline.ignored if session.baseline is not None else frozenset()
     if cluster is None or cluster._setup is None:
         return Explored()
-    stage = Stage(cluster._setup, cluster.options, lines=cluster.outside.lines)
+    stage = Stage(cluster._setup, cluster.options, lines=cluster.outside.lines, programs={**cluster.programs})
     found = primaries(cluster.server.kinds, session.run.story, own_resources(cluster._manager.controllers))
     if isinstance(session.plan, StateSequence) and session.plan.patches:
         return _again(session.plan, stage, found, ignored)

@@ -21,6 +21,7 @@ from controller_runtime.testing.perturbation.world import LEFT_OUT, Difference, 
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver import APIServer
 from embedded_apiserver.perturbation import Name
+from embedded_apiserver.programs import Program
 
 Options = Mapping[str, Any]
 """Arguments of `EmbeddedCluster` next to its host."""
@@ -75,12 +76,14 @@ class Stage:
         options: The options of the cluster.
         seed: Of the simulations.
         lines: The outsides that it calls, which begin again in each run.
+        programs: The programs of containers on it.
     """
 
     setup: Setup
     options: Options = attrs.field(factory=dict)
     seed: int = 0
     lines: Sequence[Line] = ()
+    programs: Mapping[str, Program] = attrs.field(factory=dict)
 
     def run(self, primary: Primary, states: Sequence[Content | None]) -> Ended:
         """Declare states of one object, each after the world has come to rest; None deletes the object.
@@ -95,6 +98,7 @@ class Stage:
                     EmbeddedCluster(simulation.host("cluster"), **options) as cluster,
                     cluster.outside.borrowed(self.lines),
                 ):
+                    cluster.programs.update(self.programs)
                     definitions = [each for each in primary.others if _DEFINITIONS in each.path]
                     for request in definitions:
                         cluster.server.handle(request)

@@ -9,7 +9,7 @@ from apimachinery.http import NO_ANSWER
 from controller_runtime.testing.perturbation.record import Sent
 from controller_runtime.testing.perturbation.world import LEFT_OUT
 from embedded_apiserver import APIServer
-from embedded_apiserver.perturbation import Answer, Gate, PerturbedServer, Write
+from embedded_apiserver.perturbation import Answer, Gate, PerturbedServer, Write, unheard
 
 
 class ManagersServer(PerturbedServer):
@@ -59,6 +59,6 @@ class ManagersServer(PerturbedServer):
         if number != at:
             return self._acting(number, carry_out)
         if landed:
-            self._acting(number, carry_out)
+            unheard(self._acting(number, carry_out))
         self._crash()
         return NO_ANSWER  # its reader has ended
