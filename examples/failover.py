@@ -64,11 +64,13 @@ class Member:
         name: Its name.
         uid: Its uid, which another pod of the same name does not have.
         phase: Its phase.
+        created: The time of its creation.
     """
 
     name: str
     uid: str
     phase: str
+    created: str = ""
 
     @property
     def has_ended(self) -> bool:
@@ -95,6 +97,7 @@ def next_step(name: str, members: Sequence[Member], status: PairStatus) -> Step:
     """Return the next step of a pair.
 
     A primary is chosen only if there is none, or its pod is gone: one that is merely not ready may still accept writes.
+    It is the oldest pod that runs, for a new one has no data yet, and the first one is chosen once both run.
     """
     for member in members:
         if member.has_ended:
@@ -103,9 +106,10 @@ def next_step(name: str, members: Sequence[Member], status: PairStatus) -> Step:
     for wanted in (f"{name}-0", f"{name}-1"):
         if wanted not in there:
             return Step("create", wanted)
-    running = [member for member in members if member.phase == "Running"]
+    running = sorted((each for each in members if each.phase == "Running"), key=lambda each: (each.created, each.name))
     if status.uid not in {member.uid for member in members}:
-        return Step("choose", running[0].name, running[0].uid) if running else Step("rest")
+        is_time = bool(running) and (bool(status.uid) or len(running) == len(members))
+        return Step("choose", running[0].name, running[0].uid) if is_time else Step("rest")
     chosen = [member for member in running if member.uid == status.uid]
     return Step("promote", chosen[0].name, chosen[0].uid) if chosen and not status.promoted else Step("rest")
 
@@ -133,8 +137,8 @@ class Pairs(Reconciler):
 
     def members(self, request: Request) -> list[Member]:
         pods = self.client.list(PODS, request.namespace, label_selector=f"pair={request.name}", view=dict)
-        found = [(pod["metadata"], pod.get("status") or {}) for pod in pods]
-        return [Member(each["name"], each["uid"], status.get("phase", "Pending")) for each, status in found]
+        found = [(pod["metadata"], (pod.get("status") or {}).get("phase", "Pending")) for pod in pods]
+        return [Member(each["name"], each["uid"], phase, each["creationTimestamp"]) for each, phase in found]
 
     def take(self, step: Step, pair: Pair) -> None:
         key = ObjectKey(step.name, pair.metadata.namespace)

@@ -23,6 +23,7 @@ def member(name: str, phase: str = "Running") -> Member:
 
 
 ONE, TWO = member("p-0"), member("p-1")
+NEW = Member("p-0", "uid of a new pod", "Running", "2026-01-01T00:00:00Z")
 CHOSEN = PairStatus("p-0", ONE.uid)
 
 
@@ -33,7 +34,10 @@ CHOSEN = PairStatus("p-0", ONE.uid)
         ([ONE], PairStatus(), Step("create", "p-1")),
         ([member("p-0", "Failed"), TWO], CHOSEN, Step("remove", "p-0", ONE.uid)),
         ([member("p-0", "Pending"), member("p-1", "Pending")], PairStatus(), Step("rest")),
-        ([member("p-0", "Pending"), TWO], PairStatus(), Step("choose", "p-1", TWO.uid)),
+        ([member("p-0", "Pending"), TWO], PairStatus(), Step("rest")),
+        ([member("p-0", "Pending"), TWO], PairStatus("p-0", "uid of another pod"), Step("choose", "p-1", TWO.uid)),
+        ([ONE, TWO], PairStatus(), Step("choose", "p-0", ONE.uid)),
+        ([NEW, TWO], PairStatus("p-0", "uid of another pod"), Step("choose", "p-1", TWO.uid)),
         ([ONE, TWO], CHOSEN, Step("promote", "p-0", ONE.uid)),
         ([member("p-0", "Pending"), TWO], CHOSEN, Step("rest")),
         ([ONE, TWO], PairStatus("p-0", "uid of another pod", True), Step("choose", "p-0", ONE.uid)),
