@@ -16,6 +16,7 @@ import controller_runtime
 import controller_runtime.conditions
 import controller_runtime.errors
 import controller_runtime.log
+import controller_runtime.pods
 import controller_runtime.rate_limiters
 import controller_runtime.resources
 import controller_runtime.testing
@@ -70,6 +71,7 @@ def kind_of(value: object) -> str:
         controller_runtime.conditions,
         controller_runtime.errors,
         controller_runtime.log,
+        controller_runtime.pods,
         controller_runtime.rate_limiters,
         controller_runtime.resources,
         controller_runtime.testing,
