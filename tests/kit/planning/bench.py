@@ -42,7 +42,7 @@ class PlanBench:
 
         Args:
             setup: Fills its manager.
-            allowed: What it may call outside.
+            allowed: The hosts, paths of sockets and programs outside that it may call.
             stop_after: The seconds after which it is stopped; None lets it end.
         """
         host = self.sim.host(f"plan-{next(self._numbers)}")
