@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of caches that take much memory."""
+"""Warnings about caches that take much memory."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class CommandLink(Link):
         self.finish()
 
     def send(self, message: bytes) -> bool:
-        """See `http.Upgraded.send`. What no channel understands is ignored, as by a real server."""
+        """See `http.Upgraded.send`. A message for an unknown channel is ignored, as by a real server."""
         data = message[1:]
         match message[:1]:
             case b"\x00":

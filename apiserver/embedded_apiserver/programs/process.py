@@ -104,7 +104,7 @@ Input = io.BufferedIOBase
 
 
 class Output:
-    """An output of a process. What is written is sent at once, as long as its client reads it.
+    """An output of a process. Written bytes are sent at once, as long as the client reads them.
 
     It takes `bytes` and, for `print(…, file=process.stdout)`, `str`, as UTF-8.
 

@@ -100,7 +100,7 @@ class RingSystem:
         self._lost, self._by = chance.choice(LOST), chance.choice(list(WISHES))
         whole = sim.chance("whole caches").random() < 0.5
         self._divided = self._by is RingBy.UID or (self._by is RingBy.OWNER and not whole)
-        # What the second version of the program divides by, where no object is needed for it; else it names a division.
+        # The second version divides by this where no object is needed for it; else it names a division.
         others = {RingBy.NAMESPACE: RingBy.NAME, RingBy.NAME: RingBy.NAMESPACE}
         self._second_by = others.get(self._by) if sim.chance("second by").random() < 0.5 else None
         self._key_cost = sim.chance("keys").choice(KEY_COSTS)
