@@ -94,7 +94,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
         pytest.param(PERTURBATION, 3, id="perturbation"),
         pytest.param(WORKLOADS, 2, id="workloads"),
         pytest.param(ASYNCIO, 3, id="asyncio"),
-        pytest.param(OUTSIDE, 4, id="an outside service"),
+        pytest.param(OUTSIDE, 3, id="an outside service"),
         pytest.param(CUSTOM_RESOURCES, 7, id="custom resources"),
         pytest.param((DOCS / "writes.md").read_text(encoding="utf-8"), 1, id="the ladder of writes"),
         pytest.param(DEPENDENTS, 5, id="dependents"),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a fake of an outside service declares: its library's errors, its reads, and what more than a network's faults
-may happen to its calls."""
+"""The declaration of a fake of an outside service: its library's errors, its reads, and the faults of its calls that
+not every network has."""
 
 from __future__ import annotations
 

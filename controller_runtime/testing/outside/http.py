@@ -93,10 +93,10 @@ class HTTPService:
 
     Args:
         routes: The functions, by method and path, such as `PUT /topics/{name}`. The first that fits answers.
-        state: What the service holds at first; an empty dict by default.
+        state: The content of the service at first; an empty dict by default.
 
     Attributes:
-        state: What it holds.
+        state: The content of the service.
 
     Threads: those of a simulation, which run one at a time.
     """
@@ -137,7 +137,7 @@ class HTTPXTransport:
     `AsyncClient` gives up a late answer after its own time-out for reads; a `Client` waits for it.
 
     Args:
-        service: What `cluster.outside(HTTPService(…))` returned.
+        service: The result of `cluster.outside(HTTPService(…))`.
 
     Threads: as its client's.
     """
@@ -202,7 +202,7 @@ class RequestsAdapter:
     A request that cannot connect raises `requests.ConnectionError`, and one without an answer `requests.ReadTimeout`.
 
     Args:
-        service: What `cluster.outside(HTTPService(…))` returned.
+        service: The result of `cluster.outside(HTTPService(…))`.
 
     Threads: any.
     """

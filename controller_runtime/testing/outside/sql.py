@@ -47,7 +47,7 @@ class Database:
         schema: Statements that are carried out at first, such as `create table users (name text primary key)`.
 
     Attributes:
-        state: What is committed: for each row a dict, by table and primary key.
+        state: The committed rows: for each a dict, by table and primary key.
 
     Threads: those of a simulation, which run one at a time.
     """
@@ -61,7 +61,7 @@ class Database:
 
     @property
     def state(self) -> dict[tuple[str, ...], dict[str, Any]]:
-        """What is committed."""
+        """The committed rows."""
         return self._committed
 
     @state.setter
@@ -139,7 +139,7 @@ class Connection:
     """A connection of DB-API to a database that is an outside; made by `connect`.
 
     Args:
-        database: What `cluster.outside(Database(…))` returned.
+        database: The result of `cluster.outside(Database(…))`.
 
     Threads: one.
     """
