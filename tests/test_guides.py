@@ -33,6 +33,7 @@ from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.core import signals as core_signals
+from controller_runtime.deletions import DeletionBudget
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager import health, problems
 from controller_runtime.manager.endpoints import Endpoints
@@ -230,6 +231,7 @@ def families(simulation: Simulation) -> list[Metric]:
     manager.webhooks.add(Checks(NODES, lambda *_: None))
     manager.add(Controller("idle", Idle()).watch(NODES).follow(NODES, lambda delta: ()).receive(Channel(host)))
     manager.ring("shares")
+    manager.deletions.limit(DeletionBudget(NODES, most=1))
     cluster.user.create(NODES, a_node("a"))
     stop = Stop(host)
     thread = spawn(host, stop, "manager", lambda: manager.run(stop))
@@ -259,7 +261,10 @@ def test_the_metrics_that_the_text_names_are_in_the_table() -> None:
     documented = {name.strip("`") for name, *_ in rows_of(OPERATIONS, "Metrics")}
     named = set(re.findall(r"\b(?:controller_runtime_\w+|workqueue_\w+|rest_client_\w+)\b", OPERATIONS))
 
-    assert named - {f"controller_runtime_{part}_" for part in ("informer", "channel", "ring", "events")} <= documented
+    assert (
+        named - {f"controller_runtime_{part}_" for part in ("informer", "channel", "ring", "deletions", "events")}
+        <= documented
+    )
 
 
 def test_the_probes_are_those_that_are_answered(cluster: EmbeddedCluster) -> None:
