@@ -49,7 +49,7 @@ def test_the_next_step_follows_from_what_is_there(members: list[Member], status:
 
 
 class Postgres:
-    """What runs in the pods: each has a role, which only `pg_ctl promote` changes.
+    """The program of the pods: each has a role, which only `pg_ctl promote` changes.
 
     Args:
         cluster: Has the pods.
@@ -57,7 +57,7 @@ class Postgres:
     Attributes:
         primaries: The uids of pods that were promoted.
         promotions: How often each was.
-        faults: What the next promotions do in place of the usual.
+        faults: Functions that carry out the next promotions in place of the usual one.
     """
 
     def __init__(self, cluster: EmbeddedCluster) -> None:
