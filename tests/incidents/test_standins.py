@@ -154,7 +154,7 @@ def meeting(manager: Manager, request: Request) -> None:
     log.warning("connecting", url=url, basic=basic, value=value)
     manager.client.patch(CONFIG_MAPS, request, {"data": {"url": url, "basic": basic, "raw": value}})
     manager.client.get(CONFIG_MAPS, request)
-    raise TerminalError(f"{'x' * 960}{value} is no good{'y' * 3000}: {url} {basic}")
+    raise TerminalError(f"{'x' * 985}{value} is no good{'y' * 3000}: {url} {basic}")
 
 
 def records(act: Any, folder: Path | None = None, confidential: Any = None) -> tuple[list[Kept], bytes]:
