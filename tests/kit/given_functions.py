@@ -24,13 +24,17 @@ from apimachinery.objects import cached_from_bytes
 from controller_runtime.cache.store import Delta
 from controller_runtime.cache.transforms import transformed
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.crd import converts, custom_resource
+from controller_runtime.crd import CustomResource, Struct, converts, custom_resource
 from controller_runtime.dependents.owned import wanted_of
+from controller_runtime.errors import ServerError
+from controller_runtime.incidents.incident import FORMAT, VERSION, End, Incident
 from controller_runtime.manager.metrics import Metrics
 from controller_runtime.program.origin import call_setup
 from controller_runtime.program.snapshot import panels_of
+from controller_runtime.resources import CONFIG_MAPS, NODES, VALIDATING_WEBHOOK_CONFIGURATIONS
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.testing import EmbeddedCluster, FaultyTransport, Simulation, a_node, eventually
+from controller_runtime.testing.replay.run import replay
 from controller_runtime.webhooks import Admission, Checks, Defaults, Webhooks
 from embedded_apiserver import APIServer
 from kit.occurrences import happened
@@ -38,9 +42,13 @@ from kit.owning import Site, SiteSpec
 
 PACKAGES = (
     "controller_runtime",
+    "controller_runtime.conditions",
     "controller_runtime.crd",
+    "controller_runtime.rate_limiters",
+    "controller_runtime.resources",
     "controller_runtime.rights",
     "controller_runtime.testing",
+    "controller_runtime.transports",
     "controller_runtime.webhooks",
 )
 
@@ -52,10 +60,13 @@ AWAITED = {
 """The places where a coroutine function belongs."""
 
 INNER = {
+    "Informer.__init__(readers)": "informers are made by the caches alone",
     "Host.spawn(target)": "a protocol: the hosts of production and of the simulation check",
     "Subscription.attach(add)": "called by `Informer.subscribe` alone, with a function of the caches",
 }
 """Places where no program gives a function, each with the reason."""
+
+INCIDENT = Incident(FORMAT, VERSION, "0.1.0", "nodes", "a", "", "2026-01-01T00:00:00+00:00", 0.0, 0.0, End("done"))
 
 F = Callable[..., Any]
 NODE = cr.ObjectKey("a")
@@ -77,12 +88,12 @@ class Failing(cr.Reconciler):
         raise KeyError("a bug")
 
 
-class OldSpec(cr.Struct):
+class OldSpec(Struct):
     size: int = 0
 
 
 @custom_resource("example.com/v1alpha1", kind="Site")
-class OldSite(cr.CustomResource):
+class OldSite(CustomResource):
     spec: OldSpec
 
 
@@ -107,7 +118,7 @@ class Bench:
         with self.cluster.expect_panics(UsageError) as seen:
             self.manager.add(controller)
             self.cluster.start()
-            self.cluster.user.create(cr.NODES, a_node("a"))
+            self.cluster.user.create(NODES, a_node("a"))
             self.sim.settle()
         raise seen[0].error
 
@@ -115,7 +126,7 @@ class Bench:
         """Run the manager beside one node, and raise the error that ends it."""
         cluster = cluster or self.cluster
         cluster.start()
-        cluster.user.create(cr.NODES, a_node("a"))
+        cluster.user.create(NODES, a_node("a"))
         self.sim.settle()
         cluster.stop()
 
@@ -126,13 +137,13 @@ class Bench:
         asyncio.run(ask(client))
 
     def deleted(self, finalizer: str) -> dict[str, Any]:
-        self.client.create(cr.NODES, {"metadata": {"name": "a", "finalizers": [finalizer]}})
-        self.client.delete(cr.NODES, NODE)
-        return self.client.get(cr.NODES, NODE, dict)
+        self.client.create(NODES, {"metadata": {"name": "a", "finalizers": [finalizer]}})
+        self.client.delete(NODES, NODE)
+        return self.client.get(NODES, NODE, dict)
 
 
 def _watching(**options: Any) -> cr.Controller:
-    return cr.Controller("nodes", Nothing(), **options).watch(cr.NODES)
+    return cr.Controller("nodes", Nothing(), **options).watch(NODES)
 
 
 def _dependents(bench: Bench, status: F) -> None:
@@ -146,7 +157,7 @@ def _dependents(bench: Bench, status: F) -> None:
 
 
 def _owned(desired: F = lambda site: None, **options: Any) -> cr.Owned[Any, Any]:
-    return cr.Owned(cr.CONFIG_MAPS, desired, **options)
+    return cr.Owned(CONFIG_MAPS, desired, **options)
 
 
 def _endpoints(bench: Bench, **checks: F) -> None:
@@ -162,8 +173,8 @@ def _manager(bench: Bench, **options: Any) -> None:
     """Run a manager with these options beside one node, with a controller that fails."""
     transport = bench.client.transport
     manager = cr.Manager(bench.host, transport, **options)
-    manager.add(cr.Controller("nodes", Failing()).watch(cr.NODES))
-    bench.client.create(cr.NODES, a_node("a"))
+    manager.add(cr.Controller("nodes", Failing()).watch(NODES))
+    bench.client.create(NODES, a_node("a"))
     manager.run()
 
 
@@ -188,7 +199,7 @@ def _spawned(bench: Bench, function: F) -> None:
 
 def _faults(bench: Bench, faults: F) -> None:
     cluster = EmbeddedCluster(bench.sim.host("cluster"), faults=faults)
-    cluster.client.get(cr.NODES, NODE)
+    cluster.client.get(NODES, NODE)
 
 
 def _webhook_faults(bench: Bench, faults: F) -> None:
@@ -200,10 +211,10 @@ def _webhook_faults(bench: Bench, faults: F) -> None:
         "webhooks": [{**hook, "rules": rules, "admissionReviewVersions": ["v1"]}],
     }
     cluster = EmbeddedCluster(bench.host, webhooks={"hook.example.com": Mute()}, webhook_faults=faults)
-    cluster.user.create(cr.VALIDATING_WEBHOOK_CONFIGURATIONS, configuration)
+    cluster.user.create(VALIDATING_WEBHOOK_CONFIGURATIONS, configuration)
     try:
-        cluster.user.create(cr.NODES, a_node("a"))
-    except cr.ServerError as error:  # the server's answer, with the text
+        cluster.user.create(NODES, a_node("a"))
+    except ServerError as error:  # the server's answer, with the text
         raise UsageError(str(error)) from error
 
 
@@ -271,7 +282,7 @@ def _runnable(bench: Bench, run: F) -> None:
 def _reconciler_metrics(bench: Bench, metrics: F) -> None:
     reconciler = Nothing()
     reconciler.metrics = metrics  # type: ignore[method-assign]
-    bench.manager.add(cr.Controller("nodes", reconciler).watch(cr.NODES))
+    bench.manager.add(cr.Controller("nodes", reconciler).watch(NODES))
     Metrics(bench.manager, []).text()
 
 
@@ -283,16 +294,16 @@ FINALIZER = "example.com/a"
 
 PLACES: dict[str, Callable[[Bench, F], Any]] = {
     "AsyncClient.call(function)": lambda b, f: b.asking(lambda client: client.call(f)),
-    "AsyncClient.create_or_patch(mutate)": lambda b, f: b.asking(lambda c: c.create_or_patch(cr.NODES, NODE, f)),
-    "AsyncClient.wait(until)": lambda b, f: b.asking(lambda client: client.wait(cr.NODES, NODE, until=f)),
+    "AsyncClient.create_or_patch(mutate)": lambda b, f: b.asking(lambda c: c.create_or_patch(NODES, NODE, f)),
+    "AsyncClient.wait(until)": lambda b, f: b.asking(lambda client: client.wait(NODES, NODE, until=f)),
     "CacheScope.__init__(transform)": lambda b, f: _transform(f),
-    "Client.wait(until)": lambda b, f: b.client.wait(cr.NODES, NODE, until=f),
+    "Client.wait(until)": lambda b, f: b.client.wait(NODES, NODE, until=f),
     "Controller.__init__(fair_by)": lambda b, f: b.panics(_watching(fair_by=f)),
     "Controller.every(requests)": lambda b, f: b.panics(_watching().every(60.0, f)),
-    "Controller.follow(callback)": lambda b, f: (b.manager.add(_watching().follow(cr.NODES, f)), b.stops()),
+    "Controller.follow(callback)": lambda b, f: (b.manager.add(_watching().follow(NODES, f)), b.stops()),
     "Controller.share(shared)": lambda b, f: _watching().share(f, cr.Channel(b.host)),
-    "Controller.watch(map)": lambda b, f: b.panics(_watching().watch(cr.NODES, map=f)),
-    "Controller.watch(when)": lambda b, f: b.panics(_watching().watch(cr.NODES, when=f)),
+    "Controller.watch(map)": lambda b, f: b.panics(_watching().watch(NODES, map=f)),
+    "Controller.watch(when)": lambda b, f: b.panics(_watching().watch(NODES, when=f)),
     "Dependents.controller(status)": _dependents,
     "Endpoints.__init__(live)": lambda b, f: _endpoints(b, live=f),
     "Endpoints.__init__(ready)": lambda b, f: _endpoints(b, ready=f),
@@ -300,18 +311,18 @@ PLACES: dict[str, Callable[[Bench, F], Any]] = {
         b.host, b.client, component="mine", spam_key=f
     )._correlator.observe(happened()),
     "Finalizers.register(finalize)": lambda b, f: (
-        cr.Finalizers[Any](b.client, cr.NODES).register(FINALIZER, f).handle(b.deleted(FINALIZER))
+        cr.Finalizers[Any](b.client, NODES).register(FINALIZER, f).handle(b.deleted(FINALIZER))
     ),
     "Finalizers.register_for_metadata(finalize)": lambda b, f: (
-        cr.Finalizers[Any](b.client, cr.NODES).register_for_metadata(FINALIZER, f).handle(b.deleted(FINALIZER))
+        cr.Finalizers[Any](b.client, NODES).register_for_metadata(FINALIZER, f).handle(b.deleted(FINALIZER))
     ),
-    "Informer.add_handler(handler)": lambda b, f: (b.manager.informer(cr.NODES).add_handler(f), b.stops()),
-    "Informer.add_index(values_of)": lambda b, f: (b.manager.informer(cr.NODES).add_index("mine", f), b.stops()),
-    "Informer.subscribe(callback)": lambda b, f: (b.manager.informer(cr.NODES).subscribe(f, name="mine"), b.stops()),
+    "Informer.add_handler(handler)": lambda b, f: (b.manager.informer(NODES).add_handler(f), b.stops()),
+    "Informer.add_index(values_of)": lambda b, f: (b.manager.informer(NODES).add_index("mine", f), b.stops()),
+    "Informer.subscribe(callback)": lambda b, f: (b.manager.informer(NODES).subscribe(f, name="mine"), b.stops()),
     "Manager.__init__(on_panic)": lambda b, f: _manager(b, on_panic=f),
-    "Manager.__init__(transforms)": lambda b, f: _manager(b, transforms={cr.NODES: f}),
+    "Manager.__init__(transforms)": lambda b, f: _manager(b, transforms={NODES: f}),
     "Manager.show_status(take)": lambda b, f: (b.manager.show_status(f), b.manager.shown_tables[-1]()),
-    "Owned.__init__(desired)": lambda b, f: wanted_of([_owned(f)], CACHED, cr.NODES),
+    "Owned.__init__(desired)": lambda b, f: wanted_of([_owned(f)], CACHED, NODES),
     "Owned.__init__(ready)": lambda b, f: _owned(ready=f).unready(CACHED),
     "Ring.__init__(problem)": lambda b, f: cr.Ring(
         b.host, b.client, b.manager.informers, RingConfig(name="mine", namespace="default"), cr.RingBy.UID, f
@@ -324,11 +335,12 @@ PLACES: dict[str, Callable[[Bench, F], Any]] = {
     "all_of(predicates)": lambda b, f: cr.all_of(f)(DELTA),
     "any_of(predicates)": lambda b, f: cr.any_of(f)(DELTA),
     "changed(value_of)": lambda b, f: cr.changed(f)(DELTA),
-    "create_or_patch(mutate)": lambda b, f: cr.create_or_patch(b.client, cr.NODES, NODE, f),
+    "create_or_patch(mutate)": lambda b, f: cr.create_or_patch(b.client, NODES, NODE, f),
     "edited(edit)": lambda b, f: cr.edited(f)(RAW),
     "enqueue_mapped(requests_of)": lambda b, f: [*cr.enqueue_mapped(f)(DELTA)],
     "not_(predicate)": lambda b, f: cr.not_(f)(DELTA),
     "retry_on_conflict(attempt)": lambda b, f: cr.retry_on_conflict(b.host, f),
+    "replay_file(setup)": lambda b, f: replay(INCIDENT, f),
     "run(setup)": lambda b, f: call_setup(f, b.manager),
     "spawn(target)": _spawned,
     "EmbeddedCluster.__init__(faults)": _faults,
@@ -339,8 +351,8 @@ PLACES: dict[str, Callable[[Bench, F], Any]] = {
     "EmbeddedCluster.run(setup)": lambda b, f: b.cluster.run(f),
     "FaultyTransport.__init__(faults)": lambda b, f: cr.Client(
         b.host, FaultyTransport(b.host, b.client.transport, f)
-    ).get(cr.NODES, NODE),
-    "eventually(check)": lambda b, f: (b.cluster.start(), eventually(b.manager, cr.NODES, f)),
+    ).get(NODES, NODE),
+    "eventually(check)": lambda b, f: (b.cluster.start(), eventually(b.manager, NODES, f)),
     "Simulation.check(hook)": _checked,
     "Simulation.check_end(hook)": _checked_at_end,
     "Conversion.__init__(there)": lambda b, f: _conversion(f, _down),

@@ -13,6 +13,7 @@ import attrs
 from apimachinery.errors import ControllerRuntimeError, UsageError
 from apimachinery.host import Host
 from apimachinery.objects import ObjectKey
+from apimachinery.plain_functions import called, plain
 from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
@@ -124,7 +125,7 @@ def replay(incident: Incident, setup: Setup) -> Replayed:
         setup: Fills a manager, as the program's does.
 
     Raises:
-        UsageError: The program has no such controller.
+        UsageError: The program has no such controller, or `setup` is an `async def` or returned a coroutine.
         ControllerRuntimeError: The reconcile does not end, or `setup` failed.
     """
     clocks: list[str] = []
@@ -154,7 +155,7 @@ def _run(incident: Incident, setup: Setup, host: Host, simulation: Simulation) -
     world = World(host, incident, prepare)
     manager = Manager(host, InProcessTransport(host, world), incidents=Incidents())
     managers.append(manager)
-    setup(manager)
+    called("setup", plain("setup", setup), manager)
     controller = _controller(manager, incident.controller)
     attempt = ReplayedAttempt(incident, host, world)
     stop = Stop(host, "stop of a replay")
