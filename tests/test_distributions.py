@@ -170,7 +170,12 @@ def test_the_shared_ground_has_what_both_need_and_nothing_else() -> None:
     assert needed("embedded_apiserver") | needed("apimachinery") == modules
 
 
-FACES = ("embedded_apiserver", "embedded_apiserver.perturbation", "embedded_apiserver.webhooks")
+FACES = (
+    "embedded_apiserver",
+    "embedded_apiserver.perturbation",
+    "embedded_apiserver.programs",
+    "embedded_apiserver.webhooks",
+)
 
 
 @pytest.mark.skipif(not (ROOT / "apiserver" / "setup.cfg").exists(), reason="needs the sources")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Kubernetes API server that fits in a test: a synchronous core that speaks JSON, and a thin HTTP server around it.
 
-All public names are here; those of perturbed clients are in `perturbation`, those of calls to webhooks in `webhooks`.
-Each is imported when it is first used, so that a program loads only the modules that it needs.
+All public names are here; those of perturbed clients are in `perturbation`, of programs in containers in `programs`,
+of calls to webhooks in `webhooks`. Each is imported when it is first used, so that a program loads only the modules
+that it needs.
 """
 
 from __future__ import annotations

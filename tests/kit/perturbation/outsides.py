@@ -87,7 +87,7 @@ class OutsideBug:
 
     Attributes:
         source: The project's issue.
-        fault: What finds it: the begin of a plan's text.
+        fault: The begin of the text of the plan that finds it.
         outside: Makes the service.
         buggy: The operator with the bug.
         mended: The operator without it.
