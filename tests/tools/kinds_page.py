@@ -58,7 +58,8 @@ DOES = {
     "Node": "`proxy` reaches nothing",
     "PersistentVolume": "is kept while a claim uses it",
     "PersistentVolumeClaim": "is kept while a pod uses it",
-    "Pod": "evictions keep to budgets; its log is empty; streams and proxies are refused as without a kubelet",
+    "Pod": "evictions keep to budgets; log, exec, attach and ports are those of the programs that a test gives, and "
+    "refused without one as without a kubelet; proxies are refused",
     "PodDisruptionBudget": "evictions keep to it",
     "PriorityClass": "admission gives pods its value",
     "ReplicaSet": "`scale` shows and changes its replicas",
