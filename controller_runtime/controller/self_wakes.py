@@ -20,6 +20,7 @@ from apimachinery.log import get_logger
 from apimachinery.objects import cached_from_bytes
 from controller_runtime.controller.outcome import TIMED
 from controller_runtime.controller.reconciler import Request
+from controller_runtime.controller.timed_writes import TOLD, TimedWrites
 from controller_runtime.controller.written_fields import WrittenFields, place_of
 from controller_runtime.core.attempts import current_attempt
 from controller_runtime.core.resource_paths import resource_path
@@ -98,9 +99,10 @@ class SelfWakes:
     def __init__(self, host: Host) -> None:
         self._now = host.monotonic
         self._own = WrittenVersions()
-        # Guards everything below. Only writes of watched chains take it.
+        # Guards everything below. Only writes of watched chains, and of reconciles that time alone caused, take it.
         self._lock = host.lock("self wakes")
         self._fields = WrittenFields()
+        self._timed = TimedWrites()
         self._counts: Counter[str] = Counter()
         self._quiet_until: dict[tuple[tuple[str, ...], tuple[str, ...]], float] = {}
         self._found: deque[SelfWake] = deque(maxlen=_KEPT)
@@ -109,6 +111,11 @@ class SelfWakes:
         """Return how many writes a controller's reconciles added to watched chains."""
         with self._lock:
             return self._counts[controller]
+
+    def count_of_times(self, controller: str) -> int:
+        """Return how many writes of a controller, at the end of a `requeue_after`, changed nothing but times."""
+        with self._lock:
+            return self._timed.counts[controller]
 
     def found(self) -> list[SelfWake]:
         """Return what was reported last, the newest first."""
@@ -120,11 +127,22 @@ class SelfWakes:
         if not written:
             return
         _, controller, of, queue = running
-        caused_by = versions_of(queue.causes(of), queue.covered(of))
-        chain = next_chain(*caused_by, self._own.chain, controller, self._now())
+        versions, has_other = versions_of(queue.causes(of), queue.covered(of))
+        chain = next_chain(versions, has_other, self._own.chain, controller, self._now())
         is_new = [self._own.note(key, version, chain) for key, version in written]
-        if any(is_new) and chain.length >= WATCHED:  # else the write changed nothing, and causes nothing
+        if not any(is_new):  # the write changed nothing, and causes nothing
+            return
+        if chain.length >= WATCHED:
             self._watch(controller, of, chain, request)
+        elif not versions and not has_other:
+            self._watch_times(controller, request)
+
+    def _watch_times(self, controller: str, request: HTTPRequest) -> None:
+        with self._lock:
+            found = self._timed.wrote(controller, request)
+            if found is None or found.count < TOLD or self._is_quiet(((controller,), ())):
+                return
+        log.info(str(found))
 
     def _watch(self, controller: str, of: Request, chain: Chain, request: HTTPRequest) -> None:
         seconds = self._now() - chain.since

@@ -50,7 +50,7 @@ class WrittenFields:
         self._last[place] = leaves
         differing = [] if last is None else [path for path in {**leaves, **last} if leaves.get(path) != last.get(path)]
         shown = (differing or [*leaves])[:MOST_FIELDS]
-        return tuple(shown), bool(shown) and all(_is_time(leaves.get(path)) for path in shown)
+        return tuple(shown), bool(shown) and all(is_time(leaves.get(path)) for path in shown)
 
 
 def leaves_of(body: bytes) -> dict[str, object]:
@@ -81,7 +81,8 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, object]]:
         yield path, value
 
 
-def _is_time(value: object) -> bool:
+def is_time(value: object) -> bool:
+    """Return whether a value is a text that begins as a time of Kubernetes does."""
     return isinstance(value, str) and _TIME.fullmatch(value) is not None
 
 

@@ -88,11 +88,12 @@ class _ManagerCollector(Collector):
 
 @attrs.frozen
 class _Reconciles:
-    """The metrics of one controller's reconciles, with the number of its workers and of its self-wakes."""
+    """The metrics of one controller's reconciles, with the numbers of its workers and of what `SelfWakes` counts."""
 
     counters: ReconcileCounters
     workers: int
     self_wakes: int
+    timed_writes: int
 
 
 # fmt: off
@@ -106,6 +107,8 @@ _OF_RECONCILES: tuple[Row[_Reconciles], ...] = (
     Row(counter, "controller_runtime_reconcile_self_wakes_total",
         "Writes by reconciles that nothing but a long chain of the program's own writes caused.",
         lambda r: r.self_wakes),
+    Row(counter, "controller_runtime_reconcile_time_only_writes_total",
+        "Writes by reconciles that time alone caused, which changed nothing but times.", lambda r: r.timed_writes),
     Row(counter, "controller_runtime_reconcile_timeouts_total",
         "Reconciles that took longer than their controller allows.", lambda r: r.counters.timeouts),
     Row(counter, "controller_runtime_reconcile_cancellations_ignored_total",
@@ -183,7 +186,10 @@ def _number(version: str) -> int | None:
 
 def _of_controllers(controllers: Sequence[Controller], wakes: SelfWakes) -> Iterator[Metric]:
     started = [(c, counters) for c in controllers if (counters := c.counters()) is not None]
-    reconciles = [((c.name,), _Reconciles(counters[0], c.workers, wakes.count(c.name))) for c, counters in started]
+    reconciles = [
+        ((c.name,), _Reconciles(counters[0], c.workers, wakes.count(c.name), wakes.count_of_times(c.name)))
+        for c, counters in started
+    ]
     queues = [((c.name, c.name), counters[1]) for c, counters in started]
     results = [((name, result), n) for (name,), r in reconciles for result, n in _results(r.counters)]
     yield counter(

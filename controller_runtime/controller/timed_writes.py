@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds writes that change nothing but times, at each end of a `requeue_after`: a load on all that watch the object."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import attrs
+
+from apimachinery.http import HTTPRequest
+from controller_runtime.controller.written_fields import MOST_FIELDS, is_time, leaves_of, place_of
+from controller_runtime.core.resource_paths import resource_path
+
+MOST_PLACES = 4096
+"""How many places are remembered, the newest; of each a number, with its path less than 1 MiB in all."""
+
+TOLD = 10
+"""The writes of one controller from which it is told of: a time that is written now and then is no load."""
+
+_FOR_TIMES = "coordination.k8s.io"
+"""The group of leases, whose whole purpose is a time."""
+
+
+@attrs.frozen
+class TimedWrite:
+    """A write of a controller that changed nothing but times.
+
+    Attributes:
+        controller: The controller's name.
+        object: The object, as resource, namespace and name.
+        fields: The fields that hold the times, at most three.
+        count: How many such writes the controller has made.
+    """
+
+    controller: str
+    object: str
+    fields: tuple[str, ...]
+    count: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.controller} writes nothing but times when its requeue_after is over: {', '.join(self.fields)} of "
+            f"{self.object}, {self.count} such writes so far; each is an event for all that watch the object: write a "
+            "time only beside another change, or keep it in a Lease"
+        )
+
+
+class TimedWrites:
+    """Counts them by controller. Threads: one at a time; the caller has a lock."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        # By place, a hash of what was written there last beside times.
+        self._last: dict[tuple[str, str], int] = {}
+
+    def wrote(self, controller: str, request: HTTPRequest) -> TimedWrite | None:
+        """Note a write that changed something, of a reconcile that time alone caused.
+
+        Returns:
+            The write, if it changed nothing but times; None for the first write to a place, and for a Lease.
+        """
+        named = resource_path(request.path)
+        if named is None or named.group == _FOR_TIMES:
+            return None
+        place = request.method, request.path
+        leaves = leaves_of(request.body)
+        times = [path for path, value in leaves.items() if is_time(value)]
+        rest = hash(frozenset((path, repr(value)) for path, value in leaves.items() if not is_time(value)))
+        before = self._last.pop(place, None)
+        self._last[place] = rest
+        if len(self._last) > MOST_PLACES:
+            del self._last[next(iter(self._last))]
+        if not times or before != rest:
+            return None
+        self.counts[controller] += 1
+        return TimedWrite(controller, place_of(request), tuple(times[:MOST_FIELDS]), self.counts[controller])
