@@ -330,7 +330,7 @@ with bound(controller="cabins", request="default/a", reconcile=7):
 
 
 def test_an_example_is_the_program_that_the_guide_shows() -> None:
-    (block,) = (block for block in re.findall(r"```python\n(.*?)```", OPERATIONS, re.DOTALL) if "def setup" in block)
+    block = next(each for each in re.findall(r"```python\n(.*?)```", OPERATIONS, re.DOTALL) if "def setup" in each)
     example = Path(__file__).parents[1] / "examples" / "zone_labels.py"
 
     assert block in example.read_text()

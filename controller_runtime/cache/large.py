@@ -68,7 +68,7 @@ class LargeCache:
         bound: The bytes; None for 256 MiB, or a quarter of the process's limit where that is less.
         readers: Returns the names of the classes that it is read as.
 
-    Threads: `is_due` its owner's lock; `tell` any.
+    Threads: `is_due` one at a time, by its owner's lock; the others any.
     """
 
     def __init__(
@@ -82,9 +82,13 @@ class LargeCache:
         self._readers = readers
         self._is_told = False
 
+    def is_far(self, sizes: Sizes) -> bool:
+        """Return whether nothing is due, whoever asks: each write of a store asks this first, without a lock."""
+        return self._is_told or sizes.held <= self._bound  # one flag, which is set once
+
     def is_due(self, sizes: Sizes) -> bool:
         """Return True once, when the cache takes more than the bound."""
-        is_due = not self._is_told and sizes.held > self._bound
+        is_due = not self.is_far(sizes)
         self._is_told |= is_due
         return is_due
 

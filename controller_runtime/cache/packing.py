@@ -120,7 +120,7 @@ class Packing:
 
     def _warn_if_large(self) -> None:
         """Warn of the store once; while objects are packed again, only afterwards, when fewer bytes may be left."""
-        if self._large is None or self._store is None:
+        if self._large is None or self._store is None or self._large.is_far(self._store.sizes):
             return
         with self._condition:
             sizes, codec = self._store.sizes, self._codec

@@ -219,7 +219,9 @@ def strict(sim: Simulation, client: Client) -> Lister[Strict]:
 
 def fill(lister: Lister[Strict], client: Client) -> None:
     found = [cached_from_bytes(json.dumps(each).encode()) for each in client.list(LEASES, view=dict)]
-    lister._store.replace({each.plain_key: each for each in found}, f"{len(found) + int(lister.version or 0) + 1}")
+    lister._reads.store.replace(
+        {each.plain_key: each for each in found}, f"{len(found) + int(lister.version or 0) + 1}"
+    )
 
 
 def broken(client: Client, *finalizers: str, deleted: bool = True) -> None:

@@ -52,7 +52,8 @@ class Ledger:
         self.wrong: list[Delta] = []
 
     def __call__(self, delta: Delta) -> None:
-        if self.copy.get(delta.key) is not delta.old:
+        before = self.copy.get(delta.key)
+        if (before and before.resource_version) != (delta.old and delta.old.resource_version):
             self.wrong.append(delta)
         if delta.new is None:
             del self.copy[delta.key]

@@ -176,7 +176,7 @@ def test_it(simulation, cluster, node):
     outcome = run(text)
 
     assert "1 passed, 1 warning" in outcome.text
-    assert "test_it.py:9: RealClockWarning: time.time asks the real clock" in outcome.text
+    assert "test_it.py:10: RealClockWarning: time.time asks the real clock" in outcome.text
 
 
 @pytest.mark.parametrize(
