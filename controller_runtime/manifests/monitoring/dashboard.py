@@ -49,6 +49,8 @@ ROWS: Mapping[str, Sequence[Panel]] = {
         Panel("Workers", "sum", "controller_runtime_max_concurrent_reconciles", _ONE),
         Panel("Unexpected errors per second", "rate", "controller_runtime_reconcile_panics_total", _ONE, "ops"),
         Panel("Writes that wake themselves", "rate", "controller_runtime_reconcile_self_wakes_total", _ONE, "ops"),
+        Panel("Writes of nothing but times", "rate", "controller_runtime_reconcile_time_only_writes_total", _ONE,
+              "ops"),
         Panel("Final errors per second", "rate", "controller_runtime_terminal_reconcile_errors_total", _ONE, "ops"),
         Panel("Timeouts per second", "rate", "controller_runtime_reconcile_timeouts_total", _ONE, "ops"),
         Panel("Ignored cancellations per second", "rate", "controller_runtime_reconcile_cancellations_ignored_total",

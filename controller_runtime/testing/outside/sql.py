@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -117,6 +118,7 @@ class Database:
 
     def _new(self) -> sqlite3.Connection:
         db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        weakref.finalize(self, db.close)  # Python warns of a database that is collected while it is open
         db.executescript(self._schema)
         return db
 

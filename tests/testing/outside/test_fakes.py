@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sqlite3
 from contextlib import suppress
 from typing import Any
@@ -207,3 +208,14 @@ def test_a_connection_without_an_answer_is_dead() -> None:
 
 def test_each_fault_has_a_course() -> None:
     assert set(COURSES) == set(Fault)
+
+
+def test_a_database_that_nothing_uses_any_more_is_closed() -> None:
+    database = Database("create table t (name text primary key)")
+    opened = database._db
+
+    del database
+    gc.collect()
+
+    with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
+        opened.execute("select 1")
