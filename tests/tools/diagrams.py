@@ -26,13 +26,55 @@ LINE = 16
 """Height of a line of text."""
 Point = tuple[float, float]
 
+# The changes of the states that are drawn, for readers who hear a picture, and for the tests.
+ELECTOR = """\
+    Waiting --> Leading: our write of the lease was answered in time
+    Waiting --> Ended: stopped before we led
+    Leading --> Yielding: the lease names another candidate as preferred
+    Leading --> Resigned: stopped, and the work has ended in time
+    Leading --> Ended: lost, or stopped with work that has not ended
+    Yielding --> Resigned: stopped, and the work has ended in time
+    Yielding --> Ended: the deadline passed before the work had ended
+    Resigned --> Ended: the lease was given back, or is left to expire
+"""
+RING = """\
+    New --> Member: the server has stored the first claim
+    New --> Leaving: the same, while the program stops
+    New --> Left: stopped before the server had a lease of ours
+    Member --> Member: a claim is stored, or slots are drained
+    Member --> Leaving: the program stops
+    Member --> New: the deadline has passed, or the server has gone back
+    Leaving --> Leaving: a claim is stored, or slots are drained
+    Leaving --> New: as from Member
+    Leaving --> Left: the server has stored that it leaves with no slot
+"""
+REFLECTOR = """\
+    Streaming --> Receiving: the server has opened the stream
+    Streaming --> Streaming: the version was refused, or the server is down or busy
+    Streaming --> Listing: the server cannot stream lists
+    Receiving --> Watching: the bookmark that ends the list has come, and the stream goes on
+    Receiving --> Streaming: the version was refused, or the server is down or busy
+    Receiving --> Listing: the server cannot stream lists, or does not say when they end
+    Listing --> Resuming: the last page has come
+    Listing --> Listing: failed, so all pages again
+    Resuming --> Watching: the server has opened the watch
+    Resuming --> Resuming: failed for the first time, or the server is down or busy
+    Resuming --> Streaming: the version was refused, or the second failure in a row
+    Resuming --> Listing: the same, where lists are not streamed
+    Watching --> Watching: a line has come, the first after a failure
+    Watching --> Resuming: ended, or failed for the first time, or the server is down or busy
+    Watching --> Streaming: the version or an event cannot be had, or the second failure in a row
+    Watching --> Listing: the same, where lists are not streamed
+"""
+
 
 class Drawing:
     """An SVG picture of a size, to which parts are added."""
 
-    def __init__(self, width: int, height: int, title: str) -> None:
+    def __init__(self, width: int, height: int, title: str, description: str = "") -> None:
         self.size = f"0 0 {width} {height}"
         self.title = title
+        self.description = description
         self.lines, self.labels, self.boxes = list[str](), list[str](), list[str]()
 
     def text(self, x: float, y: float, text: str, kind: str = "", anchor: str = "middle") -> None:
@@ -81,6 +123,8 @@ class Drawing:
         """Return the picture."""
         head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{self.size}" role="img">'
         title = f"<title>{escape(self.title)}</title>"
+        if self.description:
+            title += f"\n<desc>\n{escape(self.description, quote=False)}</desc>"
         back = '<rect class="back" width="100%" height="100%"/>'
         return "\n".join(
             (head, title, f"<style>{STYLE}</style>", back, *self.lines, *self.labels, *self.boxes, "</svg>", "")
@@ -208,7 +252,7 @@ def story() -> Drawing:
 
 def elector() -> Drawing:
     """Return the states of an elector."""
-    it = Drawing(900, 400, "The states of an elector")
+    it = Drawing(900, 400, "The states of an elector", ELECTOR)
     places = {
         "Waiting": (75, 200),
         "Leading": (330, 200),
@@ -231,7 +275,7 @@ def elector() -> Drawing:
 
 def reflector() -> Drawing:
     """Return the states of a reflector."""
-    it = Drawing(900, 390, "The states of a reflector")
+    it = Drawing(900, 390, "The states of a reflector", REFLECTOR)
     places = {
         "Streaming": (100, 70),
         "Receiving": (430, 70),
@@ -272,7 +316,7 @@ def reflector() -> Drawing:
 
 def ring() -> Drawing:
     """Return the states of a ring's member."""
-    it = Drawing(900, 310, "The states of a member of a ring")
+    it = Drawing(900, 310, "The states of a member of a ring", RING)
     places = {"New": (80, 90), "Member": (430, 90), "Leaving": (430, 230), "Left": (800, 230)}
     for name, (x, y) in places.items():
         it.box(x, y, name, "on" if name == "Member" else "box")
