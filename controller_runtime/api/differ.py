@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes the merge patch (RFC 7386) that turns one object into another, as a whole or field by field."""
+"""Merge patches (RFC 7386): computes the one that turns one object into another, whole or by field, and applies one."""
 
 from __future__ import annotations
 
@@ -26,6 +26,20 @@ def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
         elif not same_json(old, new, exact=False):
             patch[name] = new
     return patch
+
+
+def merge_patched(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `target` after a merge patch; neither is changed."""
+    result = {**target}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        elif isinstance(value, Mapping):
+            inner = result.get(name)
+            result[name] = merge_patched(inner if isinstance(inner, Mapping) else {}, value)
+        else:
+            result[name] = value
+    return result
 
 
 @attrs.frozen

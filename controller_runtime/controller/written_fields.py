@@ -89,4 +89,4 @@ def is_time(value: object) -> bool:
 def place_of(request: HTTPRequest) -> str:
     """Return what a request is about, as resource, namespace and name, as far as it names them: `pods/default/a`."""
     named = resource_path(request.path)
-    return "/".join(filter(None, (named.resource, named.namespace, named.name))) if named is not None else request.path
+    return "/".join(filter(None, (named.plural, named.namespace, named.name))) if named is not None else request.path

@@ -16,10 +16,9 @@ from apimachinery.errors import UsageError
 from apimachinery.names import qualified_name_errors
 from apimachinery.plain_functions import synchronous
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.differ import changes_of, merge_patch
+from controller_runtime.api.differ import changes_of, merge_patch, merge_patched
 from controller_runtime.api.unreadable import UnreadableObject
 from controller_runtime.crd.declaration import declaration_of
-from controller_runtime.crd.merging import patched
 from controller_runtime.crd.types import CustomResource
 from controller_runtime.crd.writing import written
 
@@ -156,7 +155,7 @@ def _restore(made: To, kept: Mapping[str, Any], lost_by: Callable[[To], dict[str
         return whole, lost
     lost = lost_by(made)
     content = content_of(made)
-    for change in changes_of(content, patched(content, kept)):
+    for change in changes_of(content, merge_patched(content, kept)):
         tried = _with_or_none(made, change.patch)
         if tried is not None and {*_paths(left := lost_by(tried))} <= {*_paths(lost)}:
             made, lost = tried, left
@@ -178,7 +177,7 @@ def with_patch(obj: To, patch: Mapping[str, Any]) -> To:
         UnreadableObject: The class has no such object.
     """
     cls = type(obj)
-    whole = {**patched(content_of(obj), patch), "metadata": {"name": obj.metadata.name}}
+    whole = {**merge_patched(content_of(obj), patch), "metadata": {"name": obj.metadata.name}}
     made = decoder_for(cls, declaration_of(cls).resource)(msgspec.json.encode(whole))
     return msgspec.structs.replace(made, metadata=obj.metadata)
 

@@ -15,7 +15,7 @@ import msgspec
 
 from apimachinery.objects import Cached
 from controller_runtime.api.codec import decoder_for
-from controller_runtime.api.differ import merge_patch
+from controller_runtime.api.differ import merge_patch, merge_patched
 from controller_runtime.crd.declaration import declaration_of
 from controller_runtime.crd.types import CustomResource
 from controller_runtime.crd.writing import Whole, written
@@ -102,7 +102,7 @@ def _graft_list(new: list[Any], old: list[Any], raw: list[Any], schema: _Raw, pa
             made.append(item)
             continue
         patch = merge_patch(old[index], item)
-        made.append(patched(raw[index], graft(patch, old[index], raw[index], inner, f"{path}[{index}]")))
+        made.append(merge_patched(raw[index], graft(patch, old[index], raw[index], inner, f"{path}[{index}]")))
     return made
 
 
@@ -133,16 +133,3 @@ def _partners(new: list[Any], old: list[Any], keys: tuple[str, ...] | list[str],
 
 def _identity(item: Any, keys: tuple[str, ...] | list[str]) -> tuple[Any, ...]:
     return tuple(item.get(key) for key in keys)
-
-
-def patched(target: _Raw, patch: _Raw) -> dict[str, Any]:
-    """Return an object after a merge patch (RFC 7386)."""
-    made = {**target}
-    for name, value in patch.items():
-        if value is None:
-            made.pop(name, None)
-        elif isinstance(value, Mapping) and isinstance(made.get(name), Mapping):
-            made[name] = patched(made[name], value)
-        else:
-            made[name] = value
-    return made

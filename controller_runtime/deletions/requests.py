@@ -64,12 +64,11 @@ def deletion_of(request: HTTPRequest, budgeted: Collection[str]) -> Deletion | N
     target = None if request.method in ("GET", "HEAD") else resource_path(request.path)
     if target is None:
         return None
-    kind = f"{target.resource}.{target.group}" if target.group else target.resource
+    kind = target.plural_and_group
     takes = _takes(request, kind, target.subresource, bool(target.name), budgeted)
     if takes is None or _is_dry(request):
         return None
-    path = request.path.removesuffix(f"/{target.subresource}") if target.subresource else request.path
-    return Deletion(takes, kind, target.namespace, target.name, path)
+    return Deletion(takes, kind, target.namespace, target.name, target.path)
 
 
 def _takes(

@@ -213,14 +213,6 @@ def compact(incident: Incident) -> bytes:
     return _encoder.encode(incident)
 
 
-def is_incident(raw: bytes) -> bool:
-    """Return whether some bytes say that they are an incident, of whatever version."""
-    try:
-        return bool(_head.decode(raw).format == FORMAT)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-
-
 def decode(raw: bytes, name: str) -> Incident:
     """Return the incident in a file.
 

@@ -11,9 +11,9 @@ import attrs
 import msgspec
 
 from apimachinery.http import HTTPRequest, HTTPResponse
-from controller_runtime.api.differ import merge_patch
+from controller_runtime.api.differ import merge_patch, merge_patched
 from controller_runtime.planning.overlay import PLANNED_VERSION, Object, Planned
-from controller_runtime.planning.patching import json_patched, merged, merged_by_keys
+from controller_runtime.planning.patching import json_patched, merged_by_keys
 
 APPLY = "application/apply-patch+yaml"
 JSON_PATCH = "application/json-patch+json"
@@ -50,13 +50,13 @@ def locally(state: Object, request: HTTPRequest, subresource: str) -> dict[str, 
     body, kind = document(request.body), content_type(request)
     if subresource == "scale":
         spec = body.get("spec") if isinstance(body, dict) else None
-        return merged(state, {"spec": spec or {}})  # type: ignore[no-any-return]
+        return merge_patched(state, {"spec": spec or {}})
     if request.method == "PUT":
         wanted = {**body, "metadata": {**_identity(state), **(body.get("metadata") or {})}}
     elif kind == JSON_PATCH:
         wanted = json_patched(state, body)
     elif kind == MERGE_PATCH:
-        wanted = merged(state, body)
+        wanted = merge_patched(state, body)
     else:
         wanted = merged_by_keys(state, body)
     wanted["metadata"] = {**wanted.get("metadata", {}), **_identity(state)}
@@ -83,12 +83,12 @@ def answered(planned: Planned, answer: Object, subresource: str) -> dict[str, An
     """
     state = planned.state or {}
     if subresource == "scale":
-        return merged(state, {"spec": {"replicas": (answer.get("spec") or {}).get("replicas")}})  # type: ignore[no-any-return]
+        return merge_patched(state, {"spec": {"replicas": (answer.get("spec") or {}).get("replicas")}})
     if subresource:
         kept = {**state, "metadata": {**meta_of(state), **_version(answer)}}
         if subresource == "status":
             return _with_status(kept, answer)
-        return merged(kept, merge_patch(planned.live or {}, answer))  # type: ignore[no-any-return]
+        return merge_patched(kept, merge_patch(planned.live or {}, answer))
     marks = {name: value for name, value in meta_of(state).items() if name in _MARKS}
     marked = {**answer, "metadata": {**marks, **meta_of(answer)}}  # the server knows nothing of a planned deletion
     return _with_status(marked, state) if planned.has_status else marked

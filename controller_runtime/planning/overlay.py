@@ -15,7 +15,7 @@ import attrs
 
 from apimachinery.host import Host
 from apimachinery.objects import ObjectKey, PlainKey
-from controller_runtime.planning.targets import RequestTarget
+from controller_runtime.core.resource_paths import ResourcePath
 
 Object: TypeAlias = "Mapping[str, Any]"
 
@@ -75,7 +75,7 @@ class Planned:
         works: The reconciles that wrote it, in order.
     """
 
-    target: RequestTarget
+    target: ResourcePath
     live: Object | None
     state: Object | None
     has_status: bool = False
@@ -111,11 +111,11 @@ class Overlay:
     def __init__(self, host: Host) -> None:
         # Guards the two fields below.
         self._lock = host.lock("overlay of a plan")
-        self._planned: dict[RequestTarget, Planned] = {}
+        self._planned: dict[ResourcePath, Planned] = {}
         # The changes of each collection, in order, for readers that follow them.
-        self._changes: dict[RequestTarget, list[PlainKey]] = {}
+        self._changes: dict[ResourcePath, list[PlainKey]] = {}
 
-    def get(self, target: RequestTarget) -> Planned | None:
+    def get(self, target: ResourcePath) -> Planned | None:
         """Return what is planned for an object; None if nothing is."""
         with self._lock:
             return self._planned.get(_place(target))
@@ -130,7 +130,7 @@ class Overlay:
             self._changes.setdefault(_collection(place), []).append((place.name, place.namespace))
             return True
 
-    def since(self, collection: RequestTarget, position: int) -> tuple[list[Planned], int]:
+    def since(self, collection: ResourcePath, position: int) -> tuple[list[Planned], int]:
         """Return what is planned for the objects of a collection that changed since a position, and the new position.
 
         Args:
@@ -150,9 +150,9 @@ class Overlay:
             return [*self._planned.values()]
 
 
-def _place(target: RequestTarget) -> RequestTarget:
+def _place(target: ResourcePath) -> ResourcePath:
     return target._replace(subresource="") if target.subresource else target
 
 
-def _collection(target: RequestTarget) -> RequestTarget:
+def _collection(target: ResourcePath) -> ResourcePath:
     return target._replace(namespace="", name="", subresource="")

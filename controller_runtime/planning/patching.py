@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patches applied on this side, for objects whose present state the server does not have. Pure functions.
 
-A merge patch and a JSON patch are applied exactly. A strategic merge patch and an apply merge lists by the schema of
+A JSON patch is applied exactly. A strategic merge patch and an apply merge lists by the schema of
 the kind, which this side does not have: lists of objects that all have one of `MERGE_KEYS` are merged by it, and all
 other lists are replaced.
 """
@@ -20,19 +20,6 @@ MERGE_KEYS = ("name", "type", "uid", "containerPort", "port", "mountPath", "devi
 
 class PatchFailed(Exception):
     """A JSON patch cannot be applied; the message names the operation."""
-
-
-def merged(target: Any, patch: Any) -> Any:
-    """Return `target` after a merge patch (RFC 7386)."""
-    if not isinstance(patch, Mapping):
-        return patch
-    result = dict(target) if isinstance(target, Mapping) else {}
-    for name, value in patch.items():
-        if value is None:
-            result.pop(name, None)
-        else:
-            result[name] = merged(result.get(name), value)
-    return result
 
 
 def merged_by_keys(target: Any, patch: Any) -> Any:

@@ -9,17 +9,17 @@ from typing import Any
 import msgspec
 
 from apimachinery.http import HTTPRequest, HTTPResponse
+from controller_runtime.api.differ import merge_patched
+from controller_runtime.core.resource_paths import ResourcePath
 from controller_runtime.planning.outcomes import absent, document, meta_of, response, scale_of
 from controller_runtime.planning.overlay import Object, Overlay, Planned
-from controller_runtime.planning.patching import merged
 from controller_runtime.planning.selection import Selection, only_metadata
-from controller_runtime.planning.targets import RequestTarget
 
 _PARTIAL = "as=PartialObjectMetadata"
 _SHOWS_THE_OBJECT = ("", "status")
 
 
-def planned_answer(overlay: Overlay, request: HTTPRequest, target: RequestTarget) -> HTTPResponse | None:
+def planned_answer(overlay: Overlay, request: HTTPRequest, target: ResourcePath) -> HTTPResponse | None:
     """Return the answer to a read of one object from what is planned; None if the server has to be asked."""
     planned = overlay.get(target)
     if planned is None:
@@ -31,7 +31,7 @@ def planned_answer(overlay: Overlay, request: HTTPRequest, target: RequestTarget
     return response(200, scale_of(planned.state)) if target.subresource == "scale" and planned.is_only_planned else None
 
 
-def with_planned(overlay: Overlay, request: HTTPRequest, target: RequestTarget, answer: HTTPResponse) -> HTTPResponse:
+def with_planned(overlay: Overlay, request: HTTPRequest, target: ResourcePath, answer: HTTPResponse) -> HTTPResponse:
     """Return the server's answer to a read, with what is planned in it.
 
     Args:
@@ -47,7 +47,7 @@ def with_planned(overlay: Overlay, request: HTTPRequest, target: RequestTarget, 
         if planned is None or planned.state is None or target.subresource != "scale":
             return answer
         replicas = (planned.state.get("spec") or {}).get("replicas")
-        return response(200, merged(document(answer.body), {"spec": {"replicas": replicas}}))
+        return response(200, merge_patched(document(answer.body), {"spec": {"replicas": replicas}}))
     changes, _ = overlay.since(target, 0)
     if not changes:
         return answer

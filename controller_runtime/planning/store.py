@@ -10,10 +10,10 @@ from controller_runtime.cache.forms import Form
 from controller_runtime.cache.index import Index
 from controller_runtime.cache.store import Store
 from controller_runtime.cache.transforms import Transform, transformed
+from controller_runtime.core.resource_paths import ResourcePath
 from controller_runtime.planning.overlay import Overlay, Planned
 from controller_runtime.planning.reads import encoded
 from controller_runtime.planning.selection import Selection, only_metadata
-from controller_runtime.planning.targets import RequestTarget
 
 
 class PlannedStore(Store):
@@ -44,7 +44,7 @@ class PlannedStore(Store):
     ) -> None:
         super().__init__(host, label, form)
         resource = collection.resource
-        self._place = RequestTarget(resource.group, resource.version, resource.plural)
+        self._place = ResourcePath(resource.group, resource.version, resource.plural)
         self._is_partial_object = resource.is_partial
         self._selection = Selection.of(collection)
         self._transform = transform

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from apimachinery.host import Host
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Stream, Transport, TransportWrapper
+from controller_runtime.core.resource_paths import ResourcePath, resource_path
 from controller_runtime.isolation.calls import Call
 from controller_runtime.isolation.guard import OutsideRefused
 from controller_runtime.planning.dry_runs import DryRunOnly, as_dry_run
 from controller_runtime.planning.outcomes import document, meta_of
 from controller_runtime.planning.overlay import Overlay, Work, current_work
 from controller_runtime.planning.reads import listed, planned_answer, with_planned
-from controller_runtime.planning.targets import RequestTarget, target_of
 from controller_runtime.planning.writes import plan_write
 
 _INTO_PODS = ("exec", "attach", "portforward", "proxy")
@@ -56,7 +56,7 @@ class PlanTransport(TransportWrapper):
             OutsideRefused: The request leads out of the API server; or it writes, and an earlier call of its reconcile
                 to the world outside was refused, so that what it writes rests on a world that is not.
         """
-        target = target_of(request.path)
+        target = resource_path(request.path)
         self._stay_inside(target)
 
         def send(asked: HTTPRequest) -> HTTPResponse:
@@ -78,10 +78,10 @@ class PlanTransport(TransportWrapper):
 
     def stream(self, request: HTTPRequest, deadline: float) -> Stream:
         """Watch the server, which tells nothing of what is planned; see `Transport.stream`."""
-        self._stay_inside(target_of(request.path))
+        self._stay_inside(resource_path(request.path))
         return self.inner.stream(as_dry_run(request), deadline)
 
-    def _delete_collection(self, request: HTTPRequest, target: RequestTarget, deadline: float) -> HTTPResponse:
+    def _delete_collection(self, request: HTTPRequest, target: ResourcePath, deadline: float) -> HTTPResponse:
         """Plan the deletion of each object that the selectors match now, planned ones among them."""
         selectors = tuple(pair for pair in request.query if pair[0] in ("labelSelector", "fieldSelector"))
         headers = {name: value for name, value in request.headers.items() if name == "user-agent"}
@@ -97,7 +97,7 @@ class PlanTransport(TransportWrapper):
             plan_write(self._host, self.overlay, single, one, lambda each: self.inner.request(each, deadline))
         return answer
 
-    def _stay_inside(self, target: RequestTarget | None) -> None:
+    def _stay_inside(self, target: ResourcePath | None) -> None:
         if target is not None and target.subresource in _INTO_PODS:
             call = Call(f"{target.plural}/{target.name}/{target.subresource}")
             self._on_outside(call)

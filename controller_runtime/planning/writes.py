@@ -17,6 +17,8 @@ from apimachinery.errors import UsageError
 from apimachinery.host import Host
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.objects import timestamp
+from controller_runtime.api.differ import merge_patched
+from controller_runtime.core.resource_paths import ResourcePath
 from controller_runtime.planning.dry_runs import as_dry_run
 from controller_runtime.planning.outcomes import (
     APPLY,
@@ -42,8 +44,7 @@ from controller_runtime.planning.outcomes import (
     written,
 )
 from controller_runtime.planning.overlay import BlindSpot, Object, Overlay, Planned, current_work
-from controller_runtime.planning.patching import PatchFailed, merged
-from controller_runtime.planning.targets import RequestTarget
+from controller_runtime.planning.patching import PatchFailed
 
 Send: TypeAlias = "Callable[[HTTPRequest], HTTPResponse]"
 """Sends a request to the server, and returns its answer."""
@@ -58,7 +59,7 @@ _FORBIDDEN = (403, 405)
 _NEVER_SENT = "builds on an object that was only planned"
 
 
-def plan_write(host: Host, overlay: Overlay, request: HTTPRequest, target: RequestTarget, send: Send) -> HTTPResponse:
+def plan_write(host: Host, overlay: Overlay, request: HTTPRequest, target: ResourcePath, send: Send) -> HTTPResponse:
     """Plan one write of one object, and return the answer that its writer gets.
 
     Args:
@@ -83,7 +84,7 @@ class _Write:
     host: Host
     overlay: Overlay
     request: HTTPRequest
-    target: RequestTarget
+    target: ResourcePath
     send: Send
 
     def outcome(self, planned: Planned | None) -> Outcome:
@@ -142,7 +143,7 @@ class _Write:
     def _refused_creation(self, planned: Planned | None, answer: HTTPResponse) -> Outcome:
         if spot := _webhook(answer):
             return self._created_here(planned, *spot)
-        namespace = self.overlay.get(RequestTarget("", "v1", "namespaces", "", self.target.namespace))
+        namespace = self.overlay.get(ResourcePath("", "v1", "namespaces", "", self.target.namespace))
         if answer.status == 404 and namespace is not None and namespace.is_only_planned and namespace.state is not None:
             return self._created_here(planned, BlindSpot.UNCHECKED, "its namespace was only planned")
         return answer, None
@@ -240,7 +241,7 @@ class _Write:
     def _bind(self, planned: Planned | None) -> Outcome:
         change = {"spec": {"nodeName": (document(self.request.body).get("target") or {}).get("name")}}
         if planned is not None and planned.is_only_planned:
-            after = written(planned, merged(planned.state, change), "binding")
+            after = written(planned, merge_patched(planned.state or {}, change), "binding")
             return done(201), after.with_blind(
                 BlindSpot.UNCHECKED, f"a write {_NEVER_SENT}: the server did not check it"
             )
@@ -249,7 +250,7 @@ class _Write:
         if not is_success(answer):
             return answer, None
         before = planned or Planned(self.target.named(self.target.name), live, live)
-        return answer, written(before, merged(before.state, change), "binding")
+        return answer, written(before, merge_patched(before.state or {}, change), "binding")
 
     def _delete(self, planned: Planned | None) -> Outcome:
         if planned is not None and planned.is_only_planned:

@@ -18,10 +18,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from apimachinery.texts import bounded
-from controller_runtime.api.differ import Change, changes_of, merge_patch
+from controller_runtime.api.differ import Change, changes_of, merge_patch, merge_patched
 from controller_runtime.api.unreadable import UnreadableObject
 from controller_runtime.crd.conversion import Conversion, content_of, with_patch
-from controller_runtime.crd.merging import patched
 from controller_runtime.crd.types import CustomResource
 from controller_runtime.crd.writing import written
 from controller_runtime.testing.strategies import strategy_of
@@ -134,7 +133,7 @@ class Trip(Generic[A, B]):
         before, after = (content_of(self.there(self._without_kept(obj))) for obj in (converted, changed))
         effects = changes_of(before, after)
         arrived = content_of(self.there(changed))
-        if effects and all(merge_patch(arrived, patched(arrived, effect.patch)) for effect in effects):
+        if effects and all(merge_patch(arrived, merge_patched(arrived, effect.patch)) for effect in effects):
             raise AssertionError(
                 f"{self.name} undoes a change of a converted object, {_step(change)}, by what the annotation keeps: "
                 f"without the annotation the other class has {_listed([_step(effect) for effect in effects])}"

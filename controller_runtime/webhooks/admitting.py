@@ -16,9 +16,9 @@ import msgspec
 from apimachinery.admission import NO_OBJECT, AdmissionRequest
 from apimachinery.errors import DecodeError
 from apimachinery.objects import ObjectKey
-from controller_runtime.api.differ import merge_patch
+from controller_runtime.api.differ import merge_patch, merge_patched
 from controller_runtime.api.unreadable import UnreadableObject
-from controller_runtime.crd.merging import graft, patched
+from controller_runtime.crd.merging import graft
 from controller_runtime.crd.writing import written
 from controller_runtime.webhooks.admission import Admission, FieldError, Operation
 from controller_runtime.webhooks.hooks import ChecksHook, DefaultsHook, Hook
@@ -132,7 +132,7 @@ def _patch(hook: DefaultsHook[Any], raw: bytes, filled: Any) -> Mapping[str, Any
         return _allowed([])
     whole = graft(changed, old, before, hook.schema, hook.resource.kind)
     # Encoded and decoded, because a class may have dates and enums where JSON has texts.
-    after = patched(before, msgspec.json.decode(msgspec.json.encode(whole)))
+    after = merge_patched(before, msgspec.json.decode(msgspec.json.encode(whole)))
     return _allowed(json_patch(before, after))
 
 

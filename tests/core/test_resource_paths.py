@@ -11,17 +11,23 @@ from controller_runtime.core.resource_paths import ResourcePath, resource_path
 @pytest.mark.parametrize(
     ("path", "named"),
     [
-        ("/api/v1/nodes", ResourcePath("", "", "nodes", "", "")),
-        ("/api/v1/nodes/n/status", ResourcePath("", "", "nodes", "n", "status")),
-        ("/api/v1/namespaces", ResourcePath("", "", "namespaces", "", "")),
-        ("/api/v1/namespaces/default", ResourcePath("", "", "namespaces", "default", "")),
-        ("/api/v1/namespaces/default/finalize", ResourcePath("", "", "namespaces", "default", "finalize")),
-        ("/api/v1/namespaces/default/status", ResourcePath("", "", "namespaces", "default", "status")),
-        ("/api/v1/namespaces/default/pods", ResourcePath("", "default", "pods", "", "")),
-        ("/api/v1/namespaces/default/pods/a/exec", ResourcePath("", "default", "pods", "a", "exec")),
-        ("/api/v1/namespaces/default/services/a/proxy/x/y", ResourcePath("", "default", "services", "a", "proxy")),
-        ("/apis/apps/v1/deployments", ResourcePath("apps", "", "deployments", "", "")),
-        ("/apis/apps/v1/namespaces/a/deployments/b/scale", ResourcePath("apps", "a", "deployments", "b", "scale")),
+        ("/api/v1/nodes", ResourcePath("", "v1", "nodes")),
+        ("/api/v1/nodes/n/status", ResourcePath("", "v1", "nodes", "", "n", "status")),
+        ("/api/v1/namespaces", ResourcePath("", "v1", "namespaces")),
+        ("/api/v1/namespaces/default", ResourcePath("", "v1", "namespaces", "", "default")),
+        ("/api/v1/namespaces/default/finalize", ResourcePath("", "v1", "namespaces", "", "default", "finalize")),
+        ("/api/v1/namespaces/default/status", ResourcePath("", "v1", "namespaces", "", "default", "status")),
+        ("/api/v1/namespaces/default/pods", ResourcePath("", "v1", "pods", "default")),
+        ("/api/v1/namespaces/default/pods/a/exec", ResourcePath("", "v1", "pods", "default", "a", "exec")),
+        (
+            "/api/v1/namespaces/n/services/a/proxy/x/y",
+            ResourcePath("", "v1", "services", "n", "a", "proxy"),
+        ),
+        ("/apis/apps/v1/deployments", ResourcePath("apps", "v1", "deployments")),
+        (
+            "/apis/apps/v1/namespaces/n/deployments/b/scale",
+            ResourcePath("apps", "v1", "deployments", "n", "b", "scale"),
+        ),
     ],
 )
 def test_a_path_below_a_version_names_a_resource(path: str, named: ResourcePath) -> None:
@@ -34,5 +40,17 @@ def test_other_paths_name_none(path: str) -> None:
 
 
 def test_a_subresource_is_named_with_its_resource_as_rules_name_it() -> None:
-    assert ResourcePath("", "a", "pods", "b", "log").resource_and_part == "pods/log"
-    assert ResourcePath("", "a", "pods", "b", "").resource_and_part == "pods"
+    assert ResourcePath("", "v1", "pods", "a", "b", "log").resource_and_part == "pods/log"
+    assert ResourcePath("", "v1", "pods", "a", "b").resource_and_part == "pods"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/api/v1/nodes", "/api/v1/namespaces/default", "/apis/apps/v1/namespaces/a/deployments", "/apis/a.b/v2/c/d"],
+)
+def test_the_path_can_be_made_again(path: str) -> None:
+    found = resource_path(path)
+
+    assert found is not None
+    assert found.path == path
+    assert found._replace(subresource="status").path == path

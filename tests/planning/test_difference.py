@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from apimachinery.objects import ObjectKey
+from controller_runtime.core.resource_paths import resource_path
 from controller_runtime.planning.difference import Action, Difference, difference_of
 from controller_runtime.planning.overlay import Planned, Work
-from controller_runtime.planning.targets import target_of
 
 
 def planned(live: Any, state: Any, path: str = "/api/v1/namespaces/web/configmaps/a", **more: Any) -> Planned:
-    target = target_of(path)
+    target = resource_path(path)
     assert target is not None
     return Planned(target, live, state, works=(Work("c", ObjectKey("a", "web")),), **more)
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apimachinery.equality import same_json
-from controller_runtime.api.differ import merge_patch
-from controller_runtime.planning.patching import PatchFailed, json_patched, merged, merged_by_keys
+from controller_runtime.api.differ import merge_patch, merge_patched
+from controller_runtime.planning.patching import PatchFailed, json_patched, merged_by_keys
 from controller_runtime.webhooks.json_patch import json_patch
 
 VALUES = st.recursive(
@@ -25,7 +25,7 @@ OBJECTS = st.dictionaries(st.text("abc/~", max_size=2), VALUES, max_size=4)
 @settings(max_examples=40)
 @given(before=OBJECTS, after=OBJECTS)
 def test_a_merge_patch_leads_where_it_was_made_for(before: dict[str, Any], after: dict[str, Any]) -> None:
-    assert same_json(merged(before, merge_patch(before, after)), after, exact=False)
+    assert same_json(merge_patched(before, merge_patch(before, after)), after, exact=False)
 
 
 @settings(max_examples=40)

@@ -11,10 +11,10 @@ from apimachinery.objects import Cached, ObjectKey, cached_from_bytes, labels_of
 from controller_runtime.api.collection import Collection
 from controller_runtime.cache.forms import as_received
 from controller_runtime.cache.transforms import without
+from controller_runtime.core.resource_paths import resource_path
 from controller_runtime.planning.overlay import Overlay, Planned
 from controller_runtime.planning.reads import encoded
 from controller_runtime.planning.store import PlannedStore
-from controller_runtime.planning.targets import target_of
 from controller_runtime.resources import CONFIG_MAPS
 from controller_runtime.testing import Simulation
 
@@ -39,7 +39,7 @@ class Caching:
         self.store.replace({each.plain_key: each for each in cached}, "7")
 
     def plan(self, name: str, state: dict[str, Any] | None) -> None:
-        target = target_of(f"/api/v1/namespaces/default/configmaps/{name}")
+        target = resource_path(f"/api/v1/namespaces/default/configmaps/{name}")
         assert target is not None
         self.overlay.put(self.overlay.get(target), Planned(target, None, state))
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from controller_runtime import ObjectMeta
-from controller_runtime.api.differ import merge_patch
+from controller_runtime.api.differ import merge_patch, merge_patched
 from controller_runtime.crd import Conversion, CustomResource, Meta, Struct, converts, custom_resource
-from controller_runtime.crd.merging import patched
 from controller_runtime.testing import check_round_trips
 from controller_runtime.testing.round_trips import Change, Trip, changes_of
 
@@ -210,6 +209,6 @@ OBJECTS = st.dictionaries(st.sampled_from("abc"), CONTENTS, max_size=3)
 def test_all_changes_one_by_one_are_the_whole_change(before: dict[str, Any], after: dict[str, Any]) -> None:
     made = before
     for change in changes_of(before, after):
-        made = patched(made, change.patch)
+        made = merge_patched(made, change.patch)
 
     assert merge_patch(made, after) == {}

@@ -54,7 +54,7 @@ def _target(step: HTTPRequest) -> str:
     if named is None:
         return step.path
     key = "/".join(filter(None, (named.namespace, named.name or _name_in(step.body))))
-    return " ".join(filter(None, (named.resource, key, named.subresource)))
+    return " ".join(filter(None, (named.plural, key, named.subresource)))
 
 
 def _name_in(body: bytes | None) -> str:

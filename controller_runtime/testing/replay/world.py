@@ -12,7 +12,7 @@ from apimachinery.errors import DecodeError
 from apimachinery.host import Host
 from apimachinery.http import HTTPRequest, HTTPResponse, Watch
 from apimachinery.objects import Cached, cached_from_bytes
-from controller_runtime.core.resource_paths import ResourcePath, resource_path
+from controller_runtime.core.resource_paths import resource_path
 from controller_runtime.incidents.incident import Get, Incident, Select, Sent
 from controller_runtime.testing.replay.memory import first_states
 from embedded_apiserver import APIServer, Draft, Stored, key_of
@@ -61,12 +61,9 @@ class World:
     def unknown(self, request: HTTPRequest) -> str | None:
         """Return what is not known and decides the answer to a request that was not recorded; None if all is known."""
         path = resource_path(request.path)
-        if path is None or not path.resource:
+        if path is None:
             return f"{request.method} {request.path}"
-        if (
-            path.name
-            and (f"{path.resource}.{path.group}".rstrip("."), key_of(path.namespace, path.name)) in self._objects
-        ):
+        if _place(request.path) in self._objects:
             return None
         return f"the server's answer to {request.method} {request.path}"
 
@@ -142,7 +139,7 @@ def _kinds_of(incident: Incident) -> dict[tuple[str, str], str]:
             for body in (step.answer, step.body):
                 whole = msgspec.json.decode(body)
                 if isinstance(whole, dict) and isinstance(kind := whole.get("kind"), str):
-                    kinds[str(whole.get("apiVersion")), kind.removesuffix("List")] = _of(path)
+                    kinds[str(whole.get("apiVersion")), kind.removesuffix("List")] = path.plural_and_group
     return kinds
 
 
@@ -151,10 +148,6 @@ def _collection(api_version: str, plural: str) -> str:
     return f"{plural}.{group}" if group else plural
 
 
-def _of(path: ResourcePath) -> str:
-    return f"{path.resource}.{path.group}" if path.group else path.resource
-
-
 def _place(path: str) -> Key | None:
     found = resource_path(path)
-    return None if found is None or not found.name else (_of(found), key_of(found.namespace, found.name))
+    return None if found is None or not found.name else (found.plural_and_group, key_of(found.namespace, found.name))
