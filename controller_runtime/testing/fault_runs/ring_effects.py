@@ -10,6 +10,7 @@ from typing import Any
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.objects import ObjectKey, annotations_of, meta
+from controller_runtime.core.resource_paths import resource_path
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.slots import slot_of_name, slot_of_uid
 from controller_runtime.ring.token import RingToken
@@ -212,11 +213,10 @@ class RingEffects:
 
     def _key_of(self, request: HTTPRequest) -> str:
         """Return the key of the object that a request is about; empty if it is about none of the wishes."""
-        collection, _, name = request.path.rpartition("/")
-        before, _, plural = collection.rpartition("/")
-        if plural not in self._kinds:
+        path = resource_path(request.path)
+        if path is None or path.plural not in self._kinds or not path.name:
             return ""
-        return f"{before.rpartition('/')[2]}/{name}" if self._kinds[plural].namespaced else name
+        return "/".join(filter(None, (path.namespace, path.name)))
 
     def _has_record(self, key: str) -> bool:
         """Return whether a ring keeps an effect under the name of an object right."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from apimachinery.http import HTTPRequest
 from apimachinery.objects import annotations_of
+from controller_runtime.core.resource_paths import resource_path
 from controller_runtime.testing.fault_runs.disk import Write
 from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.simulation import SimulatedHost
@@ -40,8 +41,9 @@ class ForeignObjects:
     def begins(self, host: SimulatedHost, request: HTTPRequest) -> None:
         """Note that its own program deletes an object."""
         if host.name == HAND and request.method == "DELETE":
-            *_, namespace, plural, name = request.path.split("/")
-            self._deleted.add((plural, f"{namespace}/{name}"))
+            path = resource_path(request.path)
+            assert path is not None, "a hand deletes objects alone"
+            self._deleted.add((path.plural, f"{path.namespace}/{path.name}"))
 
     def stored(self, write: Write) -> None:
         """Raise `Violated` if a write changes or deletes one that its own program does not delete."""

@@ -11,7 +11,7 @@ from kit.client.entered import KEY
 
 from apimachinery.errors import ConnectionLost
 from controller_runtime.client.client import Client
-from controller_runtime.client.pods import CommandResult
+from controller_runtime.pods import CommandResult
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.programs import Process, Program
 

@@ -21,8 +21,8 @@ from controller_runtime.client.async_client import AsyncClient
 from controller_runtime.client.client import Client
 from controller_runtime.client.deadlines import DeadlineTransport, reconcile_limit
 from controller_runtime.client.http.transport import HTTPTransport
-from controller_runtime.client.pods import Output
 from controller_runtime.core.deadline import deadline_scope
+from controller_runtime.pods import Output
 from controller_runtime.rights.asked import asked_by
 from controller_runtime.testing.faults import CutStream, Fault, FaultyTransport, Refused, SilentStream
 from controller_runtime.testing.recording import RecordingTransport

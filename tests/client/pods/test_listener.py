@@ -12,7 +12,7 @@ from kit.client.entered import KEY
 
 from apimachinery.system import SystemHost
 from controller_runtime.client.client import Client
-from controller_runtime.client.pods import PortForward
+from controller_runtime.pods import PortForward
 from embedded_apiserver.programs import Process, Program
 
 

@@ -10,7 +10,7 @@ from kit.client.entered import KEY, Entered
 
 from apimachinery.errors import BadRequest, ConnectionLost, NotFound, StreamIdle
 from apimachinery.objects import ObjectKey
-from controller_runtime.client.pods import CommandFailed, Output, OutputTooLong
+from controller_runtime.pods import CommandFailed, Output, OutputTooLong
 from embedded_apiserver.programs import Process, Program
 
 
