@@ -16,7 +16,7 @@ TOOLS = Path(__file__).parent / "tools"
 
 TOOLS_THAT_CHECK = (
     *("conformance.py", "diagrams.py", "differences.py", "flags_page.py"),
-    *("kinds_page.py", "known_trouble.py", "other_suites.py"),
+    *("kinds_page.py", "known_trouble.py", "metrics_page.py", "other_suites.py"),
 )
 
 

@@ -3,7 +3,7 @@
 
 Names, labels and buckets are those of Go's controller-runtime, so that its dashboards and alerts work. Metrics that
 Go does not have are called `controller_runtime_informer_*`, `_channel_*`, `_ring_*`, `_deletions_*` or `_events_*`.
-`docs/operations.md` lists all of them.
+`docs/metrics.md` lists all of them, from the texts that are here.
 """
 
 from __future__ import annotations
@@ -103,16 +103,17 @@ _OF_RECONCILES: tuple[Row[_Reconciles], ...] = (
     Row(counter, "controller_runtime_terminal_reconcile_errors_total",
         "Reconciles that failed and are not retried.", lambda r: r.counters.terminal_errors),
     Row(counter, "controller_runtime_reconcile_panics_total",
-        "Reconciles that raised an unexpected error.", lambda r: r.counters.panics),
+        "Reconciles that raised an unexpected error, so most likely bugs.", lambda r: r.counters.panics),
     Row(counter, "controller_runtime_reconcile_self_wakes_total",
-        "Writes by reconciles that nothing but a long chain of the program's own writes caused.",
+        "Writes by reconciles that end a chain of 20 or more, each caused by nothing but writes of the one before.",
         lambda r: r.self_wakes),
     Row(counter, "controller_runtime_reconcile_time_only_writes_total",
-        "Writes by reconciles that time alone caused, which changed nothing but times.", lambda r: r.timed_writes),
+        "Writes at the end of a `requeue_after` that change nothing but times, Leases excepted.",
+        lambda r: r.timed_writes),
     Row(counter, "controller_runtime_reconcile_timeouts_total",
-        "Reconciles that took longer than their controller allows.", lambda r: r.counters.timeouts),
+        "Reconciles that took longer than the `reconcile_timeout` of their controller.", lambda r: r.counters.timeouts),
     Row(counter, "controller_runtime_reconcile_cancellations_ignored_total",
-        "Coroutines that went on though they were cancelled.", lambda r: r.counters.cancellations_ignored),
+        "Coroutines that still ran 2 s after they were cancelled.", lambda r: r.counters.cancellations_ignored),
     Row(histogram, "controller_runtime_reconcile_time_seconds",
         "How long reconciles took.", lambda r: r.counters.durations),
     Row(gauge, "controller_runtime_max_concurrent_reconciles",
@@ -122,7 +123,7 @@ _OF_RECONCILES: tuple[Row[_Reconciles], ...] = (
 )
 _OF_QUEUES: tuple[Row[QueueCounters], ...] = (
     Row(counter, "workqueue_adds_total",
-        "Requests that were added.", lambda q: q.adds),
+        "Requests that were added; one that waits already does not count.", lambda q: q.adds),
     Row(histogram, "workqueue_queue_duration_seconds",
         "How long requests waited, from due to handed out.", lambda q: q.queue_duration),
     Row(histogram, "workqueue_work_duration_seconds",
@@ -139,7 +140,7 @@ _OF_CHANNELS: tuple[Row[Sequence[Channel]], ...] = (
     Row(counter, "controller_runtime_channel_pushed_total",
         "Requests that were pushed into the controller's channels.", lambda c: sum(one.pushed for one in c)),
     Row(counter, "controller_runtime_channel_refused_total",
-        "Those of them that were refused, because the controller had not been started and too many waited.",
+        "Requests that were refused, because the controller had not been started and too many waited.",
         lambda c: sum(one.refused for one in c)),
 )
 _OF_ELECTION: tuple[Row[LeaderElector], ...] = (
@@ -156,7 +157,8 @@ _OF_INFORMERS: tuple[Row[Informer], ...] = (
     Row(gauge, "controller_runtime_informer_objects",
         "Objects in the cache.", lambda i: len(i.store)),
     Row(gauge, "controller_runtime_informer_held_bytes",
-        "Memory that the objects in the cache take, compressed if they are.", lambda i: i.store.sizes.held),
+        "Memory that the objects in the cache take, compressed if they are; an estimate.",
+        lambda i: i.store.sizes.held),
     Row(gauge, "controller_runtime_informer_json_bytes",
         "The JSON of the objects in the cache.", lambda i: i.store.sizes.json),
     Row(counter, "controller_runtime_informer_lists_total",
@@ -168,7 +170,7 @@ _OF_INFORMERS: tuple[Row[Informer], ...] = (
     Row(counter, "controller_runtime_informer_unreadable_total",
         "Objects that were left out because they could not be read.", lambda i: i.reflector.liveness.skipped),
     Row(gauge, "controller_runtime_informer_lag_seconds",
-        "How long ago the server last told of a change, or that there was none; absent before the first list.",
+        "How long ago the server last reported a change, or that there was none: up to two minutes in a quiet kind.",
         lambda i: i.store.staleness() if i.store.filled else None),
     Row(counter, "controller_runtime_informer_audited_objects_total",
         "Objects that were compared with the server.", lambda i: i.audit.objects),
@@ -192,13 +194,13 @@ def _of_controllers(controllers: Sequence[Controller], wakes: SelfWakes) -> Iter
     ]
     queues = [((c.name, c.name), counters[1]) for c, counters in started]
     results = [((name, result), n) for (name,), r in reconciles for result, n in _results(r.counters)]
-    yield counter(
-        "controller_runtime_reconcile_total", "Reconciles by how they ended.", ("controller", "result"), results
-    )
+    text = "Reconciles by how they ended; `requeue` is always 0."
+    yield counter("controller_runtime_reconcile_total", text, ("controller", "result"), results)
     yield from metrics_of(_OF_RECONCILES, ("controller",), reconciles)
     # The priorities of Go's controller-runtime: the usual one, and that of objects of an initial list.
     depths = [((*name, band), n) for name, q in queues for band, n in (("0", q.depth), ("-100", q.low_depth))]
-    yield gauge("workqueue_depth", "Requests that are due and wait.", ("name", "controller", "priority"), depths)
+    text = "Requests that are due and wait; those of initial lists and periods have the priority -100."
+    yield gauge("workqueue_depth", text, ("name", "controller", "priority"), depths)
     yield from metrics_of(_OF_QUEUES, ("name", "controller"), queues)
 
     yield from _of_trouble([(c.name, trouble) for c in controllers if (trouble := c.trouble()) is not None])
@@ -216,7 +218,7 @@ def _of_trouble(controllers: Iterable[tuple[str, Trouble]]) -> Iterator[Metric]:
             failing[name, source.kind] += source.failing(0)[0]
             unreadable[name, source.kind] += 0  # an alert on its rate needs the zero before the first one
         unreadable.update({(name, kind): count for kind, count in trouble.unreadable.counts().items()})
-    text = "Calls of mappers, predicates and periodic functions that raised."
+    text = "Calls of mappers, predicates and periodic functions that raised; `kind` is empty for the last."
     yield counter("controller_runtime_mapper_errors_total", text, labels, errors.items())
     text = "Objects whose last change could not be mapped and is tried again."
     yield gauge("controller_runtime_mapper_failing_objects", text, labels, failing.items())
@@ -226,7 +228,10 @@ def _of_trouble(controllers: Iterable[tuple[str, Trouble]]) -> Iterator[Metric]:
 
 def _of_recorders(recorders: Iterable[EventRecorder]) -> Iterator[Metric]:
     fates = [((r.component, fate.name.lower()), n) for r in recorders for fate, n in r.counts().items()]
-    text = "Events that recorders were told, and those that they wrote, by fate."
+    text = (
+        "Events by fate: `written`, `held` for a later write of the same series, or lost: `spam` (too many of one "
+        "object), `dropped` (too many waited), `failed` (refused, or the server could not be reached)."
+    )
     yield counter("controller_runtime_events_total", text, ("component", "fate"), fates)
 
 
@@ -241,7 +246,7 @@ def _of_requests(transport: CountingTransport) -> Iterator[Metric]:
     server, counters = str(transport), transport.counters()
     yield counter(
         "rest_client_requests_total",
-        "Requests to the API server, by what was answered.",
+        "Requests to the API server; code `<error>` where no answer came.",
         ("code", "method", "host"),
         [((code, method, server), count) for (code, method), count in counters.answers.items()],
     )
@@ -266,7 +271,7 @@ def _of_informers(informers: Iterable[Informer], now: float) -> Iterator[Metric]
         Row(
             gauge,
             "controller_runtime_informer_silence_seconds",
-            "How long ago the server was heard of last.",
+            "How long ago the server was last heard from.",
             lambda i: now - i.reflector.liveness.heard_at,
         ),
         Row(

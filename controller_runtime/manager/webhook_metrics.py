@@ -35,7 +35,7 @@ def of_webhooks(manager: Manager) -> Iterator[Metric]:
     answers = [((path, str(status)), n) for path, each in found.items() for status, n in each.answers.items()]
     yield counter(
         "controller_runtime_webhook_requests_total",
-        "Answers to reviews, by HTTP status; a refused write is a 200.",
+        "Answers to reviews, by HTTP status: 200 also for a refused write, 500 for a function that raised.",
         ("webhook", "code"),
         answers,
     )
