@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Print the words of the hand-written guides, page by page: `guide_words.py [REVISION]`.
 
-Guides are the pages in `docs/` itself, without those that a tool generates. The decisions (`docs/decisions/`) are notes for
-those who change the code, and README.md and ARCHITECTURE.md have rules of their own, so neither counts. A word is what white
-space separates, in code blocks and tables too.
+Guides are the pages in `docs/` itself, without those that a tool generates. The decisions (`docs/decisions/`) are notes
+for those who change the code, and README.md and ARCHITECTURE.md have rules of their own, so neither counts. A word is
+what white space separates, in code blocks and tables too.
 """
 
 import subprocess
@@ -34,5 +34,5 @@ def words(revision: str) -> dict[str, int]:
 if __name__ == "__main__":
     found = words(sys.argv[1] if len(sys.argv) > 1 else "HEAD")
     for page, count in sorted(found.items(), key=lambda pair: -pair[1]):
-        print(f"{count:7,} {page}")
-    print(f"{sum(found.values()):7,} in all")
+        print(f"{count:7,} {page}")  # noqa: T201
+    print(f"{sum(found.values()):7,} in all")  # noqa: T201
