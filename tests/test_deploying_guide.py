@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guide to deploying names the options, values and numbers there are."""
+"""The guide to deploying names the options of the migration, the values and the numbers there are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from kit.manifests.manifests import ROOT
 from controller_runtime.client.storage_migration import NOTE_EVERY
 from controller_runtime.manifests.chart import chart
 from controller_runtime.manifests.settings import GRACE, METRICS_PORT, PROBES_PORT, RESOURCES, TERMINATION
-from controller_runtime.program.cli_manifests import manifests_command
 from controller_runtime.program.cli_migrate_storage import migrate_storage_command
 
 GUIDE = (ROOT / "docs" / "deploying.md").read_text(encoding="utf-8")
@@ -23,12 +22,6 @@ GUIDE = (ROOT / "docs" / "deploying.md").read_text(encoding="utf-8")
 
 def options_of(command: click.Command) -> set[str]:
     return {name for one in command.params if isinstance(one, click.Option) for name in one.opts}
-
-
-def test_the_options_of_manifests_are_those_there_are() -> None:
-    cells = re.findall(r"^\| (`--[^|]+)", GUIDE, re.MULTILINE)
-
-    assert {name for cell in cells for name in re.findall(r"`(--[a-z-]+)", cell)} == options_of(manifests_command)
 
 
 def test_the_options_of_the_migration_are_those_there_are() -> None:
