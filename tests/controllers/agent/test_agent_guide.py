@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options in the agent's guide are those of the command, and its numbers those of the code."""
+"""The options that the agent's guide names are some of the command, and its numbers those of the code."""
 
 from __future__ import annotations
 
@@ -18,12 +18,10 @@ GUIDE = (Path(__file__).resolve().parents[3] / "docs" / "node-agent.md").read_te
 DEFAULTS = settings_of(AgentOptions(), "host")
 
 
-def test_the_options_of_the_guide_are_those_of_the_command() -> None:
-    table = GUIDE.partition("## Options")[2].partition("\n## ")[0]
+def test_the_options_of_the_guide_are_options_of_the_command() -> None:
+    named = set(re.findall(r"`(--[a-z-]+)", GUIDE))
 
-    documented = set(re.findall(r"`(--[a-z-]+)`", table))
-
-    assert documented == {max(parameter.opts, key=len) for parameter in agent.params}
+    assert named <= {max(parameter.opts, key=len) for parameter in agent.params}
 
 
 @pytest.mark.parametrize(
@@ -36,7 +34,7 @@ def test_the_options_of_the_guide_are_those_of_the_command() -> None:
         f"for {STARTUP_PERIOD / 60:g} minutes at most",
         f"every {DEFAULTS.update_interval:g} s (up to 4 % later)",
         f"else every {DEFAULTS.report_interval / 60:g} minutes, shifted by up to {DEFAULTS.report_interval / 2:g} s",
-        f"| `--eviction-pressure-transition-period` | {HOLD:g} |",
+        f"{HOLD / 60:g} minutes after it was last measured",
     ],
 )
 def test_the_numbers_of_the_guide_are_those_of_the_code(said: str) -> None:
