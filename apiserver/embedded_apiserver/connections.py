@@ -45,8 +45,8 @@ from embedded_apiserver.users import User
 _LOG_OPTIONS = Options("PodLogOptions", "")
 _SERVICE_LABEL = "kubernetes.io/service-name"
 _STREAMS = ("attach", "exec", "portforward")
-_CREATES_STREAMS = 35
-"""The minor version from which on streams need the verb `create`."""
+_CREATES_STREAMS = "AuthorizePodWebsocketUpgradeCreatePermission"
+"""The gate by which streams need the verb `create`."""
 _SCHEMES = ("", "http", "https")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
@@ -59,15 +59,15 @@ def is_handed_on(route: Route) -> bool:
 def check_upgrade(authorizer: Authorizer, release: Release, user: User, route: Route, verb: str) -> None:
     """Refuse a stream to a user who may not create it: a WebSocket begins with a GET, but commands are not reads.
 
-    A real server does so from 1.35 on, by its gate `AuthorizePodWebsocketUpgradeCreatePermission`.
+    A real server does so from 1.35 on.
 
     Raises:
         StatusError: 403.
     """
-    if user.may_do_everything or verb == "create" or route.kind is not POD or route.subresource not in _STREAMS:
+    if user.may_do_everything or verb == "create" or route.kind != POD or route.subresource not in _STREAMS:
         return
     asked = Attributes(user, "create", "", route.kind.plural, route.subresource, route.namespace, route.name)
-    if release.minor >= _CREATES_STREAMS and not (decision := authorizer.decide(asked)).allowed:
+    if release.is_on(_CREATES_STREAMS) and not (decision := authorizer.decide(asked)).allowed:
         raise not_allowed(route.kind, route.name, decision.reason)
 
 
@@ -183,13 +183,13 @@ def _proxy_refusal(storage: Storage, route: Route) -> StatusError:
     name, port = _split(route.name)
     if not name:
         return bad_request(f'invalid {word} request "{route.name}"')
-    if route.kind is NODE:
+    if route.kind == NODE:
         address = _address(_found(storage, NODE, "", name))
-    elif route.kind is POD:
+    elif route.kind == POD:
         address = part(_found(storage, POD, route.namespace, name), "status").get("podIP", "")
     else:
         address = _endpoint(storage, route.namespace, name, port)
-    if not _is_allowed(address, names=route.kind is NODE):
+    if not _is_allowed(address, names=route.kind == NODE):
         return bad_request("address not allowed")
     return _unavailable(f"error trying to reach service: {address} cannot be reached from this server")
 

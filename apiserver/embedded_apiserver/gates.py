@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import attrs
 
@@ -15,7 +15,7 @@ from embedded_apiserver.options import Query
 SHARDED_LIST_AND_WATCH = "ShardedListAndWatch"
 """The gate of `shardSelector`: alpha since Kubernetes 1.36, and off by default."""
 
-_SERVED: Mapping[str, Callable[[Release], bool]] = {SHARDED_LIST_AND_WATCH: lambda release: release.has_sharded_lists}
+_SERVED = (SHARDED_LIST_AND_WATCH,)
 
 
 @attrs.frozen
@@ -35,7 +35,7 @@ class FeatureGates:
         Raises:
             UsageError: The release has no gate of that name that this server knows.
         """
-        known = sorted(name for name, has in _SERVED.items() if has(release))
+        known = [name for name in _SERVED if release.has(name)]
         for name in gates:
             if name not in known:
                 choice = f"there is {', '.join(known)}" if known else f"{release} has none that is known here"

@@ -105,7 +105,7 @@ class ListOptions:
             *_forbidden_if(
                 streams and match != _NOT_OLDER, _MATCH, f"{_INITIAL} requires setting {_MATCH} to {_NOT_OLDER}"
             ),
-            *_forbidden_if(streams and not release.has_streamed_lists, _INITIAL, off),
+            *_forbidden_if(streams and not release.is_on("WatchList"), _INITIAL, off),
             *_forbidden_if(bool(match) and not streams, _MATCH, alone),
         ]
         if match not in ("", _NOT_OLDER):

@@ -28,7 +28,7 @@ from embedded_apiserver.definitions import Definitions
 from embedded_apiserver.discovery.description import SelfDescription
 from embedded_apiserver.discovery.discovery import is_served, version_document
 from embedded_apiserver.gates import FeatureGates
-from embedded_apiserver.groups.all import KINDS
+from embedded_apiserver.groups.all import kinds_of
 from embedded_apiserver.groups.core.kinds import NAMESPACE
 from embedded_apiserver.groups.networking.kinds import IP_ADDRESS
 from embedded_apiserver.kinds.kind import Kinds
@@ -138,14 +138,15 @@ class APIServer:
         self._access = Access(host, self.storage, token, signing_key, users)
         if cluster_objects and ServiceAccount.name not in disable_admission_plugins:
             enable_admission_plugins = {*enable_admission_plugins, ServiceAccount.name}
-        is_recording = cluster_objects and self.release.minor >= IP_ADDRESS.introduced
+        kinds = kinds_of(self.release)
+        is_recording = cluster_objects and IP_ADDRESS in set(kinds)
         self.records = AddressRecords(host, self.storage) if is_recording else None
         try:
             admitting = self._admitting(enable_admission_plugins, disable_admission_plugins)
             self._kubelet = Kubelet(host, self.storage)
             served = self.storage, self._access, self.release, admitting, gates, self._caller, self._kubelet
             self._verbs = Verbs(host, *served)
-            self._definitions = Definitions(host, self.storage, KINDS.of_release(self.release), self._caller)
+            self._definitions = Definitions(host, self.storage, kinds, self._caller)
         except UsageError:
             self.storage.close()
             raise
@@ -173,9 +174,9 @@ class APIServer:
             if self.storage.get(NAMESPACE.resource, name) is None:
                 self._verbs.objects.add(NAMESPACE, "", {"metadata": {"name": name}})
         if (origin := self.storage.get(NAMESPACE.resource, _ORIGIN)) is not None:
-            provide_bootstrap(self.storage, origin.decode()["metadata"])
+            provide_bootstrap(self.storage, origin.decode()["metadata"], self.release)
             if cluster_objects:
-                provide_recorded(self.storage, origin.decode()["metadata"], self.kinds)
+                provide_recorded(self.storage, origin.decode()["metadata"], self.kinds, self.release)
 
     def _kept(self, authority: str) -> Keeper:
         """Begin to keep what every cluster has. The storage calls the parts that do so, so none is referred to here."""

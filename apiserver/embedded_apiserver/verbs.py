@@ -114,7 +114,7 @@ class Verbs:
         Raises:
             StatusError: The request is refused.
         """
-        if not route.kind.deprecation or self._release.minor < route.kind.deprecated:
+        if not route.kind.deprecation:
             return self._answer(user, route, request, on_ready)
         _check_timeout(query_of(request.query))  # which comes before the kind is looked at
         answered: HTTPResponse | Watch
@@ -156,7 +156,7 @@ class Verbs:
             check_patch_type(route.kind, request.headers.get("content-type", ""))
         form = form_for(*wanted, is_list=verb == "list")
         match verb:
-            case "get" if route.kind is COMPONENT_STATUS:
+            case "get" if route.kind == COMPONENT_STATUS:
                 return whole_answer(200, form, form.single(self._components.get(route.name)))
             case "get":
                 found = self.objects.get(route, query.get("resourceVersion", ""))
@@ -169,7 +169,7 @@ class Verbs:
                 return self._delete_collection(user, route, query, request.body, form)
         headers = request.headers
         content = Content(request.body, headers.get("content-type", ""), query, headers.get("user-agent", ""), user)
-        if verb == "create" and (route.kind is BINDING or (route.subresource and route.kind is POD)):
+        if verb == "create" and (route.kind == BINDING or (route.subresource and route.kind == POD)):
             without_tables(accept)
             self._pod_parts.create(route, content)
             return succeeded(201, accept)
@@ -194,7 +194,7 @@ class Verbs:
 
     def _list(self, route: Route, query: Query, form: Form) -> HTTPResponse:
         options = ListOptions.parse(query)
-        if route.kind is COMPONENT_STATUS:
+        if route.kind == COMPONENT_STATUS:
             return _listed(self._components.list(options), form)
         selection = Selection.of(route.kind, route.namespace, options)
         return _listed(page_of(self._storage, route.kind, selection, options), form)

@@ -74,7 +74,7 @@ def calls_out(storage: Storage, request: HTTPRequest, route: Route | None) -> bo
     """Return whether answering `request`, whose path names `route`, may wait for a webhook or a component."""
     if route is None:
         return False
-    if route.kind.conversion is not None or route.kind is COMPONENT_STATUS:
+    if route.kind.conversion is not None or route.kind == COMPONENT_STATUS:
         return True
     if request.method in _READS:
         return False

@@ -7,7 +7,7 @@ import contextlib
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import yaml
@@ -22,8 +22,13 @@ def _ports(count: int) -> list[int]:
 
 
 @contextlib.contextmanager
-def started(folder: Path) -> Iterator[Path]:
-    """Start both programs of a folder; yield the kubeconfig of the administrator, and end them."""
+def started(folder: Path, without: Collection[str] = ("ServiceAccount",)) -> Iterator[Path]:
+    """Start both programs of a folder; yield the kubeconfig of the administrator, and end them.
+
+    Args:
+        folder: Has `etcd` and `kube-apiserver`.
+        without: The steps of admission to switch off.
+    """
     port, clients, peers = _ports(3)
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         place = Path(name)
@@ -38,7 +43,7 @@ def started(folder: Path) -> Iterator[Path]:
             *(f"--cert-dir={place / 'certs'}", f"--service-account-key-file={key}"),
             *(f"--service-account-signing-key-file={key}", "--service-account-issuer=https://kubernetes.default.svc"),
             *(f"--token-auth-file={place / 'tokens.csv'}", "--authorization-mode=RBAC"),
-            *("--service-cluster-ip-range=10.0.0.0/24", "--disable-admission-plugins=ServiceAccount"),
+            *("--service-cluster-ip-range=10.0.0.0/24", f"--disable-admission-plugins={','.join(without)}"),
             # Its consumer writes to the status of flow schemas whenever it gets to it: no two runs are alike.
             "--enable-priority-and-fairness=false",
             "--feature-gates=CoordinatedLeaderElection=true",

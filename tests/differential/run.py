@@ -39,6 +39,7 @@ def options(arguments: Sequence[str] | None) -> argparse.Namespace:
     where = os.environ.get("REAL_KUBECONFIG")
     parser.add_argument("--kubeconfig", type=Path, default=where and Path(where), help="of the real server")
     parser.add_argument("--real-apiserver", type=Path, help="a folder with kube-apiserver and etcd, to start here")
+    parser.add_argument("--release", help="as which the embedded server answers, such as 1.33; by default the newest")
     parser.add_argument("--seeds", default="0-9", help="a seed, or the first and the last of several")
     parser.add_argument("--profiles", default=",".join(PROFILES), help="some of the profiles, by commas")
     parser.add_argument("--kinds", default="", help="count only these kinds in the lists of differences")
@@ -65,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(SKIPPED)
             return 0
         real = stack.enter_context(contextlib.closing(Real(kubeconfig)))
-        embedded = stack.enter_context(contextlib.closing(Embedded(NO_CONTROLLER)))
+        embedded = stack.enter_context(contextlib.closing(Embedded(NO_CONTROLLER, chosen.release)))
         if chosen.record:
             return record(real, chosen.prefix)
         if chosen.request is not None:

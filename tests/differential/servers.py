@@ -51,13 +51,14 @@ class Embedded:
 
     Args:
         disabled: The steps of admission to switch off.
+        release: The release as which it answers; None for the newest.
     """
 
     name = "embedded"
 
-    def __init__(self, disabled: Collection[str] = ()) -> None:
+    def __init__(self, disabled: Collection[str] = (), release: str | None = None) -> None:
         self._host = SystemHost("differential")
-        self._server = APIServer(self._host, disable_admission_plugins=disabled)
+        self._server = APIServer(self._host, disable_admission_plugins=disabled, release=release)
 
     def ask(self, method: str, target: str, headers: dict[str, str], body: bytes) -> Answer:
         path, _, query = target.partition("?")

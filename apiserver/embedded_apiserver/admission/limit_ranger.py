@@ -30,7 +30,7 @@ class LimitRanger(Step):
         return self._storage.is_empty(LIMIT_RANGE.resource)
 
     def admit(self, attributes: Attributes) -> Object:
-        if attributes.kind is not POD or attributes.operation is Operation.UPDATE:
+        if attributes.kind != POD or attributes.operation is Operation.UPDATE:
             return attributes.obj
         obj = attributes.obj
         for limits in self._limits(attributes.namespace):
@@ -38,7 +38,7 @@ class LimitRanger(Step):
         return obj
 
     def validate(self, attributes: Attributes) -> None:
-        if attributes.operation is Operation.UPDATE and (attributes.kind is POD or _is_leaving(attributes.old)):
+        if attributes.operation is Operation.UPDATE and (attributes.kind == POD or _is_leaving(attributes.old)):
             return
         for limits in self._limits(attributes.namespace):
             errors = list(_errors(attributes, limits))
@@ -102,7 +102,7 @@ def _errors(attributes: Attributes, limits: Sequence[Object]) -> Iterator[str]:
 
 def _concerned(attributes: Attributes, type_: str) -> Iterator[_Used]:
     obj = attributes.obj
-    if attributes.kind is CLAIM:
+    if attributes.kind == CLAIM:
         if type_ == "PersistentVolumeClaim":
             yield _Used(part(part(part(obj, "spec"), "resources"), "requests"), {}, is_claim=True)
     elif type_ == "Container":

@@ -30,7 +30,7 @@ class Priority(Step):
 
     def admit(self, attributes: Attributes) -> Object:
         obj, spec = attributes.obj, part(attributes.obj, "spec")
-        if attributes.kind is PRIORITY_CLASS:
+        if attributes.kind == PRIORITY_CLASS:
             return obj
         if attributes.operation is Operation.UPDATE:
             before = part(attributes.old or {}, "spec")
@@ -52,7 +52,7 @@ class Priority(Step):
         return {**obj, "spec": {**spec, **named, "priority": priority, "preemptionPolicy": policy}}
 
     def validate(self, attributes: Attributes) -> None:
-        if attributes.kind is not PRIORITY_CLASS or not attributes.obj.get("globalDefault"):
+        if attributes.kind != PRIORITY_CLASS or not attributes.obj.get("globalDefault"):
             return
         found = self._default()
         name = "" if found is None else found["metadata"]["name"]

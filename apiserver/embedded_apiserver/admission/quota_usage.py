@@ -29,15 +29,15 @@ def count_name(kind: Kind) -> str:
 def usage_of(kind: Kind, obj: Object) -> Amounts:
     """Return what one object uses."""
     used: Amounts = {count_name(kind): _ONE}
-    if kind is POD:
+    if kind == POD:
         if part(obj, "status").get("phase") not in ("Succeeded", "Failed"):
             used |= {"pods": _ONE, **_of_pod(obj)}
         return used
     if not kind.group and kind.plural in COUNTED:
         used[kind.plural] = _ONE
-    if kind is SERVICE:
+    if kind == SERVICE:
         used |= _of_service(part(obj, "spec"))
-    elif kind is CLAIM:
+    elif kind == CLAIM:
         used |= _of_claim(part(obj, "spec"))
     return used
 
@@ -92,7 +92,7 @@ def is_selected(quota: Object, kind: Kind, obj: Object) -> bool:
     spec = part(quota, "spec")
     scopes = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
     scopes += part(spec, "scopeSelector").get("matchExpressions") or ()
-    return not scopes or (kind is POD and all(_is_in(scope, obj) for scope in scopes))
+    return not scopes or (kind == POD and all(_is_in(scope, obj) for scope in scopes))
 
 
 def _is_in(scope: Mapping[str, object], pod: Object) -> bool:

@@ -43,7 +43,7 @@ class ResourceQuota(Step):
     def _check(self, attributes: Attributes, quota: Object) -> None:
         kind, obj, name = attributes.kind, attributes.obj, quota["metadata"]["name"]
         hard = hard_of(quota)
-        if kind is POD and attributes.operation is Operation.CREATE and (missing := missing_in(obj, hard)):
+        if kind == POD and attributes.operation is Operation.CREATE and (missing := missing_in(obj, hard)):
             raise attributes.refused(f"failed quota: {name}: must specify {missing}")
         asked = _added(kind, obj, attributes.old)
         asked = {resource: amount for resource, amount in asked.items() if amount > 0 and resource in hard}

@@ -68,7 +68,7 @@ class Accounts:
         bound = ((POD, binding.pod), (SECRET, binding.secret), (NODE, None if binding.pod else binding.node))
         for kind, reference in bound:
             if reference is not None:
-                self._check_bound(kind, "" if kind is NODE else namespace, reference)
+                self._check_bound(kind, "" if kind == NODE else namespace, reference)
         extra = {f"{_EXTRA}credential-id": (f"JTI={claims.jti}",)}
         for title, reference in (("node", binding.node), ("pod", binding.pod)):
             if reference is not None:

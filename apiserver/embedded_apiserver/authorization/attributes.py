@@ -57,7 +57,7 @@ def attributes_of(user: User, request: HTTPRequest, route: Route | None) -> Attr
         return _by_path(user, request)
     kind = route.kind
     verb, name = _verb(request, route.name)
-    namespace = route.name if kind is NAMESPACE else route.namespace
+    namespace = route.name if kind == NAMESPACE else route.namespace
     return Attributes(user, verb, kind.group, kind.plural, route.subresource, namespace, name)
 
 

@@ -93,7 +93,7 @@ class Guard:
             asked = Attributes(self._user, "bind", group, resource, "", namespace, role)
             if self._authorizer.decide(asked).allowed:
                 return
-        if kind is CLUSTER_ROLE_BINDING and role_kind == "Role":
+        if kind == CLUSTER_ROLE_BINDING and role_kind == "Role":
             raise bad_request("Namespace parameter required.")
         if resource is not None and not role:
             raise bad_request("Name parameter required.")

@@ -9,7 +9,8 @@ from importlib import resources
 from typing import Any
 
 from embedded_apiserver.kinds.kind import Kinds
-from embedded_apiserver.storage.recorded import Drafts, drafts_of, provide_drafts, read_recorded
+from embedded_apiserver.kinds.release import NEWEST, Release
+from embedded_apiserver.storage.recorded import Drafts, as_in_release, drafts_of, provide_drafts, read_recorded
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import Draft
 
@@ -23,24 +24,25 @@ _COLLECTIONS = (
 _REGISTERED = "apiservices.apiregistration.k8s.io"
 
 
-def provide_recorded(storage: Storage, origin: Mapping[str, Any], kinds: Kinds) -> None:
+def provide_recorded(storage: Storage, origin: Mapping[str, Any], kinds: Kinds, release: Release = NEWEST) -> None:
     """Have a storage contain what a new server has of these kinds; they are made at the first use of their collection.
 
     Args:
         storage: The storage.
         origin: The metadata of the namespace `kube-system`, from which uids and creation times follow.
         kinds: The kinds that are served, whose versions are registered.
+        release: The release of Kubernetes as which the server answers.
     """
     served = {f"{kind.version}.{kind.group}" for kind in kinds if kind.definition is None}
-    provide_drafts(storage, _COLLECTIONS, _drafts, origin)
-    provide_drafts(storage, (_REGISTERED,), lambda: {_REGISTERED: _registered(served)}, origin)
+    provide_drafts(storage, _COLLECTIONS, functools.partial(_drafts, release), origin)
+    provide_drafts(storage, (_REGISTERED,), lambda: {_REGISTERED: _registered(release, served)}, origin)
 
 
-def _registered(served: Set[str]) -> Mapping[str, Draft]:
-    return {key: draft for key, draft in _drafts()[_REGISTERED].items() if key in served}
+def _registered(release: Release, served: Set[str]) -> Mapping[str, Draft]:
+    return {key: draft for key, draft in _drafts(release)[_REGISTERED].items() if key in served}
 
 
 @functools.cache
-def _drafts() -> Drafts:
+def _drafts(release: Release) -> Drafts:
     """Return the objects by collection and key. Read at the first use, and shared by all servers of the process."""
-    return drafts_of(read_recorded(resources.files(__package__) / "data" / _FILE))
+    return drafts_of(as_in_release(release, read_recorded(resources.files(__package__) / "data" / _FILE)))

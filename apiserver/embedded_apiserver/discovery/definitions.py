@@ -15,9 +15,10 @@ from typing import Any
 import msgspec
 
 from apimachinery.decoding import decoder_of
-from apimachinery.schema import definitions
 from embedded_apiserver.discovery.operations import REF, Texts, list_name
 from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.kinds.recorded import adapted, descriptions_of
+from embedded_apiserver.kinds.release import NEWEST, Release
 
 _DATA = "data/descriptions-1.36.json.gz"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -55,10 +56,13 @@ class Descriptions(msgspec.Struct):
     parameters: Texts
 
     @classmethod
-    def read(cls) -> Descriptions:
-        """Read the file, which takes a few milliseconds."""
-        packed = resources.files(__package__).joinpath(_DATA).read_bytes()
-        return _read(gzip.decompress(packed))
+    def read(cls, release: Release) -> Descriptions:
+        """Read those of a release, which takes a few milliseconds."""
+        newest = _read(gzip.decompress(resources.files(__package__).joinpath(_DATA).read_bytes()))
+        if release == NEWEST:
+            return newest
+        difference = descriptions_of(str(release))
+        return cls(*(adapted(getattr(newest, name), difference.get(name, {})) for name in cls.__struct_fields__))
 
 
 _read: Callable[[bytes], Descriptions] = decoder_of(Descriptions)
@@ -70,9 +74,11 @@ class Published:
     Args:
         kinds: The kinds in the document. The definitions of custom ones are added to the recorded ones.
         descriptions: The texts for the recorded definitions.
+        recorded: The definitions of all built-in types of the release.
     """
 
-    def __init__(self, kinds: tuple[Kind, ...], descriptions: Descriptions) -> None:
+    def __init__(self, kinds: tuple[Kind, ...], descriptions: Descriptions, recorded: Mapping[str, Raw]) -> None:
+        self._recorded = recorded
         self._texts = descriptions.definitions
         self._versions = dict.fromkeys([("", "v1"), *((kind.group, kind.version) for kind in kinds)])
         self._custom: dict[str, tuple[Kind, bool]] = {}
@@ -88,7 +94,7 @@ class Published:
             reduced: Leave out the parts of custom kinds that OpenAPI v2 does not have or kubectl cannot read in it.
         """
         if (custom := self._custom.get(name)) is None:
-            raw = definitions().get(name)
+            raw = self._recorded.get(name)
             return (
                 None if raw is None else {**self._described(raw, self._texts.get(name, {})), **self._additions_to(name)}
             )

@@ -32,11 +32,7 @@ _BUILD = {
 
 def version_document(release: Release) -> dict[str, str]:
     """Return the document at `/version` of a server of this release; clients compare it with their own version."""
-    document = {"major": "1", "minor": str(release.minor)}
-    if release.tells_emulation:
-        document |= {"emulationMajor": "1", "emulationMinor": str(release.minor)}
-        document |= {"minCompatibilityMajor": "1", "minCompatibilityMinor": str(release.minor - 1)}
-    return {**document, "gitVersion": f"{release.version}+embedded", **_BUILD}
+    return {**release.numbers, "gitVersion": f"{release.version}+embedded", **_BUILD}
 
 
 def discovery_document(kinds: Kinds, path: str, release: Release = NEWEST) -> dict[str, Any] | None:

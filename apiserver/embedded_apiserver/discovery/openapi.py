@@ -19,8 +19,8 @@ from embedded_apiserver.discovery.gnostic import encoded
 from embedded_apiserver.discovery.operations import REF, paths_of, root_of
 from embedded_apiserver.discovery.swagger import Swagger, swagger_definition
 from embedded_apiserver.kinds.kind import Kind, Kinds
+from embedded_apiserver.kinds.recorded import definitions_of
 from embedded_apiserver.kinds.release import NEWEST, Release
-from embedded_apiserver.list_options import SHARDS
 
 _V2, _V3 = "/openapi/v2", "/openapi/v3"
 # The level of gzip. 3 makes a document seven times smaller; the default (9) ten times, in twice the time.
@@ -55,7 +55,7 @@ class OpenAPI:
 
     def __init__(self, release: Release = NEWEST) -> None:
         self._info = {"title": "Kubernetes", "version": release.version}
-        self._left_out = () if release.has_sharded_lists else (SHARDS,)
+        self._release = release
         # The documents by path, each with the kinds of which it was made.
         self._made: dict[str, tuple[tuple[Kind, ...], Document]] = {}
         self._of: Kinds | None = None
@@ -102,15 +102,15 @@ class OpenAPI:
         return self._cached(name, kinds, lambda kinds: Document.of(encode(self._v2_document(kinds))))
 
     def _v3_document(self, kinds: tuple[Kind, ...]) -> bytes:
-        descriptions = Descriptions.read()
-        published = Published(kinds, descriptions)
+        descriptions = Descriptions.read(self._release)
+        published = Published(kinds, descriptions, definitions_of(str(self._release)))
         paths = self._paths(kinds, descriptions)
         components = {"schemas": _referred(paths, published.find)}
         return msgspec.json.encode({"openapi": "3.0.0", "info": self._info, "paths": paths, "components": components})
 
     def _v2_document(self, kinds: tuple[Kind, ...]) -> dict[str, Any]:
-        descriptions = Descriptions.read()
-        published = Published(kinds, descriptions)
+        descriptions = Descriptions.read(self._release)
+        published = Published(kinds, descriptions, definitions_of(str(self._release)))
         paths = self._paths(kinds, descriptions)
         schemas = _referred(paths, lambda name: published.find(name, reduced=True))
         swagger = Swagger()
@@ -123,8 +123,7 @@ class OpenAPI:
         }
 
     def _paths(self, kinds: Iterable[Kind], descriptions: Descriptions) -> dict[str, Any]:
-        texts = {name: text for name, text in descriptions.parameters.items() if name not in self._left_out}
-        return dict(sorted(item for kind in kinds for item in paths_of(kind, texts)))
+        return dict(sorted(item for kind in kinds for item in paths_of(kind, descriptions.parameters)))
 
 
 def _group_versions(kinds: Kinds) -> dict[str, list[Kind]]:

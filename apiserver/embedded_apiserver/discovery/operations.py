@@ -91,7 +91,7 @@ def paths_of(kind: Kind, texts: Texts) -> Iterator[tuple[str, dict[str, Any]]]:
 
     Args:
         kind: The kind.
-        texts: The descriptions of parameters; a release without `shardSelector` has none of it.
+        texts: The descriptions of parameters; a release has none of a parameter that it lacks.
     """
     below = f"{root_of(kind)}/namespaces/{{namespace}}" if kind.namespaced else root_of(kind)
     collection = _Place(kind, f"{below}/{kind.plural}", texts)
@@ -171,7 +171,7 @@ class _Place(NamedTuple):
         return {name: type_ for name, type_ in how.query.items() if name not in left_out and self._is_served(name)}
 
     def _is_served(self, name: str) -> bool:
-        return name != SHARDS or name in self.texts
+        return name in self.texts
 
     def _responses(self, verb: str, how: _Verb) -> dict[str, Any]:
         statuses = {"200": "OK", **how.statuses}

@@ -7,7 +7,11 @@ schema, merged by it, and checked and shown as its value says. Kinds that users 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import chain
+from typing import Any
+
+import attrs
 
 from embedded_apiserver.groups.autoscaling import kinds as autoscaling
 from embedded_apiserver.groups.certificates import kinds as certificates
@@ -27,6 +31,8 @@ from embedded_apiserver.groups.scheduling import kinds as scheduling
 from embedded_apiserver.groups.storage import kinds as storage
 from embedded_apiserver.groups.workloads import kinds as workloads
 from embedded_apiserver.kinds.kind import Kind, Kinds
+from embedded_apiserver.kinds.recorded import GONE, adapted, facts_of
+from embedded_apiserver.kinds.release import NEWEST, Release
 from embedded_apiserver.kinds.versions import rank
 
 _ALL = chain(
@@ -49,3 +55,38 @@ def _place(kind: Kind) -> tuple[object, ...]:
 
 KINDS = Kinds(sorted(_ALL, key=_place))
 """The kinds in the order of a real server's discovery documents: groups, versions, and names within a version."""
+
+
+def kinds_of(release: Release) -> Kinds:
+    """Return the kinds that a release of Kubernetes serves, as that release serves them."""
+    if release == NEWEST:
+        return KINDS
+    discovery: Mapping[str, Any] = facts_of(str(release))["kinds"]
+    gone = {kind for kind in KINDS if _named(kind) in discovery[GONE]}
+    made: dict[Kind, Kind] = {}
+    for kind in sorted(set(KINDS) - gone, key=lambda one: one.stored_as is not None):  # what others are stored as first
+        made[kind] = _as_in(release, kind, discovery.get(_named(kind), {}), made)
+    return Kinds(sorted(made.values(), key=_place))
+
+
+def _named(kind: Kind) -> str:
+    return f"{kind.group}/{kind.version}/{kind.plural}"
+
+
+def _as_in(release: Release, kind: Kind, difference: Mapping[str, Any], made: Mapping[Kind, Kind]) -> Kind:
+    """Return a kind as an older release serves it."""
+    newest = {"verbs": kind.verbs, "shortNames": kind.short_names, "categories": kind.categories}
+    then = adapted({**newest, "subresources": dict.fromkeys(kind.subresources)}, difference)
+    return attrs.evolve(
+        kind,
+        release=release,
+        newest=kind,
+        verbs=tuple(then["verbs"]),
+        short_names=tuple(then.get("shortNames", ())),
+        categories=tuple(then.get("categories", ())),
+        subresources=tuple(then["subresources"]),
+        deprecation=facts_of(str(release))["warnings"].get(_named(kind), ""),
+        # A release that lacks the version in which the newest one stores the kind stores it in its own.
+        stored_as=None if kind.stored_as is None else made.get(kind.stored_as),
+        cells=kind.stored.cells,
+    )

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import attrs
 
@@ -13,10 +14,16 @@ from embedded_apiserver.kinds.cells import Cells
 from embedded_apiserver.kinds.checks import UNCHECKED, Checks
 from embedded_apiserver.kinds.definition import WORKLOAD, Definition, ScalePaths
 from embedded_apiserver.kinds.policy import PLAIN, Policy
-from embedded_apiserver.kinds.release import Release
+from embedded_apiserver.kinds.recorded import schemas_of
+from embedded_apiserver.kinds.release import NEWEST, Release
 from embedded_apiserver.objects import Object
 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+T = TypeVar("T")
+# The size of the caches by kind: more kinds than are served at one time. Bounded, because each new version of a
+# custom resource definition makes a new kind.
+_KINDS = 512
 
 SCHEME = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
 """The place of the code in a real server that knows most built-in kinds."""
@@ -36,9 +43,8 @@ class Conversion(Protocol):
         """
 
 
-@attrs.frozen(
-    kw_only=True, eq=False
-)  # there is one instance for each kind, so comparing and hashing by identity is right, and fast
+# There is one instance for each kind and release, so comparing and hashing by identity is right, and fast.
+@attrs.frozen(kw_only=True, eq=False)
 class Kind:
     """One kind of object in one API version, and all that the server knows of it.
 
@@ -81,10 +87,9 @@ class Kind:
         row_conditions: From an object to the conditions of its row; None if rows have none.
         row_order: From an object to its place among the rows; None for the order of the list.
         stored_as: The kind as which its objects are stored, if that is another group or API version of this kind.
-        introduced: The minor release of Kubernetes that first served it; 0 for a release older than all that the server
-            can answer as.
         deprecation: The warning that each response carries; empty if the kind is not deprecated.
-        deprecated: The minor release that first gave the warning; 0 as above.
+        release: The release as which it is served, whose schema, defaults and columns its objects have.
+        newest: The kind in the newest release, of which this one was made; None for that one itself.
         scale: The paths of the fields that its `scale` subresource shows, if it has one.
         definition: The schema and columns of a custom kind; None for a built-in one.
         versions: The definitions of all API versions of a custom kind, by `group/version`.
@@ -134,9 +139,9 @@ class Kind:
     row_conditions: Callable[[Object], Sequence[Object]] | None = None
     row_order: Callable[[Object], tuple[int, str]] | None = None
     stored_as: Kind | None = None
-    introduced: int = 0
     deprecation: str = ""
-    deprecated: int = 0
+    release: Release = NEWEST
+    newest: Kind | None = None
     scale: ScalePaths = WORKLOAD
     definition: Definition | None = None
     versions: Mapping[str, Definition] = {}
@@ -178,10 +183,18 @@ class Kind:
         """
         if self.definition is not None:
             return self.definition.schema
-        schema = schema_for(self.group, self.version, self.kind)
+        named = self.group, self.version, self.kind
+        schema = schema_for(*named) if self.release is NEWEST else schemas_of(str(self.release)).get(named)
         if schema is None:
             raise KeyError(f"no schema was recorded for {self.kind} of {self.api_version}")
         return schema
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both are one kind, whatever the release of each."""
+        return self is other or (isinstance(other, Kind) and (self.newest or self) is (other.newest or other))
+
+    def __hash__(self) -> int:
+        return id(self.newest or self)
 
     @property
     def stored(self) -> Kind:
@@ -197,6 +210,12 @@ class Kind:
     def has_status(self) -> bool:
         """True if there is a `status` subresource, so that other writes leave the status as it is."""
         return "status" in self.subresources
+
+
+def cached_by_kind(function: Callable[[Kind], T]) -> Callable[[Kind], T]:
+    """Cache what a function makes of a kind of one release; kinds of two releases are equal, and cached apart."""
+    cached = functools.lru_cache(_KINDS)(lambda kind, release: function(kind))
+    return functools.wraps(function)(lambda kind: cached(kind, kind.release))
 
 
 class Kinds:
@@ -221,10 +240,6 @@ class Kinds:
                 if kind.is_stored:
                     self._by_name.setdefault((kind.api_version, kind.kind), kind.stored)
         self.stored: tuple[Kind, ...] = tuple(dict.fromkeys(kind.stored for kind in self if kind.is_stored))
-
-    def of_release(self, release: Release) -> Kinds:
-        """Return the kinds that a release of Kubernetes serves."""
-        return Kinds(kind for kind in self if kind.introduced <= release.minor)
 
     def find(self, group: str, version: str, plural: str) -> Kind | None:
         """Return the kind that is served under a group, version and plural, or None."""

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The releases of Kubernetes as which the server can answer, and the differences between them.
-
-A server of an older release lacks kinds and parameters that came later. Fields that came later are not modelled:
-they are kept, where an older server drops them.
-"""
+"""The releases of Kubernetes as which the server can answer; their facts are data, see `recorded`."""
 
 from __future__ import annotations
 
@@ -11,17 +7,11 @@ import re
 from typing import NamedTuple
 
 from apimachinery.errors import UsageError
+from embedded_apiserver.kinds.recorded import facts_of
 
 _TEXT = re.compile(r"1\.([0-9]{1,2})")
 _OLDEST, _NEWEST = 31, 36
-# The patch release of the newest one, whose recordings the server is compared with.
-_NEWEST_PATCH = 2
-# Releases whose `/version` tells which release is emulated.
-_TELLS_EMULATION = 33
-# Streamed lists were on in 1.32, off again in 1.33, and are on since 1.34.
-_STREAMED_LISTS = (32, *range(34, _NEWEST + 1))
-# The first release with `shardSelector`.
-_SHARDED_LISTS = 36
+_BUILD = ("gitCommit", "gitTreeState", "buildDate", "goVersion", "compiler", "platform")
 
 
 class Release(NamedTuple):
@@ -35,23 +25,22 @@ class Release(NamedTuple):
 
     @property
     def version(self) -> str:
-        """The version in the form of `gitVersion`, such as `v1.36.2`."""
-        return f"v{self}.{_NEWEST_PATCH if self.minor == _NEWEST else 0}"
+        """The version in the form of `gitVersion`, such as `v1.36.2`: that of the binary that was recorded."""
+        found: str = facts_of(str(self))["version"]["gitVersion"]
+        return found
 
     @property
-    def has_streamed_lists(self) -> bool:
-        """True if a watch may ask for the existing objects (`sendInitialEvents`), in a default configuration."""
-        return self.minor in _STREAMED_LISTS
+    def numbers(self) -> dict[str, str]:
+        """The numbers that `/version` tells of a release, and of the one that it emulates if it tells that."""
+        return {name: text for name, text in facts_of(str(self))["version"].items() if name not in _BUILD}
 
-    @property
-    def tells_emulation(self) -> bool:
-        """True if `/version` tells the emulated release, and the oldest one that it is compatible with."""
-        return self.minor >= _TELLS_EMULATION
+    def is_on(self, gate: str) -> bool:
+        """Return whether a feature gate is on by default."""
+        return gate in facts_of(str(self))["gates"]["on"]
 
-    @property
-    def has_sharded_lists(self) -> bool:
-        """True if there is `shardSelector`, described whether or not its feature gate is on."""
-        return self.minor >= _SHARDED_LISTS
+    def has(self, gate: str) -> bool:
+        """Return whether there is a feature gate of this name, on or off."""
+        return self.is_on(gate) or gate in facts_of(str(self))["gates"]["off"]
 
     @classmethod
     def parse(cls, text: str) -> Release:

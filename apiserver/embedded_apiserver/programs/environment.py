@@ -45,7 +45,7 @@ def _referred(storage: Storage, pod: Object, source: Mapping[str, Any]) -> str |
 def _values(storage: Storage, kind: Kind, namespace: str, name: str) -> dict[str, str]:
     stored = storage.get(kind.resource, key_of(namespace, name))
     data: dict[str, str] = dict(part(stored.decode(), "data")) if stored is not None else {}
-    return {key: _decoded(value) for key, value in data.items()} if kind is SECRET else data
+    return {key: _decoded(value) for key, value in data.items()} if kind == SECRET else data
 
 
 def _decoded(value: str) -> str:

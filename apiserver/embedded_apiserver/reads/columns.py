@@ -16,7 +16,9 @@ import msgspec
 from embedded_apiserver.kinds.ages import age
 from embedded_apiserver.kinds.cells import NAME, Cell, Cells, at
 from embedded_apiserver.kinds.definition import Definition, Raw
-from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.kinds.kind import Kind, cached_by_kind
+from embedded_apiserver.kinds.recorded import as_in
+from embedded_apiserver.kinds.release import NEWEST, Release
 from embedded_apiserver.objects import Object
 from embedded_apiserver.reads.jsonpath import JSONPath
 
@@ -62,15 +64,16 @@ class Layout:
 
 
 @functools.cache
-def _recorded() -> Mapping[str, Sequence[Mapping[str, Any]]]:
+def _recorded(release: Release = NEWEST) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     packed = resources.files(__package__).joinpath(_DATA).read_bytes()
-    found: dict[str, list[dict[str, Any]]] = msgspec.json.decode(gzip.decompress(packed))
+    newest: dict[str, list[dict[str, Any]]] = msgspec.json.decode(gzip.decompress(packed))
+    found: Mapping[str, Sequence[Mapping[str, Any]]] = as_in(str(release), "columns", newest)
     return found
 
 
-def definitions_of(api_version: str, kind: str) -> Sequence[Mapping[str, Any]]:
+def definitions_of(api_version: str, kind: str, release: Release = NEWEST) -> Sequence[Mapping[str, Any]]:
     """Return the recorded definitions of the columns of a built-in kind; empty if the kind is unknown."""
-    return _recorded().get(f"{api_version}/{kind}", ())
+    return _recorded(release).get(f"{api_version}/{kind}", ())
 
 
 def recorded(api_version: str, kind: str, name: str) -> Mapping[str, Any]:
@@ -144,15 +147,15 @@ _GENERIC: Cells = {"Name": NAME, "Created At": at("metadata.creationTimestamp", 
 _LIKE_ROLES = "rbac.authorization.k8s.io/v1", "Role"
 
 
-@functools.lru_cache(512)  # more kinds than are served at one time; each new version of a definition makes a new kind
+@cached_by_kind
 def table_of(kind: Kind) -> Layout:
     """Return how tables of a kind look."""
     if kind.definition is not None:
         return Layout(custom_columns(kind.definition))
     cells = kind.stored.cells
     if cells is None:  # the kinds that no table is made for
-        columns = tuple(Column(one, _GENERIC[one["name"]]) for one in definitions_of(*_LIKE_ROLES))
+        columns = tuple(Column(one, _GENERIC[one["name"]]) for one in definitions_of(*_LIKE_ROLES, kind.release))
         return Layout(columns, has_empty_rows=False)
-    definitions = definitions_of(kind.api_version, kind.kind)
+    definitions = definitions_of(kind.api_version, kind.kind, kind.release)
     columns = tuple(Column(one, cells[one["name"]]) for one in definitions)
     return Layout(columns, kind.row_conditions, order=kind.row_order)

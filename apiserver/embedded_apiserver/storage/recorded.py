@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from embedded_apiserver.kinds.recorded import adapted, as_in
+from embedded_apiserver.kinds.release import Release
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import Draft, Stored, key_of
 
@@ -26,6 +28,18 @@ def read_recorded(packed: Traversable) -> dict[str, list[dict[str, Any]]]:
     """Return the objects in a file of compressed JSON, by collection."""
     recorded: dict[str, list[dict[str, Any]]] = msgspec.json.decode(gzip.decompress(packed.read_bytes()))
     return recorded
+
+
+def as_in_release(release: Release, recorded: Mapping[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the objects of each collection as a server of a release has them."""
+    keyed = {name: {_place_of(obj): obj for obj in objects} for name, objects in recorded.items()}
+    then = as_in(str(release), "objects", {})
+    return {name: [*adapted(objects, then.get(name, {})).values()] for name, objects in keyed.items()}
+
+
+def _place_of(obj: Mapping[str, Any]) -> str:
+    metadata = obj["metadata"]
+    return key_of(metadata.get("namespace", ""), metadata["name"])
 
 
 def drafts_of(recorded: Mapping[str, Iterable[Mapping[str, Any]]]) -> Drafts:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Mapping
 from types import NoneType
@@ -11,10 +10,12 @@ from typing import Any
 
 import msgspec
 
-from apimachinery.schema import Schema, schema_for
+from apimachinery.schema import Schema
 from embedded_apiserver import status
 from embedded_apiserver.bounds import MOST_TOLD, abbreviated
-from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.kinds.kind import Kind, cached_by_kind
+from embedded_apiserver.kinds.recorded import schemas_of
+from embedded_apiserver.kinds.release import Release
 from embedded_apiserver.typed import documents
 from embedded_apiserver.typed.decoding_errors import conversion_error, json_error
 from embedded_apiserver.typed.go_values import plain
@@ -25,9 +26,6 @@ from embedded_apiserver.typed.structural_shape import structural_shape
 STRICT = "Strict"
 IGNORE = "Ignore"
 
-# The size of the caches by kind: more kinds than are served at one time. Bounded, because each new version of a
-# custom resource definition makes a new kind.
-_KINDS = 512
 # Required structs that are left out before they are set.
 _LEFT_OUT = {"io.k8s.api.networking.v1.IPAddressSpec": ("parentRef",)}
 ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
@@ -163,22 +161,22 @@ def configuration(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, Any], l
     return _unfilled_shape_of(kind)(bare, None, None, unknown), unknown
 
 
-@functools.lru_cache(_KINDS)
+@cached_by_kind
 def empty(kind: Kind) -> dict[str, Any]:
     """Return an object of this kind before any field is set. It is shared: do not modify it."""
     if kind.definition is not None:
         return {"metadata": {}}
-    return _bare(kind.schema)
+    return _bare(kind.schema, kind.release)
 
 
-def _bare(schema: Schema) -> dict[str, Any]:
+def _bare(schema: Schema, release: Release) -> dict[str, Any]:
     """Return an object with the empty values that its schema gives as defaults, and with null for required fields.
 
     In a real server, an object of which no field has been set yet has null in its required lists and maps and in its
     times, instead of lacking them. Ownership in a new object is computed by comparing it with such an empty one.
     """
-    nulls = [name for name, value in defaults_of(schema.name).items() if value is None]
-    form = stored_form_of(schema.name)
+    nulls = [name for name, value in defaults_of(schema.name, release).items() if value is None]
+    form = stored_form_of(schema.name, release)
     # A required field that is left out when it is empty is not there before it is set.
     optional = [] if form is None else [name for name, zero in form.zeros.items() if zero is None]
     optional += _LEFT_OUT.get(schema.name, ())
@@ -186,7 +184,7 @@ def _bare(schema: Schema) -> dict[str, Any]:
     bare: dict[str, Any] = dict.fromkeys((*needed, *nulls))
     for name, child in schema.properties.items():
         if type(child.default) is dict:
-            bare[name] = _bare(child)
+            bare[name] = _bare(child, release)
         elif child.default is not None and not child.default:
             bare[name] = child.default
     return bare
@@ -222,7 +220,7 @@ def _check_registered(kind: Kind, api_version: object, name: object) -> None:
     if (api_version, name) == (kind.api_version, kind.kind) or kind.definition is not None or not kind.scheme:
         return
     group, _, version = str(api_version).rpartition("/")
-    if schema_for(group, version, str(name)) is None:
+    if (group, version, str(name)) not in schemas_of(str(kind.release)):
         raise Misshapen(f'no kind "{name}" is registered for version "{api_version}" in scheme "{kind.scheme}"')
 
 
@@ -271,21 +269,21 @@ def _shaped(
     return obj, [abbreviated(f'unknown field "{path_of(place)}"') for place in unknown[:MOST_TOLD]]
 
 
-@functools.lru_cache(_KINDS)
+@cached_by_kind
 def _shape_of(kind: Kind) -> Shape:
-    return Compiler().shape(kind.schema) if kind.definition is None else structural_shape(kind.definition)
+    return Compiler(kind.release).shape(kind.schema) if kind.definition is None else structural_shape(kind.definition)
 
 
-@functools.lru_cache(_KINDS)
+@cached_by_kind
 def _applied_shape_of(kind: Kind) -> Shape:
     return _shape_of(kind) if kind.definition is None else structural_shape(kind.definition, keep_nulls=True)
 
 
-@functools.lru_cache(_KINDS)
+@cached_by_kind
 def _unfilled_shape_of(kind: Kind) -> Shape:
     if kind.definition is not None:
         return _as_sent
-    return Compiler(fill=False).shape(kind.schema)
+    return Compiler(kind.release, fill=False).shape(kind.schema)
 
 
 def _as_sent(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:

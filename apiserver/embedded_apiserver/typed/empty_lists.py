@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from apimachinery.schema import Schema
-from embedded_apiserver.kinds.kind import Kind
+from embedded_apiserver.kinds.kind import Kind, cached_by_kind
+from embedded_apiserver.kinds.release import Release
 from embedded_apiserver.objects import Object
 from embedded_apiserver.typed.stored_forms import stored_form_of
 from embedded_apiserver.typed.values import reader_for
-
-_KINDS = 512  # the most to cache: more built-in kinds than there are
 
 Walk = Callable[[Any], Any]
 
@@ -29,12 +28,12 @@ def without_empty_lists(kind: Kind, obj: Object) -> Object:
     return obj if walk is None else walk(obj)
 
 
-@functools.lru_cache(_KINDS)
+@cached_by_kind
 def _walk_of(kind: Kind) -> Walk | None:
-    return _walk(kind.schema, {})
+    return _walk(kind.schema, kind.release, {})
 
 
-def _walk(schema: Schema | None, made: dict[str, Walk | None]) -> Walk | None:
+def _walk(schema: Schema | None, release: Release, made: dict[str, Walk | None]) -> Walk | None:
     """Return a function for values of a schema; None if no such list can be in them.
 
     A type that contains itself is walked once: the only such type, a schema in a definition, has no such lists.
@@ -45,23 +44,23 @@ def _walk(schema: Schema | None, made: dict[str, Walk | None]) -> Walk | None:
         return made[schema.name]
     if schema.name:
         made[schema.name] = None
-    walk = _walk_parts(schema, made)
+    walk = _walk_parts(schema, release, made)
     if schema.name:
         made[schema.name] = walk
     return walk
 
 
-def _walk_parts(schema: Schema, made: dict[str, Walk | None]) -> Walk | None:
+def _walk_parts(schema: Schema, release: Release, made: dict[str, Walk | None]) -> Walk | None:
     if schema.items is not None:
-        each = _walk(schema.items, made)
+        each = _walk(schema.items, release, made)
         return None if each is None else functools.partial(_in_list, each)
     if schema.additional is not None:
-        each = _walk(schema.additional, made)
+        each = _walk(schema.additional, release, made)
         return None if each is None else functools.partial(_in_map, each)
     children = {name: child for name, child in schema.properties.items() if reader_for(child) is None}
-    form = stored_form_of(schema.name)
+    form = stored_form_of(schema.name, release)
     nulls = () if form is None else tuple(name for name in form.nulls if name in children)
-    found = {name: _walk(child, made) for name, child in children.items() if name != "metadata"}
+    found = {name: _walk(child, release, made) for name, child in children.items() if name != "metadata"}
     parts = {name: walk for name, walk in found.items() if walk is not None}
     kept = () if form is None else tuple(name for name in nulls if name in form.defaults)
     return functools.partial(_in_object, nulls, kept, parts) if nulls or parts else None

@@ -16,6 +16,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from apimachinery.schema import Schema
+from embedded_apiserver.kinds.release import NEWEST, Release
 from embedded_apiserver.typed.shape_parts import (
     Misshapen,
     Place,
@@ -29,7 +30,7 @@ from embedded_apiserver.typed.shape_parts import (
     part_or,
     path_of,
 )
-from embedded_apiserver.typed.stored_forms import OFF, stored_form_of
+from embedded_apiserver.typed.stored_forms import off_in, stored_form_of
 from embedded_apiserver.typed.type_defaults import TYPE_DEFAULTS, TypeDefault
 from embedded_apiserver.typed.values import (
     Reader,
@@ -61,13 +62,14 @@ class Compiler:
     """A compiler of shapes. It compiles each named schema once: some schemas refer to themselves.
 
     Args:
+        release: The release whose stored forms values get.
         fill: Whether to bring values into the form in which they are stored: with defaults, without zero values,
             quantities in their canonical spelling. False for an applied configuration: a field that is missing there
             is left to others, whatever its default, and its manager owns each field that it sends, nulls included.
     """
 
-    def __init__(self, *, fill: bool = True) -> None:
-        self._fill = fill
+    def __init__(self, release: Release = NEWEST, *, fill: bool = True) -> None:
+        self._release, self._fill = release, fill
         self._made: dict[str, Shape] = {}
 
     def shape(self, schema: Schema) -> Shape:
@@ -101,7 +103,8 @@ class Compiler:
         shape = _object_with(fields, complete, keeps_nulls=not self._fill)
         if schema.name:
             self._made[schema.name] = shape  # before its fields are compiled: they may refer to this schema
-        form = stored_form_of(schema.name) if self._fill else None
+        off = off_in(self._release).get(schema.name, ())
+        form = stored_form_of(schema.name, self._release) if self._fill else None
         for name, child in schema.properties.items():
             reader = self._reader(child)
             if (other := _OR_SCHEMA.get(child.name.rpartition(".")[2])) is not None:
@@ -123,7 +126,7 @@ class Compiler:
                     fields.defaults[name] = None
                 if name != "metadata":
                     default = form.defaults.get(name)
-            if name in OFF.get(schema.name, ()):
+            if name in off:
                 fields.leave_out(name)
             elif default is not None:
                 fields.defaults[name] = default if reader else fields.parts[name](default, None, None, [])

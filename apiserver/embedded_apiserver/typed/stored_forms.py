@@ -1,25 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a real server stores the fields of each built-in type, as data that a real server was asked for.
 
-`tests/tools/stored_forms.py` makes the data again. They are loaded at first use, in about a millisecond.
+`tests/tools/record_release.py` asks for the data again. They are loaded at first use, in about a millisecond.
 """
 
 from __future__ import annotations
 
 import functools
 import gzip
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib import resources
 from typing import Any, NamedTuple
 
 import msgspec
+
+from embedded_apiserver.kinds.recorded import as_in
+from embedded_apiserver.kinds.release import NEWEST, Release
 
 _DATA = "data/stored-forms-1.36.json.gz"
 # Definitions are stored as JSON, all other built-in kinds as protobuf, in which a list without elements is no list.
 _AS_JSON = "io.k8s.apiextensions-apiserver."
 
 # Fields that a real server takes and does not store, because their features are off by default.
-OFF: Mapping[str, tuple[str, ...]] = {
+_OFF: Mapping[str, tuple[str, ...]] = {
     "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy": ("maxUnavailable",),
     "io.k8s.api.core.v1.Lifecycle": ("stopSignal",),
     "io.k8s.api.core.v1.PodSpec": ("schedulingGroup",),
@@ -92,21 +95,30 @@ _UNSHOWN: Mapping[str, StoredForm] = {
 }
 
 
-def stored_form_of(name: str) -> StoredForm | None:
+def stored_form_of(name: str, release: Release = NEWEST) -> StoredForm | None:
     """Return the stored form of the type with this name in the schema, or None if no server was asked about it."""
-    return _forms().get(name)
+    return _forms(release).get(name)
 
 
-def defaults_of(name: str) -> Mapping[str, Any]:
+def defaults_of(name: str, release: Release = NEWEST) -> Mapping[str, Any]:
     """Return the defaults of a type; empty if it has none."""
-    form = stored_form_of(name)
+    form = stored_form_of(name, release)
     return {} if form is None else form.defaults
 
 
 @functools.cache
-def _forms() -> Mapping[str, StoredForm]:
+def off_in(release: Release) -> Mapping[str, Collection[str]]:
+    """Return by type the fields that a server of a release takes and does not store, in a default configuration."""
+    newest = {name: dict.fromkeys(fields) for name, fields in _OFF.items()}
+    found: Mapping[str, Collection[str]] = as_in(str(release), "off", newest)
+    return found
+
+
+@functools.cache
+def _forms(release: Release) -> Mapping[str, StoredForm]:
     packed = resources.files(__package__).joinpath(_DATA).read_bytes()
-    raw: dict[str, dict[str, Any]] = msgspec.json.decode(gzip.decompress(packed))
+    newest: dict[str, dict[str, Any]] = msgspec.json.decode(gzip.decompress(packed))
+    raw = as_in(str(release), "forms", newest)
     return {**{name: _form(name, facts) for name, facts in raw.items()}, **_UNSHOWN}
 
 

@@ -129,10 +129,10 @@ class AddressRepairer:
 
     def see(self, item: Item, old: Stored | None, new: Stored | None) -> None:
         """Take note of a change of a service or of a record."""
-        if item.kind is SERVICE:
+        if item.kind == SERVICE:
             self.due[item] = None
             self._not_before.pop(item, None)
-        elif item.kind is IP_ADDRESS and (seen := new or old) is not None:
+        elif item.kind == IP_ADDRESS and (seen := new or old) is not None:
             if new is not None:
                 self.due[item] = None
             key = parent(seen.decode())
@@ -146,7 +146,7 @@ class AddressRepairer:
         if found is None:
             self._not_before.pop(item, None)
             return True
-        if item.kind is IP_ADDRESS:
+        if item.kind == IP_ADDRESS:
             return self._look_at_record(item, found)
         faults = {address: self._fault(address, item.key) for address in held(found.decode())}
         if all(fault is Verdict.RIGHT for fault in faults.values()):

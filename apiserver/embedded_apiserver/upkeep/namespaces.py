@@ -39,7 +39,7 @@ class NamespaceCleaner:
 
     def see(self, item: Item, old: Stored | None, new: Stored | None) -> None:
         """Take note of a change. Only terminating namespaces and the objects in them matter here."""
-        if item.kind is not NAMESPACE:
+        if item.kind != NAMESPACE:
             namespace = item.key.rpartition("/")[0]
             if namespace in self._terminating:
                 self.due[Item(NAMESPACE, namespace)] = None

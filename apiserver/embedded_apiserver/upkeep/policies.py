@@ -37,7 +37,7 @@ class PolicyChecker:
 
     def see(self, item: Item, old: Stored | None, new: Stored | None) -> None:
         """Take note of a change of a policy."""
-        if item.kind is VALIDATING_POLICY and new is not None:
+        if item.kind == VALIDATING_POLICY and new is not None:
             self.due[item] = None
 
     def look(self, item: Item) -> bool:

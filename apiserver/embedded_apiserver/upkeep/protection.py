@@ -42,7 +42,7 @@ class ProtectionController:
                 self._waiting[item] = self.due[item] = None
             elif new is None:
                 self._waiting.pop(item, None)
-        elif item.kind is POD and self._waiting:
+        elif item.kind == POD and self._waiting:
             self.due.update(self._waiting)
 
     def look(self, item: Item) -> bool:
@@ -57,7 +57,7 @@ class ProtectionController:
         return self._client.patch(item, meta, {"finalizers": left})
 
     def _is_used(self, item: Item, obj: dict[str, Any]) -> bool:
-        if item.kind is VOLUME:
+        if item.kind == VOLUME:
             return bool(obj.get("status", {}).get("phase") == "Bound")
         namespace, _, name = item.key.rpartition("/")
         return any(_uses(pod.decode(), name) for pod in self._storage.read(POD.resource, f"{namespace}/").items)

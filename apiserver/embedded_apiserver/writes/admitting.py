@@ -75,7 +75,7 @@ class Admitting:
         Raises:
             StatusError: A step refuses the write.
         """
-        obj = completed(kind, _requested_by(asked, obj) if kind is SIGNING_REQUEST else obj)
+        obj = completed(kind, _requested_by(asked, obj) if kind == SIGNING_REQUEST else obj)
         steps = self._chain.steps(kind, Operation.CREATE, "")
         if steps is None and not self._quotas.concern(kind, namespace, dry_run=asked.dry_run):
             return obj, None
@@ -91,7 +91,7 @@ class Admitting:
         steps = self._chain.steps(kind, Operation.UPDATE, part)
         if steps is None and not self._quotas.concern(kind, route.namespace, dry_run=asked.dry_run):
             return obj, None
-        sent = None if route.sent is kind else route.sent
+        sent = None if route.sent == kind else route.sent
         return self._admitted(steps, Attributes(Operation.UPDATE, kind, route.namespace, asked, obj, old, part, sent))
 
     def create_part(self, route: Route, sent: Object, asked: Asked) -> Object:
@@ -142,7 +142,7 @@ class Admitting:
         Raises:
             StatusError: 422, a service asks for an address that it cannot get.
         """
-        if route.kind is not SERVICE or route.subresource:
+        if route.kind != SERVICE or route.subresource:
             return None
         return self._addresses.claimed(route.namespace, obj, old, dry_run=dry_run)
 

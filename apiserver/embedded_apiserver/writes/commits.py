@@ -74,7 +74,7 @@ class Commits:
         if entries is None:
             entries = created(kind, obj if sent is None else sent, writer, now)
         stored = forms.closed(kind, with_entries(made, entries), prune=is_applied)
-        draft = storable(stored, is_definition=kind is DEFINITION)
+        draft = storable(stored, is_definition=kind == DEFINITION)
         name: str = made["metadata"]["name"]
         if is_untidy:
             draft = draft.untidy()
@@ -114,7 +114,7 @@ class Commits:
             old = current.decode()
         if same_json(new, old) and current.is_untidy == is_untidy:
             return current.raw
-        draft = storable(new, is_definition=kind is DEFINITION and not route.subresource)
+        draft = storable(new, is_definition=kind == DEFINITION and not route.subresource)
         if is_untidy:
             draft = draft.untidy()
         if dry_run:

@@ -83,7 +83,7 @@ class Deletion:
         `asked` is None for a deletion by the server itself, which passes admission unseen.
         """
         kind = route.kind
-        if kind is NAMESPACE and route.name in PERMANENT:
+        if kind == NAMESPACE and route.name in PERMANENT:
             raise forbidden(kind, route.name, "this namespace may not be deleted")
         while True:
             current = self._storage.get(kind.resource, route.key)
@@ -138,15 +138,15 @@ def mark(kind: Kind, old: Object, options: DeleteOptions, now: datetime) -> Obje
     stays.
     """
     metadata = dict(old["metadata"])
-    if kind is NAMESPACE and "deletionTimestamp" in metadata and part(old, "spec").get("finalizers"):
+    if kind == NAMESPACE and "deletionTimestamp" in metadata and part(old, "spec").get("finalizers"):
         return old  # until its content is gone, another deletion says nothing new
     grace = min(deletion_grace(kind, old, options.grace_period_seconds), _LONGEST_GRACE)
     left = metadata.get("deletionGracePeriodSeconds")
     shortens = options.grace_period_seconds is not None and grace < (left or 0)
-    is_pending = kind is POD and bool(left) and "deletionTimestamp" in metadata
+    is_pending = kind == POD and bool(left) and "deletionTimestamp" in metadata
     # The objects of a definition are deleted first, whatever propagation policy is asked for, and a pod that is ending
     # keeps its policy unless it shall end sooner.
-    if kind is not DEFINITION and (shortens or not is_pending):
+    if kind != DEFINITION and (shortens or not is_pending):
         _set_finalizers(kind, metadata, options)
     if "deletionTimestamp" not in metadata:
         metadata["deletionTimestamp"] = timestamp(now + timedelta(seconds=grace))

@@ -145,7 +145,7 @@ def created(kind: Kind, obj: Object, writer: Writer, now: datetime) -> Sequence[
 
 def completed(kind: Kind, obj: Object) -> Object:
     """Return an object with the fields that follow from others, such as annotations of an old autoscaler."""
-    if kind is not OLD_AUTOSCALER:
+    if kind != OLD_AUTOSCALER:
         return obj
     return kind.policy.shown_form({**obj, **kind.policy.stored_form(obj)})
 
@@ -189,12 +189,12 @@ def _lost_elsewhere(
     kind: Kind, base: Sequence[Entry], old: Object, new: Object, writer: Writer
 ) -> Mapping[str, set[Path]]:
     """Return what the owners of fields of an autoscaler in its other API version lose, by that version."""
-    if kind.stored is not AUTOSCALER:
+    if kind.stored != AUTOSCALER:
         return {}
     lost: dict[str, set[Path]] = {}
     old = kind.policy.stored_form(kind.policy.shown_form(old))  # as `new` it has been in the version of the write
     for other in (AUTOSCALER, OLD_AUTOSCALER):
-        if other is not kind and any(entry["apiVersion"] == other.api_version for entry in base):
+        if other != kind and any(entry["apiVersion"] == other.api_version for entry in base):
             show = other.policy.shown_form
             changes = changes_of(other, show(old), show(new), writer)
             lost[other.api_version] = changes.taken | changes.removed

@@ -68,7 +68,7 @@ class PodParts:
         do = {"": (BINDING, self._bind), "binding": (BINDING, self._bind), "eviction": (EVICTION, self._evict)}
         kind, act = do[route.subresource]
         obj, warnings = decode(kind, content.body, content.media_type, options.field_validation)
-        if route.kind is BINDING:
+        if route.kind == BINDING:
             route = _of_pod(route, obj)
         check_namespace(obj, route.namespace)
         if obj["metadata"].get("name", "") != route.name:

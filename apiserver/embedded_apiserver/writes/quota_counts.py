@@ -48,7 +48,7 @@ class QuotaCounts:
         """Return whether a write of a kind changes what is counted in a namespace."""
         if not self._is_on or not kind.namespaced or dry_run:
             return False
-        if kind is QUOTA:
+        if kind == QUOTA:
             return True
         quotas = QUOTA.resource
         return not self._storage.is_empty(quotas) and bool(self._storage.read(quotas, f"{namespace}/").items)

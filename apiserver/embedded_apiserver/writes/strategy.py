@@ -222,7 +222,7 @@ def is_finished(kind: Kind, obj: Object) -> bool:
         return False
     # A namespace also waits for the finalizers in its spec. Another kind, such as a custom one, may have a field
     # `spec.finalizers` with a meaning of its own.
-    return not metadata.get("finalizers") and not (kind is NAMESPACE and part(obj, "spec").get("finalizers"))
+    return not metadata.get("finalizers") and not (kind == NAMESPACE and part(obj, "spec").get("finalizers"))
 
 
 def deletion_grace(kind: Kind, obj: Object, asked: int | None) -> int:
@@ -233,4 +233,4 @@ def deletion_grace(kind: Kind, obj: Object, asked: int | None) -> int:
         obj: The stored object.
         asked: The grace period that the client asks for, in seconds; None if it does not ask.
     """
-    return grace_of(obj, asked) if kind is POD else 0
+    return grace_of(obj, asked) if kind == POD else 0

@@ -109,7 +109,7 @@ class TokenRequests:
         found = self._find(kind, route.namespace, name)
         bound = Reference(name, found["metadata"]["uid"])
         node = None
-        if kind is POD:
+        if kind == POD:
             if part(found, "spec").get("serviceAccountName", "") != route.name:
                 text = (
                     f'cannot bind token for serviceaccount "{route.name}" to pod running with different serviceaccount'

@@ -19,7 +19,7 @@ _UNMANAGED = "failed to create manager for existing fields: failed to convert {}
 
 def is_typed(kind: Kind, obj: Object) -> bool:
     """Return whether a new object of a built-in kind has the types of its schema; if not, its fields have no owner."""
-    return kind is not SERVICE_ACCOUNT or not any(mismatches.errors(kind.schema, {**obj, "metadata": {}}))
+    return kind != SERVICE_ACCOUNT or not any(mismatches.errors(kind.schema, {**obj, "metadata": {}}))
 
 
 class NotComparable(Exception):
@@ -39,7 +39,7 @@ def comparable(kind: Kind, entries: Sequence[Entry], old: Object, new: Object | 
         NotComparable: The version of an entry lacks fields of the object.
     """
     if kind.definition is None:
-        if kind is SERVICE_ACCOUNT:
+        if kind == SERVICE_ACCOUNT:
             _check_own(kind, old, new)
         return entries
     if kind.conversion is not None:  # fields of other versions cannot be told apart from those of this one by name
@@ -90,7 +90,7 @@ def check_existing(kind: Kind, live: Object) -> None:
     Raises:
         NotComparable: It has not.
     """
-    if len(kind.versions) > 1 or kind is SERVICE_ACCOUNT:
+    if len(kind.versions) > 1 or kind == SERVICE_ACCOUNT:
         _check_own(
             kind, None, live, "failed to create manager for existing fields: failed to convert {} to smd typed: "
         )

@@ -40,7 +40,7 @@ def of_write(route: Route, obj: Object, old: Object | None, raw: bytes) -> Seque
     """Return the warnings of a write that is stored as `raw`; see `of_rules`."""
     if route.sent is SCALE and old is not None:
         obj = scaled(route.kind, old, obj)
-    stored = msgspec.json.decode(raw) if route.kind is SERVICE and route.subresource != "status" else obj
+    stored = msgspec.json.decode(raw) if route.kind == SERVICE and route.subresource != "status" else obj
     return of_rules(route.kind, route.subresource, obj, old, stored)
 
 
@@ -49,4 +49,4 @@ def of_rules(kind: Kind, subresource: str, obj: Object, old: Object | None, stor
 
     Those of a service are about what it has once it is stored.
     """
-    return () if subresource == "status" else [*kind.policy.warnings(stored if kind is SERVICE else obj, old)]
+    return () if subresource == "status" else [*kind.policy.warnings(stored if kind == SERVICE else obj, old)]

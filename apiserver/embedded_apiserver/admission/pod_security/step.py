@@ -40,9 +40,9 @@ class PodSecurity(Step):
     subresources = ("ephemeralcontainers", "resize")
 
     def validate(self, attributes: Attributes) -> None:
-        if attributes.kind is NAMESPACE:
+        if attributes.kind == NAMESPACE:
             self._check_labels(attributes)
-        elif attributes.kind is POD:
+        elif attributes.kind == POD:
             self._check_pod(attributes)
         else:
             self._check_template(attributes)
@@ -78,12 +78,12 @@ class PodSecurity(Step):
         if causes:
             annotate(_ERROR, f"Failed to parse policy: {_together(causes)}")
         found: dict[LevelVersion, str] = {}
-        for asked in set(policy if attributes.kind is POD else policy[1:]):
+        for asked in set(policy if attributes.kind == POD else policy[1:]):
             against = violations(asked, self._newest, part(pod, "metadata"), part(pod, "spec"))
             found[asked] = f'violate PodSecurity "{asked}": {", ".join(map(str, against))}' if against else ""
         if text := found[policy.audit]:
             annotate(_VIOLATIONS, f"would {text}")
-        if attributes.kind is POD:
+        if attributes.kind == POD:
             annotate(_ENFORCED, str(policy.enforce))
             if text := found[policy.enforce]:
                 raise attributes.refused(f"violates{text.removeprefix('violate')}")

@@ -147,7 +147,7 @@ def seen_by_expressions(
     """
     meter = current_meter()
     meter.spend(_STEPS_OF_WRITE)
-    if seen_as is not attributes.kind:
+    if seen_as != attributes.kind:
         meter.walk(attributes.obj, attributes.old, times=_READINGS)
     request = {name: value for name, value in request_of(attributes, seen_as, "").items() if name not in _HIDDEN}
     return {
@@ -186,7 +186,7 @@ def _authorizers(storage: Storage, attributes: Attributes) -> dict[str, Value]:
 
 def _namespace(storage: Storage, attributes: Attributes) -> dict[str, Any] | None:
     """Return the namespace of a write, as far as expressions see it; its times are texts, as on a real server."""
-    if not attributes.namespace or attributes.kind is NAMESPACE:
+    if not attributes.namespace or attributes.kind == NAMESPACE:
         return None
     found = storage.get(NAMESPACE.resource, attributes.namespace)
     if found is None:

@@ -83,7 +83,7 @@ class Choices:
         return called_as(self._storage, self._kinds(), choice.hook, attributes)
 
     def _chosen(self, attributes: Attributes, kinds: Kinds) -> Sequence[Choice]:
-        found, is_decisive = [], attributes.kind is NAMESPACE  # its own labels are those of the namespace
+        found, is_decisive = [], attributes.kind == NAMESPACE  # its own labels are those of the namespace
         for number, hook in enumerate(self._hooks.present()):
             if is_decisive or hook.looks_at_objects:
                 found.append(Choice(number, hook, None))

@@ -33,7 +33,7 @@ def encoded_request(attributes: Attributes, seen_as: Kind, uid: str) -> bytes:
     """
     operation, kind, namespace, asked, obj, old, part, sent, _ = attributes
     name = attributes.name
-    if kind is NAMESPACE:
+    if kind == NAMESPACE:
         namespace = name
     user, options = asked.user, asked.options
     return b"".join(
@@ -65,7 +65,7 @@ def handed_request(attributes: Attributes, seen_as: Kind) -> HandedRequest:
     """
     operation, kind, namespace, asked, obj, old, part, sent, _ = attributes
     name = attributes.name
-    if kind is NAMESPACE:
+    if kind == NAMESPACE:
         namespace = name
     return HandedRequest(
         "",  # the answer is this call's, so nothing has to tell it from others
@@ -95,7 +95,7 @@ def _reviewed(kind: Kind) -> ReviewedKind:
 
 def _object(attributes: Attributes, seen_as: Kind, obj: Object) -> bytes:
     is_shown_so = (
-        attributes.sent is None and seen_as is attributes.kind and "kind" not in obj and "apiVersion" not in obj
+        attributes.sent is None and seen_as == attributes.kind and "kind" not in obj and "apiVersion" not in obj
     )
     if not is_shown_so or not obj.get("metadata", {}).get("namespace"):
         return _encode(shown(attributes, seen_as, obj))

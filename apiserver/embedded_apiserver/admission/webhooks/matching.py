@@ -34,7 +34,7 @@ def called_as(storage: Storage, kinds: Kinds, hook: Hook, attributes: Attributes
     found = _named_as(kinds, hook.content, attributes)
     if found is None or hook.namespaces.is_everything:
         return found
-    if not attributes.kind.namespaced and attributes.kind is not NAMESPACE:
+    if not attributes.kind.namespaced and attributes.kind != NAMESPACE:
         return found
     return found if hook.namespaces.matches(_labels_of_namespace(storage, attributes)) else None
 
@@ -49,10 +49,10 @@ def _labels(obj: Object) -> Mapping[str, str]:
 
 
 def _labels_of_namespace(storage: Storage, attributes: Attributes) -> Mapping[str, str]:
-    is_own = attributes.kind is NAMESPACE and not attributes.subresource
+    is_own = attributes.kind == NAMESPACE and not attributes.subresource
     if is_own and attributes.operation is not Operation.DELETE:
         return _labels(attributes.obj)
-    name = attributes.name if attributes.kind is NAMESPACE else attributes.namespace
+    name = attributes.name if attributes.kind == NAMESPACE else attributes.namespace
     found = storage.get(NAMESPACE.resource, name)
     if found is None:
         raise not_found(NAMESPACE, name)

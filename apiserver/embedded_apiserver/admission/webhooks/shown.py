@@ -24,7 +24,7 @@ def request_of(attributes: Attributes, seen_as: Kind, uid: str) -> dict[str, Any
     """
     kind, part, user = attributes.kind, attributes.subresource, attributes.user
     shown_kind, asked_kind = attributes.sent or seen_as, attributes.sent or kind
-    namespace = attributes.name if kind is NAMESPACE else attributes.namespace
+    namespace = attributes.name if kind == NAMESPACE else attributes.namespace
     request: dict[str, Any] = {"uid": uid, "kind": kind_shown(shown_kind), "resource": resource_shown(seen_as)}
     if part:
         request["subResource"] = part

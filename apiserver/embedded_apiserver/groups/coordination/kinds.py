@@ -24,12 +24,10 @@ _candidate = partial(
     kind="LeaseCandidate",
     plural="leasecandidates",
     name_rule="key",
-    introduced=33,
     checks=Checks(leases.candidate, leases.candidate_change),
 )
 LEASE_CANDIDATE = _candidate(
     version="v1beta1",
-    deprecated=36,
     deprecation="coordination.k8s.io/v1beta1 LeaseCandidate is deprecated in v1.36+, unavailable in v1.39+",
     metadata="g",
     cells={
@@ -41,7 +39,6 @@ LEASE_CANDIDATE = _candidate(
 )
 OLD_LEASE_CANDIDATE = _candidate(
     version="v1alpha2",
-    deprecated=35,
     deprecation="coordination.k8s.io/v1alpha2 LeaseCandidate is deprecated in v1.35+, unavailable in v1.38+",
     stored_as=LEASE_CANDIDATE,
 )

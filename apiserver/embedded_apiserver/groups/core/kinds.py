@@ -79,7 +79,6 @@ ENDPOINTS = _core(
     place="services/endpoints",
     short_names=("ep",),
     create_on_update=True,
-    deprecated=33,
     deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
     metadata="uw",
     checks=Checks(endpoints.endpoints, endpoints.endpoints_change),
@@ -138,7 +137,6 @@ COMPONENT_STATUS = _core(
     namespaced=False,
     short_names=("cs",),
     verbs=("get", "list"),
-    deprecated=19,
     deprecation="v1 ComponentStatus is deprecated in v1.19+",
     cells=columns.COMPONENTS,
 )

@@ -23,7 +23,7 @@ def _driver_warnings(obj: Object) -> Iterator[str]:
         yield f"spec.driver: driver names should be lowercase; {shown} contains uppercase characters"
 
 
-_resource = partial(Kind, group="resource.k8s.io", version="v1", deletes_with_object=True, introduced=34)
+_resource = partial(Kind, group="resource.k8s.io", version="v1", deletes_with_object=True)
 DEVICE_CLASS = _resource(
     kind="DeviceClass",
     plural="deviceclasses",

@@ -44,7 +44,6 @@ IP_ADDRESS = _network(
     plural="ipaddresses",
     short_names=("ip",),
     name_rule="path",
-    introduced=33,
     checks=Checks(address_ranges.ip_address, address_ranges.ip_address_change),
     cells=columns.ADDRESSES,
 )
@@ -61,7 +60,6 @@ SERVICE_CIDR = _network(
     kind="ServiceCIDR",
     plural="servicecidrs",
     subresources=("status",),
-    introduced=33,
     policy=Policy(status={}, freezes=ALL),
     checks=Checks(address_ranges.service_cidr, address_ranges.service_cidr_change),
     cells=columns.RANGES,

@@ -86,7 +86,6 @@ ATTRIBUTES_CLASS = _storage(
     plural="volumeattributesclasses",
     short_names=("vac",),
     deletes_with_object=True,
-    introduced=34,
     metadata="uw",
     checks=Checks(drivers.attributes_class, drivers.attributes_class_change),
     cells=columns.ATTRIBUTES_CLASSES,

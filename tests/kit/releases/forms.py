@@ -1,38 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes apiserver/typed/data/stored-forms-1.36.json.gz: how a real server stores each field of each built-in type.
+"""Asks a real server how it stores each field of each built-in type.
 
-Start a kube-apiserver on this machine with --disable-admission-plugins=ServiceAccount,Priority,
-DefaultTolerationSeconds,TaintNodesByCondition (they change objects), then run
+For each field, one object is sent with the field absent, one with its zero value, and one with another value. A
+mutating webhook refuses each of them and says in its refusal what it was shown: the object as it was decoded, with its
+defaults, before any validation. So also objects can be asked about that no server would take, and nothing is stored.
 
-    python tests/tools/stored_forms.py --kubeconfig FILE
-
-For each field of each type, the tool sends one object with the field absent, one with its zero value, and one with
-another value. A mutating webhook, which the tool serves itself, refuses each of them and says in its refusal what it
-was shown: the object as it was decoded, with its defaults, before any validation. So also objects can be asked about
-that no server would take, and nothing is stored.
-
-A default that differs between the places of a type, or with the value of another field, is not written but printed:
-such a rule is a function in the package `rules`.
+A default that differs between the places of a type, or with the value of another field, is told and not recorded:
+such a rule is a function in `typed.type_defaults`.
 """
 
 from __future__ import annotations
 
-import argparse
-import gzip
-import json
-import sys
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from apimachinery.schema import Schema
-from embedded_apiserver.groups.all import KINDS
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.typed.values import reader_for
 from tests.kit.webhooks.shown_by_webhook import ABSENT, Asker
 
-DATA = Path(__file__).resolve().parents[2] / "apiserver" / "embedded_apiserver" / "rules" / "data"
-FILE = DATA / "stored-forms-1.36.json.gz"
 MOST_PLACES = 4
 # Fields of kinds that are not asked about, because the server fills them in; the metadata of templates are.
 OF_THE_SERVER = ("kind", "apiVersion", "metadata")
@@ -71,7 +57,7 @@ class Place(NamedTuple):
         return shown
 
 
-def places() -> dict[str, tuple[Schema, list[Place]]]:
+def places(kinds: Iterable[tuple[Kind, Schema]]) -> dict[str, tuple[Schema, list[Place]]]:
     """Return each named type with fields, and some places where it occurs: one for each field that has the type."""
     found: dict[str, tuple[Schema, list[Place]]] = {}
     walked: set[str] = set()
@@ -91,9 +77,9 @@ def places() -> dict[str, tuple[Schema, list[Place]]]:
                         walk(child, place._replace(steps=(*place.steps, name)))
 
     # The kinds beside the core come last: of a type that occurs in many places, those of the core are asked about.
-    for kind in sorted(KINDS, key=lambda kind: kind.group in LATE):
+    for kind, schema in sorted(kinds, key=lambda one: one[0].group in LATE):
         if kind.is_stored:
-            walk(kind.schema, Place(kind, ()))
+            walk(schema, Place(kind, ()))
     return {name: (schema, known[:MOST_PLACES]) for name, (schema, known) in found.items()}
 
 
@@ -179,8 +165,8 @@ def facts_of(answers: Answers, schema: Schema) -> dict[str, dict[str, Any]]:
     return facts
 
 
-def merged(name: str, known: Mapping[Place, dict[str, dict[str, Any]]]) -> dict[str, Any]:
-    """Return the facts on which all places of a type agree; print those on which they do not."""
+def merged(name: str, known: Mapping[Place, dict[str, dict[str, Any]]], tell: Callable[[str], None]) -> dict[str, Any]:
+    """Return the facts on which all places of a type agree; tell those on which they do not."""
     found: dict[str, Any] = {}
     for sort in ("defaults", "filled", "dropped"):
         fields = sorted({field for facts in known.values() for field in facts[sort]})
@@ -190,35 +176,14 @@ def merged(name: str, known: Mapping[Place, dict[str, dict[str, Any]]]) -> dict[
                 found.setdefault(sort, {})[field] = values[0]
             else:
                 where = {f"{p.kind.kind}.{'.'.join(p.steps)}": facts[sort].get(field) for p, facts in known.items()}
-                sys.stderr.write(f"{name}.{field}: {sort} differ: {where}\n")
+                tell(f"{name}.{field}: {sort} differ: {where}")
     for field, changed in {f: c for facts in known.values() for f, c in facts["depends"].items()}.items():
-        sys.stderr.write(f"{name}.{field}: depends on {', '.join(changed)}\n")
+        tell(f"{name}.{field}: depends on {', '.join(changed)}")
     return {sort: value if sort == "defaults" else sorted(value) for sort, value in found.items()}
 
 
-def main() -> int:
-    """Ask about all types, write the file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kubeconfig", type=Path, required=True)
-    parser.add_argument("--only", default="", help="ask about types whose names contain this, and print what is found")
-    options = parser.parse_args()
-    forms = {}
-    with Asker(options.kubeconfig) as asker:
-        for name, (schema, known) in sorted(places().items()):
-            if options.only not in name:
-                continue
-            facts = {place: facts_of(ask(asker, schema, place), schema) for place in known}
-            if found := merged(name, facts):
-                forms[name] = found
-    if options.only:
-        sys.stdout.write(json.dumps(forms, indent=1))
-        return 0
-    text = json.dumps(forms, separators=(",", ":"), sort_keys=True)
-    DATA.mkdir(exist_ok=True)
-    FILE.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
-    sys.stdout.write(f"{len(forms)} types, {FILE.stat().st_size} bytes\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def form_of(
+    asker: Asker, name: str, schema: Schema, known: Iterable[Place], tell: Callable[[str], None]
+) -> dict[str, Any]:
+    """Return how a server stores the fields of one type, from its answers at some of its places."""
+    return merged(name, {place: facts_of(ask(asker, schema, place), schema) for place in known}, tell)

@@ -1,22 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes schemas-1.36.json.gz and descriptions-1.36.json.gz from the documents of a real server.
-
-Save them as files first (`kubectl get --raw /openapi/v3/api/v1`, …), one for each group
-version that is to be known, then run `python tests/tools/openapi_data.py FILE...`.
-"""
+"""Parts of a real server's OpenAPI documents: schemas without descriptions, descriptions, and those of parameters."""
 
 from __future__ import annotations
 
-import gzip
-import json
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-SCHEMAS = ROOT / "apimachinery" / "data" / "schemas-1.36.json.gz"
-DESCRIPTIONS = ROOT / "apiserver" / "embedded_apiserver" / "discovery" / "data" / "descriptions-1.36.json.gz"
 ACTIONS = ("list", "post", "put", "patch", "delete", "deletecollection")
 
 # Subresources whose parameters stand beside their operations, each under its own name.
@@ -65,25 +54,3 @@ def parameters(documents: Sequence[Any]) -> dict[str, str]:
             if found.setdefault(one["name"], one["description"]) != one["description"]:
                 found[f"patch.{one['name']}"] = one["description"]
     return dict(sorted(found.items()))
-
-
-def pack(target: Path, content: Any) -> None:
-    """Write a file; the same content gives the same bytes."""
-    text = json.dumps(content, separators=(",", ":"), sort_keys=True)
-    target.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
-
-
-def main() -> int:
-    """Read the documents, write both files."""
-    documents = [json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:]]
-    schemas: dict[str, Any] = {}
-    for document in documents:
-        schemas |= document["components"]["schemas"]
-    pack(SCHEMAS, bare(schemas))
-    known = {name: found for name, schema in schemas.items() if (found := texts(schema))}
-    pack(DESCRIPTIONS, {"definitions": known, "parameters": parameters(documents)})
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
