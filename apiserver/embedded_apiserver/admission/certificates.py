@@ -31,7 +31,7 @@ class _BySigner(Step):
 
 
 class CertificateApproval(_BySigner):
-    """Lets those approve and deny requests that may `approve` those of their signer."""
+    """Lets users approve and deny requests who may `approve` those of the signer, by its name or its domain."""
 
     name = "CertificateApproval"
 
@@ -41,7 +41,7 @@ class CertificateApproval(_BySigner):
 
 
 class CertificateSigning(_BySigner):
-    """Lets those write certificates and conditions that may `sign` the requests of their signer."""
+    """Lets users write certificates and conditions who may `sign` those of the signer, by its name or its domain."""
 
     name = "CertificateSigning"
 
@@ -56,7 +56,7 @@ def _signed(obj: Object) -> tuple[object, object]:
 
 
 class CertificateSubjectRestriction(Step):
-    """Refuses requests for a client of the server that would be one of its administrators."""
+    """Refuses requests to `kubernetes.io/kube-apiserver-client` for the group `system:masters`."""
 
     name = "CertificateSubjectRestriction"
     kinds = (SIGNING_REQUEST,)

@@ -38,7 +38,7 @@ from embedded_apiserver.admission.webhooks.steps import MutatingAdmissionWebhook
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.storage.storage import Storage
 
-_STEPS: tuple[type[Step], ...] = (
+STEPS: tuple[type[Step], ...] = (
     NamespaceLifecycle,
     LimitRanger,
     ServiceAccount,
@@ -60,11 +60,12 @@ _STEPS: tuple[type[Step], ...] = (
     ValidatingAdmissionWebhook,
     ResourceQuota,
 )
+"""All steps in their order; the first sentence of the docstring of each is its row in `docs/kinds.md`."""
 WEBHOOKS = (MutatingAdmissionWebhook.name, ValidatingAdmissionWebhook.name)
 """The names of the steps that call webhooks."""
 OFF_BY_DEFAULT = (ServiceAccount.name,)
 """The names of the steps that have to be switched on."""
-NAMES = tuple(step.name for step in _STEPS)
+NAMES = tuple(step.name for step in STEPS)
 """The names of all steps, in their order."""
 
 
@@ -118,7 +119,7 @@ class Chain:
         _check(enabled, disabled)
         off = {*OFF_BY_DEFAULT, *disabled} - {*enabled}
         self._storage = storage
-        self._steps = [step(storage, around) for step in _STEPS if step.name not in off]
+        self._steps = [step(storage, around) for step in STEPS if step.name not in off]
         # The steps that are not idle, by kind, operation and subresource. Replaced when a
         # collection becomes empty or is empty no more, on which idleness depends: its number of turns stands before.
         # Kinds come and go with their definitions; all custom ones are seen by the same steps, and share one entry.

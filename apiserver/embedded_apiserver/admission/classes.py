@@ -73,7 +73,7 @@ class _DefaultClass(Step):
 
 
 class DefaultStorageClass(_DefaultClass):
-    """Gives a claim that names no storage class the default one."""
+    """Gives a claim that names no storage class the newest of the default ones."""
 
     name = "DefaultStorageClass"
     kinds = (CLAIM,)
@@ -82,7 +82,7 @@ class DefaultStorageClass(_DefaultClass):
 
 
 class DefaultIngressClass(_DefaultClass):
-    """Gives an ingress that names no class the default one."""
+    """Gives an ingress that names no class the newest of the default ones."""
 
     name = "DefaultIngressClass"
     kinds = (INGRESS,)
@@ -91,7 +91,7 @@ class DefaultIngressClass(_DefaultClass):
 
 
 class PersistentVolumeClaimResize(Step):
-    """Refuses that a claim grows, unless it is bound and its class lets volumes grow."""
+    """Refuses that a claim grows, unless it is bound and its class has `allowVolumeExpansion`."""
 
     name = "PersistentVolumeClaimResize"
     kinds = (CLAIM,)

@@ -21,7 +21,7 @@ _GROUPS = (("containers", "container"), ("initContainers", "init container"))
 
 
 class LimitRanger(Step):
-    """Fills in the resources of containers, and refuses pods and claims that are beyond the limits."""
+    """Fills in requests and limits of containers by the `LimitRange`s, and refuses pods and claims beyond them."""
 
     name = "LimitRanger"
     kinds = (POD, CLAIM)

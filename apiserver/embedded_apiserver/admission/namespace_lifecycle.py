@@ -13,7 +13,7 @@ PERMANENT = ("default", "kube-system", "kube-public")
 
 
 class NamespaceLifecycle(Step):
-    """See the module."""
+    """Refuses new objects in namespaces that do not exist or are being deleted."""
 
     name = "NamespaceLifecycle"
     operations = (Operation.CREATE,)

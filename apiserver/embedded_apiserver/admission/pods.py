@@ -20,7 +20,7 @@ _TOLERATED_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreach
 
 
 class Priority(Step):
-    """Sets the priority of a pod by its class. Only the class may decide it: another number is refused.
+    """Sets the priority of a pod by its class, and refuses another number.
 
     A second class that is the default of all pods is refused, too.
     """

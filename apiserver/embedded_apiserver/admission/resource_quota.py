@@ -25,7 +25,10 @@ _NOTHING = Decimal(0)
 
 
 class ResourceQuota(Step):
-    """Refuses what would exceed a quota."""
+    """Refuses a write that would exceed a quota, whose status has the count as soon as a write is answered.
+
+    A quota of the scope `CrossNamespacePodAffinity` counts nothing.
+    """
 
     name = "ResourceQuota"
     counts = True

@@ -24,7 +24,7 @@ _MODE = 0o644
 
 
 class ServiceAccount(Step):
-    """Sets the account `default` where a pod names none, and mounts the token of the account."""
+    """Sets the account `default` where a pod names none, and mounts the token of the account, which must exist."""
 
     name = "ServiceAccount"
     kinds = (POD,)

@@ -36,7 +36,7 @@ class TaintNodesByCondition(Step):
 
 
 class StorageObjectInUseProtection(Step):
-    """Gives claims and volumes the finalizer that keeps them while they are in use."""
+    """Gives claims and volumes the finalizer that keeps them in use; garbage collection removes it afterwards."""
 
     name = "StorageObjectInUseProtection"
     kinds = (CLAIM, VOLUME, ATTRIBUTES_CLASS)
@@ -52,7 +52,7 @@ class StorageObjectInUseProtection(Step):
 
 
 class RuntimeClass(Step):
-    """Refuses a pod whose runtime class there is not, and one that names its overhead without a class."""
+    """Refuses a pod whose runtime class does not exist, and one that has an overhead without a class."""
 
     name = "RuntimeClass"
     kinds = (POD,)

@@ -30,7 +30,9 @@ _PRIVILEGED = str(LevelVersion())
 
 
 class PodSecurity(Step):
-    """Checks pods and templates of pods, and the labels of namespaces.
+    """Checks pods and templates of pods by the `pod-security.kubernetes.io/…` labels of their namespace:
+    `baseline` and `restricted`, each with all checks of its version. Wrong labels are refused, and a stricter level
+    warns of the pods that are there.
 
     Pods that break the level that is enforced are refused. Templates are audited and warned of, and never refused.
     """

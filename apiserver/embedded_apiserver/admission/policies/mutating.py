@@ -46,7 +46,7 @@ class _Failure(NamedTuple):
 
 
 class MutatingAdmissionPolicy(Step):
-    """Policies change an object one after the other, each as the one before has left it.
+    """Applies the bound policies one after the other, each to the object as the one before has left it.
 
     A policy with `reinvocationPolicy: IfNeeded` is applied a second time if another was applied after it, or if a
     webhook changed the object. Failures of all policies are collected, and the first is told.

@@ -23,7 +23,7 @@ _FAILURE = "validation.policy.admission.k8s.io/validation_failure"
 
 
 class ValidatingAdmissionPolicy(Step):
-    """All policies judge a write, also after one has refused it; the first refusal counts."""
+    """Judges a write by all bound policies; the first refusal counts, and audit annotations are in the audit log."""
 
     name = "ValidatingAdmissionPolicy"
     operations = EVERY_OPERATION

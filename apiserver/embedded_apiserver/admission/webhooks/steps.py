@@ -62,7 +62,7 @@ class _Webhooks(Step):
 
 
 class MutatingAdmissionWebhook(_Webhooks):
-    """Webhooks are called one after the other, each with the object as the one before has left it.
+    """Calls webhooks one after the other, each with the object as the one before has left it.
 
     A webhook with `reinvocationPolicy: IfNeeded` is called a second time, if the object changed after it was called.
     """
@@ -118,7 +118,7 @@ def _noted(hook: Hook, mutated: bool) -> str:
 
 
 class ValidatingAdmissionWebhook(_Webhooks):
-    """All webhooks are called, also after one has refused; the first refusal counts."""
+    """Calls all webhooks one after the other, also after one has refused; the first refusal counts."""
 
     name = "ValidatingAdmissionWebhook"
     configurations = VALIDATING_HOOKS
