@@ -32,8 +32,8 @@ def test_a_foreign_object_that_is_written_or_deleted_is_noticed(write: Write) ->
         judge.stored(write)
 
 
-@pytest.mark.parametrize(("name", "may"), [(HAND, True), ("r1", False)])
-def test_its_own_program_alone_deletes_it(sim: Simulation, name: str, may: bool) -> None:
+@pytest.mark.parametrize(("name", "may"), [(HAND, True), ("user", True), ("r1", False)])
+def test_its_own_program_and_a_user_alone_delete_it(sim: Simulation, name: str, may: bool) -> None:
     judge = ForeignObjects()
     judge.stored(stored(**{FOREIGN: "yes"}))
     judge.begins(sim.host(name), HTTPRequest("DELETE", PATH, {}, b""))

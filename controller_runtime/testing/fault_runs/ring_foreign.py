@@ -24,14 +24,14 @@ _Place = tuple[str, str]
 
 
 class ForeignObjects:
-    """The objects of another program that are stored, by the server's disk; only its deletion by that program ends one.
+    """The objects of another program that are stored, by the server's disk; no member of the ring writes one.
 
     `HAND` writes such an object once, over an object of the ring or as a new one, and never changes it.
     """
 
     def __init__(self) -> None:
         self._there: set[_Place] = set()
-        self._deleted: set[_Place] = set()  # a deletion by its own program has begun
+        self._deleted: set[_Place] = set()  # a deletion by its own program or a user has begun
 
     @property
     def is_any(self) -> bool:
@@ -39,14 +39,13 @@ class ForeignObjects:
         return bool(self._there)
 
     def begins(self, host: SimulatedHost, request: HTTPRequest) -> None:
-        """Note that its own program deletes an object."""
-        if host.name == HAND and request.method == "DELETE":
-            path = resource_path(request.path)
-            assert path is not None, "a hand deletes objects alone"
+        """Note that its own program or a user deletes an object, which may land once another has taken its name."""
+        path = resource_path(request.path)
+        if path is not None and request.method == "DELETE" and not host.name.startswith("r"):
             self._deleted.add((path.plural, f"{path.namespace}/{path.name}"))
 
     def stored(self, write: Write) -> None:
-        """Raise `Violated` if a write changes or deletes one that its own program does not delete."""
+        """Raise `Violated` if a write changes or deletes one that neither its own program nor a user deletes."""
         place = _place(write.collection, write.key)
         found = None if write.raw is None else json.loads(write.raw)
         if place in self._there and (found is not None or place not in self._deleted):
