@@ -108,63 +108,26 @@ class Checks:
                 self._broken.append(f"{each.name} does not hold {when}: {why}")
 
 
-class CheckedCluster:
-    """The part of a cluster that takes a test's own checks; `EmbeddedCluster` sets the attributes."""
+class ClusterChecks:
+    """The checks of a cluster's test, made from the first of `always` and `eventually` on.
 
-    server: APIServer
-    _server_host: Host
-    _is_judged_later = False
-    _checks: Checks | None = None
+    Args:
+        host: Lets time pass for what must hold at rest.
+        server: Its writes are followed.
+        judged_later: Whether a run of `pytest --perturb` judges them.
 
-    def always(self, check: Check) -> None:
-        """Require that `check` holds now and after each write of anyone, until the end of the test.
+    Threads: as for `Checks`.
+    """
 
-        The test fails at its end with the first write after which it did not. It is called on the thread of the writer,
-        before the writer has its answer. It may read by `user`, and must not write or wait.
+    def __init__(self, host: Host, server: APIServer, *, judged_later: bool) -> None:
+        self._host, self._server, self._is_judged_later = host, server, judged_later
+        self._checks: Checks | None = None
 
-        Args:
-            check: Does not hold if it raises, or returns a false value other than None.
-
-        Raises:
-            UsageError: `check` is an `async def`. One that returns a coroutine does not hold.
-        """
-        self._own_checks().always(check)
-
-    def eventually(self, check: Check) -> None:
-        """Require that `check` holds at the end of the test, after at most ten minutes, in which time moves on.
-
-        In a simulation these are virtual minutes. On a real machine it is ten seconds.
-
-        Args:
-            check: As for `always`.
-
-        Raises:
-            UsageError: As for `always`.
-        """
-        self._own_checks().eventually(check)
-
-    def take_broken_checks(self) -> list[str]:
-        """Return which checks of `always` and `eventually` did not hold, each with its reason, and forget them all."""
-        checks, self._checks = self._checks, None
-        return [] if checks is None else checks.finish(self._pass_time)
-
-    def raise_broken_checks(self) -> None:
-        """Raise an `AssertionError` if `always` or `eventually` did not hold. A run of `--perturb` is judged later."""
-        if not self._is_judged_later and (broken := self.take_broken_checks()):
-            raise AssertionError("\n".join(broken))
-
-    def _is_checking(self) -> bool:
-        return self._checks is not None and self._checks.is_checking
-
-    def _written(self, when: str) -> None:
-        """Check what must always hold, after a change outside of the server."""
-        if self._checks is not None:
-            self._checks.written(when)
-
-    def _own_checks(self) -> Checks:
+    def own(self) -> Checks:
+        """Return the checks, which see each write from now on."""
         if self._checks is None:
             checks = self._checks = Checks()
-            storage, before = self.server.storage, self.server.storage.on_commit
+            storage, before = self._server.storage, self._server.storage.on_commit
 
             def landed(collection: str, change: Change) -> None:
                 if before is not None:
@@ -175,12 +138,30 @@ class CheckedCluster:
             storage.on_commit = landed
         return self._checks
 
+    def take_broken(self) -> list[str]:
+        """Return which checks did not hold, each with its reason, and forget them all."""
+        checks, self._checks = self._checks, None
+        return [] if checks is None else checks.finish(self._pass_time)
+
+    def raise_broken(self) -> None:
+        """Raise an `AssertionError` if a check did not hold. A run of `--perturb` is judged later."""
+        if not self._is_judged_later and (broken := self.take_broken()):
+            raise AssertionError("\n".join(broken))
+
+    def is_checking(self) -> bool:
+        """Return whether a check of what must always hold is being made."""
+        return self._checks is not None and self._checks.is_checking
+
+    def written(self, when: str) -> None:
+        """Check what must always hold, after a change outside of the server."""
+        if self._checks is not None:
+            self._checks.written(when)
+
     def _pass_time(self, seconds: float) -> None:
-        host = self._server_host
-        if isinstance(host, SimulatedHost):
-            host.simulation.advance(seconds)
+        if isinstance(self._host, SimulatedHost):
+            self._host.simulation.advance(seconds)
         else:
-            Stop(host, "eventually").wait(min(seconds, 1.0))
+            Stop(self._host, "eventually").wait(min(seconds, 1.0))
 
 
 def _named(check: Check, kind: str) -> _Named:

@@ -20,7 +20,7 @@ from controller_runtime.controller.panics import Panic
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager, Setup
 from controller_runtime.testing.beside import Beside
-from controller_runtime.testing.checks import CheckedCluster
+from controller_runtime.testing.checks import Check, ClusterChecks
 from controller_runtime.testing.failing import failing_of
 from controller_runtime.testing.faults import Faults, FaultyTransport, numbered
 from controller_runtime.testing.manager_process import ManagerProcess, machine_of
@@ -37,7 +37,7 @@ from controller_runtime.testing.webhooks import install_declared
 from embedded_apiserver import APIServer
 
 
-class EmbeddedCluster(CheckedCluster):
+class EmbeddedCluster:
     """Runs a manager on an embedded API server in this process.
 
     On a `SystemHost` it is the quickest way to try a controller. On a simulated host it is the way to
@@ -86,6 +86,7 @@ class EmbeddedCluster(CheckedCluster):
         user: A client of the same server for the test, without faults and not recorded. It may do everything.
         acts_as: The user name of the manager's service account; None without a role.
         outside: Called with a fake of an outside service, returns what the program gets in its place.
+        checks: The test's own checks; see `always`.
         options: The arguments that another cluster needs to be like this one, apart from faults and garbage collection.
 
     Threads: one.
@@ -121,14 +122,14 @@ class EmbeddedCluster(CheckedCluster):
             cluster_objects=cluster_objects,
         )
         check_together(server, {**of_server, "webhooks": webhooks}, role, transport)
-        _, server_host = self._machine, self._server_host = machine_of(host)
+        self._machine, server_host = machine_of(host)
         self._perturbed = ambient.join(host, is_alone=server is None and transport is None)
-        self._is_judged_later = self._perturbed is not None
         history = None if self._perturbed is None else self._perturbed.history
         caller = ClusterCaller(
             server_host, self._machine, webhooks or {}, lambda: getattr(self._manager, "webhooks", None), webhook_faults
         )
         self.server = server or APIServer(server_host, history=history, caller=caller, **of_server)
+        self.checks = ClusterChecks(server_host, self.server, judged_later=self._perturbed is not None)
         self._admin = self.user = Client(server_host, to_server := InProcessTransport(server_host, self.server))
         self.programs, self._reached = self.server.programs, cast(Handler, self.server)
         if self._perturbed is not None and isinstance(server_host, SimulatedHost):
@@ -141,8 +142,8 @@ class EmbeddedCluster(CheckedCluster):
         self._given_transport, self._leader_election, self._namespace = transport, leader_election, namespace
         self._faults, self._panics, self._requests = faults and numbered(faults), Panics(allows=allow_panics), []
         self._beside = Beside(server_host, self.server, garbage_collection, workloads)
-        observer = ambient.observer_of(self._perturbed)
-        self.outside = Outsides(Place(lambda: self._machine.host, self._is_checking, self._written, observer))
+        checked = self.checks.is_checking, self.checks.written
+        self.outside = Outsides(Place(lambda: self._machine.host, *checked, ambient.observer_of(self._perturbed)))
         self._make_manager()
 
     @property
@@ -244,6 +245,33 @@ class EmbeddedCluster(CheckedCluster):
             if self._machine.is_usable:
                 self._beside.stop()
 
+    def always(self, check: Check) -> None:
+        """Require that `check` holds now and after each write of anyone, until the end of the test.
+
+        The test fails at its end with the first write after which it did not. It is called on the thread of the writer,
+        before the writer has its answer. It may read by `user`, and must not write or wait.
+
+        Args:
+            check: Does not hold if it raises, or returns a false value other than None.
+
+        Raises:
+            UsageError: `check` is an `async def`. One that returns a coroutine does not hold.
+        """
+        self.checks.own().always(check)
+
+    def eventually(self, check: Check) -> None:
+        """Require that `check` holds at the end of the test, after at most ten minutes, in which time moves on.
+
+        In a simulation these are virtual minutes. On a real machine it is ten seconds.
+
+        Args:
+            check: As for `always`.
+
+        Raises:
+            UsageError: As for `always`.
+        """
+        self.checks.own().eventually(check)
+
     def expect_panics(self, *kinds: type[BaseException]) -> AbstractContextManager[list[Panic]]:
         """Expect that reconciles raise errors of these types while the block lasts; the value lists those seen so far.
 
@@ -264,7 +292,7 @@ class EmbeddedCluster(CheckedCluster):
     ) -> None:
         try:
             if error is None:
-                self.raise_broken_checks()
+                self.checks.raise_broken()
         finally:
             self.stop()
         if error is None:

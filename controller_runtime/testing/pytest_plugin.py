@@ -128,7 +128,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         if cluster is not None and hasattr(cluster, "raise_panics"):
             cluster.raise_panics()
             try:
-                cluster.raise_broken_checks()
+                cluster.checks.raise_broken()
             except AssertionError as broken:
                 message = str(broken)
             else:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from apimachinery.quantities import parse_quantity
 from embedded_apiserver.admission.step import Attributes, Operation, Step
@@ -45,7 +45,7 @@ def _annotation(obj: Object, name: str) -> str | None:
     return found
 
 
-class _DefaultClass(Step):
+class _DefaultOf(NamedTuple):
     """Gives an object that names no class the default one; an empty name is one, and asks for none.
 
     Attributes:
@@ -55,39 +55,50 @@ class _DefaultClass(Step):
         marks: The annotations, one of which makes a class the default one.
     """
 
-    operations = (Operation.CREATE,)
     classes: Kind
     field: str
     annotation: str
     marks: tuple[str, ...]
 
-    def is_idle(self) -> bool:
-        return self._storage.is_empty(self.classes.resource)
-
-    def admit(self, attributes: Attributes) -> Object:
-        obj, spec = attributes.obj, part(attributes.obj, "spec")
+    def given(self, obj: Object, storage: Storage) -> Object:
+        """Return the object with its class."""
+        spec = part(obj, "spec")
         if _annotation(obj, self.annotation) is not None or spec.get(self.field) is not None:
             return obj
-        name = default_class(self._storage, self.classes.resource, self.marks)
+        name = default_class(storage, self.classes.resource, self.marks)
         return {**obj, "spec": {**spec, self.field: name}} if name else obj
 
 
-class DefaultStorageClass(_DefaultClass):
+_STORAGE_DEFAULT = _DefaultOf(STORAGE_CLASS, "storageClassName", _STORAGE_OF_CLAIM, _DEFAULT_STORAGE)
+_INGRESS_DEFAULT = _DefaultOf(INGRESS_CLASS, "ingressClassName", _CLASS_OF_INGRESS, _DEFAULT_INGRESS)
+
+
+class DefaultStorageClass(Step):
     """Gives a claim that names no storage class the newest of the default ones."""
 
     name = "DefaultStorageClass"
     kinds = (CLAIM,)
-    classes, field = STORAGE_CLASS, "storageClassName"
-    annotation, marks = _STORAGE_OF_CLAIM, _DEFAULT_STORAGE
+    operations = (Operation.CREATE,)
+
+    def is_idle(self) -> bool:
+        return self._storage.is_empty(STORAGE_CLASS.resource)
+
+    def admit(self, attributes: Attributes) -> Object:
+        return _STORAGE_DEFAULT.given(attributes.obj, self._storage)
 
 
-class DefaultIngressClass(_DefaultClass):
+class DefaultIngressClass(Step):
     """Gives an ingress that names no class the newest of the default ones."""
 
     name = "DefaultIngressClass"
     kinds = (INGRESS,)
-    classes, field = INGRESS_CLASS, "ingressClassName"
-    annotation, marks = _CLASS_OF_INGRESS, _DEFAULT_INGRESS
+    operations = (Operation.CREATE,)
+
+    def is_idle(self) -> bool:
+        return self._storage.is_empty(INGRESS_CLASS.resource)
+
+    def admit(self, attributes: Attributes) -> Object:
+        return _INGRESS_DEFAULT.given(attributes.obj, self._storage)
 
 
 class PersistentVolumeClaimResize(Step):

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import attrs
 
+from controller_runtime.testing.checks import ClusterChecks
 from controller_runtime.testing.perturbation.judging import Baseline
 from controller_runtime.testing.perturbation.record import Run
 from controller_runtime.testing.perturbation.recorder import Recorder
@@ -35,8 +36,9 @@ class Judged(Protocol):
     def failing(self) -> list[str]:
         """The manager's failures that wait to be tried again."""
 
-    def take_broken_checks(self) -> list[str]:
-        """Return which of the test's own checks did not hold."""
+    @property
+    def checks(self) -> ClusterChecks:
+        """The test's own checks."""
 
 
 @attrs.frozen
@@ -82,7 +84,7 @@ class Resting:
         with self.waits.own():
             self.waits.settle()
             self.rest(is_last=True)
-            self.run.broken = self.cluster.take_broken_checks()
+            self.run.broken = self.cluster.checks.take_broken()
             before = self.seen.requests
             self.striker.story_is_over()
             self.simulation.advance(IDLE)

@@ -58,7 +58,7 @@ def explore(session: Session, seconds: float, *, sequences: int | None = None, s
         UsageError: hypothesis is not installed.
     """
     cluster, ignored = session.cluster, session.baseline.ignored if session.baseline is not None else frozenset()
-    if cluster is None or cluster._setup is None:
+    if not isinstance(cluster, EmbeddedCluster) or cluster._setup is None:
         return Explored()
     stage = Stage(cluster._setup, cluster.options, lines=cluster.outside.lines, programs={**cluster.programs})
     found = primaries(cluster.server.kinds, session.run.story, own_resources(cluster._manager.controllers))

@@ -81,7 +81,7 @@ def own_resources(controllers: Iterable[Controller]) -> set[str]:
     return {
         _resource_name(source)
         for controller in controllers
-        for source in controller._sources
+        for source in controller.sources
         if isinstance(source, Watch) and source.map is enqueue_object
     }
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Transport
@@ -18,18 +18,15 @@ from controller_runtime.testing.perturbation.plans import Plan
 from controller_runtime.testing.perturbation.reads import reads_of
 from controller_runtime.testing.perturbation.record import MANAGER, STORY, Run, Told
 from controller_runtime.testing.perturbation.recorder import Recorder
-from controller_runtime.testing.perturbation.resting import Resting
+from controller_runtime.testing.perturbation.resting import Judged, Resting
 from controller_runtime.testing.perturbation.retelling import Retelling, StoryLeft
 from controller_runtime.testing.perturbation.server import ManagersServer
-from controller_runtime.testing.perturbation.striking import Striker
+from controller_runtime.testing.perturbation.striking import Managed, Striker
 from controller_runtime.testing.perturbation.telling import StoryTransport
 from controller_runtime.testing.perturbation.waits import OwnWaits
 from controller_runtime.testing.simulation import Hang, Simulation
 from controller_runtime.testing.simulation.host import SimulatedHost
 from embedded_apiserver import APIServer, Change, History
-
-if TYPE_CHECKING:
-    from controller_runtime.testing.cluster import EmbeddedCluster
 
 KEPT = History(changes=1_000_000, age=1e9)
 """The history of a server whose past states may be shown: all of it."""
@@ -40,10 +37,17 @@ def never_rests(hang: Hang) -> str:
     return f"it never comes to rest: {str(hang).partition(chr(10))[0]}"
 
 
+class Perturbed(Judged, Managed, Protocol):
+    """The cluster of a test, which an `EmbeddedCluster` is; it imports this module, so it is not named here."""
+
+    def raise_panics(self) -> None:
+        """Raise an error if reconciles raised unexpected ones."""
+
+
 class _Attached(NamedTuple):
     """The parts of a run that there are once the test has made a cluster."""
 
-    cluster: EmbeddedCluster
+    cluster: Perturbed
     simulation: Simulation
     seen: ManagersServer
     recorder: Recorder
@@ -104,7 +108,7 @@ class Session:
         return self._at is not None
 
     @property
-    def cluster(self) -> EmbeddedCluster | None:
+    def cluster(self) -> Perturbed | None:
         """The cluster of the test; None until it has made one."""
         return None if self._at is None else self._at.cluster
 
@@ -130,7 +134,7 @@ class Session:
         """The history of the server: all of it, since past states may be shown."""
         return KEPT
 
-    def attach(self, cluster: EmbeddedCluster, server: APIServer, host: SimulatedHost) -> ManagersServer:
+    def attach(self, cluster: Perturbed, server: APIServer, host: SimulatedHost) -> ManagersServer:
         """Begin to observe a cluster; return the server as its manager sees it."""
         simulation = host.simulation
         recorder, waits = Recorder(self.run, server, simulation.scheduler), OwnWaits(simulation)
@@ -231,7 +235,7 @@ class Session:
         if at is None:
             return
         if self.refusal:
-            self.run.broken = at.cluster.take_broken_checks()
+            self.run.broken = at.cluster.checks.take_broken()
             return
         calm = None if self.baseline is None else self.baseline.run
         is_told = not self.run.failures or (calm is not None and len(self.run.story) >= len(calm.story))

@@ -37,11 +37,10 @@ class _Webhooks(Step):
 
     operations = EVERY_OPERATION
     subresources = None
-    configurations: Kind
 
-    def __init__(self, storage: Storage, around: Surroundings) -> None:
+    def __init__(self, storage: Storage, around: Surroundings, configurations: Kind) -> None:
         super().__init__(storage, around)
-        self._hooks = Hooks(around.host, storage, self.configurations)
+        self._hooks = Hooks(around.host, storage, configurations)
         self._choices = Choices(storage, around.kinds, self._hooks)
 
     def is_idle(self) -> bool:
@@ -68,7 +67,9 @@ class MutatingAdmissionWebhook(_Webhooks):
     """
 
     name = "MutatingAdmissionWebhook"
-    configurations = MUTATING_HOOKS
+
+    def __init__(self, storage: Storage, around: Surroundings) -> None:
+        super().__init__(storage, around, MUTATING_HOOKS)
 
     def admit(self, attributes: Attributes) -> Object:
         rounds = attributes.rounds
@@ -121,7 +122,9 @@ class ValidatingAdmissionWebhook(_Webhooks):
     """Calls all webhooks one after the other, also after one has refused; the first refusal counts."""
 
     name = "ValidatingAdmissionWebhook"
-    configurations = VALIDATING_HOOKS
+
+    def __init__(self, storage: Storage, around: Surroundings) -> None:
+        super().__init__(storage, around, VALIDATING_HOOKS)
 
     def validate(self, attributes: Attributes) -> None:
         if attributes.kind.group == _EXEMPT:
