@@ -20,6 +20,7 @@ from controller_runtime.client.answers import check
 from controller_runtime.client.bodies import encoded
 from controller_runtime.client.deadlines import DeadlineTransport
 from controller_runtime.client.discovery import Discovery
+from controller_runtime.client.kubeconfig_transport import kubeconfig_transport
 from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.client.paging import ListBounds
 from controller_runtime.client.subresources import kind_of
@@ -86,12 +87,8 @@ class ClientReads:
         Raises:
             UsageError: The configuration is missing or cannot be used.
         """
-        # Imported here, because the official client is large, and a program with another transport does not need it.
-        from controller_runtime.client.http.configuration import find
-        from controller_runtime.client.http.transport import HTTPTransport
-
         host = SystemHost()
-        return cls(host, HTTPTransport(host, find(path, context)))
+        return cls(host, kubeconfig_transport(host, path, context))
 
     def within(self, seconds: float) -> Self:
         """Return a copy whose requests may take `seconds` at most, and no longer than those of this client.

@@ -7,8 +7,7 @@ empty.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -16,18 +15,22 @@ from apimachinery.errors import CacheSyncTimeout, UsageError
 from apimachinery.host import Host, Thread
 from apimachinery.plain_functions import called, plain
 from apimachinery.stop import Stop
+from controller_runtime.api.collection import Collection
+from controller_runtime.api.resources import Kind
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
-from controller_runtime.controller.arguments import check_controller
+from controller_runtime.controller.arguments import check_controller, check_period
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.counters import ReconcileCounters
-from controller_runtime.controller.description import Description
+from controller_runtime.controller.handlers import Callback, Handler, enqueue_object
 from controller_runtime.controller.history import PastReconcile, Why
 from controller_runtime.controller.observers import NOBODY, Observers
+from controller_runtime.controller.predicates import Predicate
 from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, check_kind
 from controller_runtime.controller.running import Running
 from controller_runtime.controller.settlement import Settlement
-from controller_runtime.controller.sources import Follow, Intake, Source, Synced, Watch
+from controller_runtime.controller.source_list import SourceList
+from controller_runtime.controller.sources import Every, Follow, Intake, Source, Watch
 from controller_runtime.controller.unreadable import Trouble, UnreadableObjects
 from controller_runtime.controller.workers import make_workers
 from controller_runtime.queue.counters import QueueCounters
@@ -36,7 +39,7 @@ from controller_runtime.queue.turns import Turn
 from controller_runtime.queue.workqueue import WorkQueue
 
 
-class Controller(Description):
+class Controller:
     """Reconciles the keys that its sources request: up to `workers` at a time, and never one key twice at a time.
 
     The objects of an initial list are reconciled as well, but changes that happen meanwhile come before them (the
@@ -87,7 +90,8 @@ class Controller(Description):
     ) -> None:
         check_controller(name, reconciler, workers, reconcile_timeout)
         check_kind(name, reconciler)
-        super().__init__(name)
+        self.name = name
+        self._sources = SourceList(name)
         self.workers = workers
         self.reconcile_timeout = reconcile_timeout
         self._reconciler = reconciler
@@ -97,10 +101,133 @@ class Controller(Description):
         self.may_wake_itself = may_wake_itself
         self.warm_up = warm_up
         self._has_begun = False
-        # The sources that do not feed the queue yet. `start` and a late `watch` may run at the same time: the thread
-        # that takes a source out of here attaches it (a deque needs no lock for that), so each is attached once.
-        self._unattached: deque[Source] = deque()
         self._running: Running | None = None
+
+    def watch(
+        self,
+        resource: Kind[Any],
+        when: Predicate | None = None,
+        map: Handler = enqueue_object,  # noqa: A002  the field's word
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> Self:
+        """Let changes of a collection cause requests. A controller that has been started watches at once.
+
+        Args:
+            resource: The collection, or the declared class of its objects.
+            when: Which changes count; None is all of them.
+            map: Maps a change to requests; by default one for the object itself. If it or `when` raises, the change
+                is kept and tried again, while the changes of other objects go on.
+            namespace: Only this namespace; empty is all of them.
+            label_selector: Only objects that the server finds to match it; empty is all of them.
+            field_selector: The same for fields.
+
+        Returns:
+            The controller, so that calls can be chained.
+
+        Raises:
+            UsageError: `when` or `map` is an `async def`. One that returns a coroutine raises it for each change.
+        """
+        plain(f"{self.name}: `when` of a watch", when)
+        plain(f"{self.name}: `map` of a watch", map)
+        return self._from(Watch(Collection(resource, namespace, label_selector, field_selector), when, map))
+
+    def follow(
+        self,
+        resource: Kind[Any],
+        callback: Callback,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        linger: float = 0.0,
+    ) -> Self:
+        """Call `callback` with every change once, in order, on a thread of its own.
+
+        The callback may keep state and have side effects; the requests that it returns are reconciled. No worker
+        starts before the callback has seen the whole initial list, unless the controller has been started already.
+
+        Args:
+            resource: The collection, or the declared class of its objects.
+            callback: Called for each change. If the callback raises, the manager stops: the change is not
+                delivered again, so any state that the callback keeps could be wrong from then on.
+            namespace: As for `watch`.
+            label_selector: As for `watch`.
+            field_selector: As for `watch`.
+            linger: Seconds by which the delivery of changes may be delayed, so that many are handled together; see
+                `Informers.of`.
+
+        Returns:
+            The controller, so that calls can be chained.
+
+        Raises:
+            UsageError: The callback is an `async def`.
+        """
+        plain(f"{self.name}: the callback of a follow", callback)
+        return self._from(Follow(Collection(resource, namespace, label_selector, field_selector), callback, linger))
+
+    def every(self, seconds: float, requests: Callable[[], Iterable[Request]], *, jitter: float = 0.1) -> Self:
+        """Make requests periodically: when the controller starts, and after each period.
+
+        Like those of initial lists, they are reconciled after requests that changes cause. Periods that were missed,
+        because the machine was suspended, are not made up for.
+
+        Args:
+            seconds: The period.
+            requests: Returns the requests: `lister.keys` for all objects, or a function that returns one key that
+                stands for the whole. It runs on a thread of its own; if it raises, it is called again sooner.
+            jitter: Each period is stretched by a random part of this (0.1: by up to a tenth), so that processes
+                started together do not stay in step.
+
+        Returns:
+            The controller, so that calls can be chained.
+
+        Raises:
+            ValueError: A period that is not positive, or a negative jitter.
+            UsageError: `requests` is an `async def`.
+        """
+        check_period(self.name, seconds, jitter)
+        plain(f"{self.name}: the function of an every", requests)
+        return self._from(Every(seconds, requests, jitter))
+
+    def receive(self, channel: Channel) -> Self:
+        """Reconcile the requests that are pushed into `channel`.
+
+        Returns:
+            The controller, so that calls can be chained.
+
+        Raises:
+            UsageError: This or another controller receives the channel already.
+        """
+        channel.receive()
+        return self._from(channel)
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        """The sources of its requests, in the order in which they were added."""
+        return self._sources.all()
+
+    @property
+    def has_sources(self) -> bool:
+        """Whether anything can request a reconcile."""
+        return bool(self._sources.all())
+
+    @property
+    def collections(self) -> Sequence[Collection]:
+        """The collections that this controller watches and follows."""
+        return self._sources.collections()
+
+    @property
+    def inspected(self) -> Sequence[Collection]:
+        """Those of `collections` whose changes a predicate, a mapping or a callback of this controller reads."""
+        return self._sources.inspected()
+
+    @property
+    def channels(self) -> Sequence[Channel]:
+        """The channels from which this controller receives requests."""
+        return [source for source in self._sources.all() if isinstance(source, Channel)]
 
     def shareable(self, lister: Lister[Any]) -> Self:
         """Say that a ring may share the work: each reconcile decides about its object only, and not about the whole.
@@ -195,9 +322,7 @@ class Controller(Description):
 
     def prepare(self, informers: Informers) -> None:
         """Make the informers of its collections, so that their caches fill before the controller is started."""
-        for source in self._sources:
-            if isinstance(source, Watch | Follow):
-                source.prepare(informers)
+        self._sources.prepare(informers)
 
     def start(
         self,
@@ -260,7 +385,7 @@ class Controller(Description):
         intake = Intake(self.name, host, informers, queue, stop, observers)
         running = self._running = Running(intake, workers, unreadable)
         stop.on_set(queue.shut_down)
-        for source, synced in self._attach(intake):
+        for source, synced in self._sources.attach(intake):
             if not synced(stop, sync_deadline) and not stop.is_set():
                 raise CacheSyncTimeout(f"{self.name}: the initial list of {source.collection} is not handled yet")
         return running
@@ -272,24 +397,6 @@ class Controller(Description):
         late = [thread for thread in self._running.intake.threads if not thread.join_until(deadline)]
         return self._running.workers.join_until(deadline) + late
 
-    def _add(self, source: Source) -> Self:
-        if self._running is not None and self._running.intake.stop.is_set():
-            raise UsageError(f"controller {self.name} stops or has stopped: it takes no more sources")
-        self._sources.append(source)
-        self._unattached.append(source)
-        # This order matters, for `start` sets `_running` before it empties `_unattached`: a start that runs at the
-        # same time is either seen here, or finds the source that was appended above. Both threads change the deque
-        # between their two steps, and its operations are one after the other, with or without the GIL.
-        if self._running is not None:
-            self._attach(self._running.intake)
+    def _from(self, source: Source) -> Self:
+        self._sources.add(source)
         return self
-
-    def _attach(self, intake: Intake) -> list[tuple[Source, Synced]]:
-        """Attach the sources that are not attached yet, and return each with what waits for its initial list."""
-        attached: list[tuple[Source, Synced]] = []
-        while True:
-            try:
-                source = self._unattached.popleft()
-            except IndexError:
-                return attached
-            attached.append((source, source.attach(intake)))

@@ -19,7 +19,6 @@ from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.unreadable_events import recorder_of
 
 if TYPE_CHECKING:  # a program without an election or a ring should not pay for them
-    from controller_runtime.controller.tracing import Tracing
     from controller_runtime.election.elector import LeaderElector
     from controller_runtime.ring.ring import Ring
 
@@ -51,13 +50,12 @@ class Limited(Protocol):
         """See `Manager.recorder`."""
 
 
-def limited_client(manager: Limited, fenced: Transport, tracing: Tracing | None) -> tuple[DeletionLimits, Client]:
+def limited_client(manager: Limited, sent: Transport) -> tuple[DeletionLimits, Client]:
     """Return the limits of a new manager, which has no budget yet, and the client for which they hold.
 
     Args:
         manager: The manager.
-        fenced: Carries the requests of the client.
-        tracing: Makes spans of what is sent; None makes none.
+        sent: Carries the requests of the client.
     """
 
     def report(record: ObjectKey, message: str) -> None:
@@ -69,7 +67,6 @@ def limited_client(manager: Limited, fenced: Transport, tracing: Tracing | None)
         except (UsageError, ValueError, DecodeError) as why:  # the manager stops
             log.debug("no event about a refused deletion", error=why)
 
-    sent = fenced if tracing is None else tracing.transport(fenced)
     limits = DeletionLimits(manager.host, lambda: _record_of(manager.elector, manager.rings), report)
     return limits, Client(manager.host, BudgetTransport(manager.host, sent, limits, manager.namespace))
 

@@ -106,16 +106,14 @@ def health_of(
         live: Further checks of `/livez`, by name.
         ready: Further checks of `/readyz`, by name.
     """
-
-    def workers() -> str:
-        return "; ".join(stuck_workers(manager.controllers))
+    declared = manager.declared_webhooks
 
     def election() -> str:
         return manager.elector.problem() if manager.elector is not None else ""
 
     def informers() -> str:
         # A server that converts the objects of a list calls this program, once it is ready: it must not wait for that.
-        awaited = (each for each in manager.informers if _definition_of(each) not in manager.converted)
+        awaited = (each for each in manager.informers if _definition_of(each) not in declared.converted)
         problems = (problem_of(informer, manager.host) for informer in awaited)
         return "; ".join(problem for problem in problems if problem)
 
@@ -131,12 +129,12 @@ def health_of(
     def shutdown() -> str:
         return "the manager stops" if manager.stopping.is_set() else ""
 
-    webhooks = {"webhooks": manager.webhooks_problem} if manager.has_webhooks else {}
-    registrations = {"registrations": manager.webhooks_unregistered} if manager.has_webhooks else {}
+    webhooks = {"webhooks": declared.problem} if declared else {}
+    registrations = {"registrations": declared.unregistered} if declared else {}
     rings, rights = _checks_of_rings(manager)
     works = {"informers": informers, "reconciles": reconciles, **webhooks, **rings, "shutdown": shutdown}
     return Health(
-        live={"workers": workers, "election": election, **(live or {})},
+        live={"workers": lambda: "; ".join(stuck_workers(manager.controllers)), "election": election, **(live or {})},
         ready={**works, **(ready or {})},
         notes={"mappers": mappers, "objects": objects, **registrations, **rights},
     )

@@ -64,8 +64,8 @@ class Lifecycle:
     rest of the grace to end, then it is cancelled. The controllers stop at that instant, unless other replicas can take
     over their work: then they go on until that has happened, for half of the grace at most.
 
-    Attributes:
-        hand_overs: The work that other replicas can take over.
+    Args:
+        hand_overs: Returns the work that other replicas can take over.
 
     Threads: one, the manager's.
     """
@@ -78,9 +78,10 @@ class Lifecycle:
         elector: LeaderElector | None,
         give_up_requests: Callable[[], None],
         observers: Observers,
+        hand_overs: Callable[[], Sequence[HandsOver]],
     ) -> None:
         self._host = host
-        self.hand_overs: tuple[HandsOver, ...] = ()  # replaced as a whole
+        self._hand_overs = hand_overs
         self._informers = informers
         self._stopping = stopping
         self._give_up_requests = give_up_requests
@@ -171,7 +172,7 @@ class Lifecycle:
         """
         patience = 0.0 if self._stopping.is_cancelled() else grace
         deadline = self._host.monotonic() + patience
-        for each in self.hand_overs:  # for half of the grace at most: work in hand needs the rest
+        for each in self._hand_overs():  # for half of the grace at most: work in hand needs the rest
             each.wait(deadline - patience / 2, self._stopping)
         self._controllers_stop.set()
         stuck = self._end(self._join_controllers, self._stopping, deadline)
@@ -249,7 +250,7 @@ class Lifecycle:
 
     def _stop_controllers(self) -> None:
         """Stop the controllers, unless others can take over their work; after a failure they do no more of it."""
-        if self._stopping.failure is not None or not any(each.is_possible for each in self.hand_overs):
+        if self._stopping.failure is not None or not any(each.is_possible for each in self._hand_overs()):
             self._controllers_stop.set()
 
     def _pass_on_failure(self) -> None:

@@ -6,58 +6,65 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from apimachinery.errors import UsageError
 from apimachinery.host import Host
 from apimachinery.plain_functions import synchronous
-from apimachinery.stop import Stage, Stop
+from apimachinery.stop import Stop
 from apimachinery.system import SystemHost
+from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import Kind
+from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
+from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.patience import Patience
+from controller_runtime.cache.scope import CacheScope
 from controller_runtime.cache.transforms import Transform
 from controller_runtime.client.client import Client
 from controller_runtime.client.counting import CountingTransport
-from controller_runtime.client.deadlines import DeadlineTransport, reconcile_limit
+from controller_runtime.client.kubeconfig_transport import kubeconfig_transport
 from controller_runtime.client.request_threads import RequestThreads
-from controller_runtime.client.stories import StoryTransport
 from controller_runtime.client.transport import Transport
-from controller_runtime.client.written_versions import WrittenTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.observers import Observers
 from controller_runtime.controller.panics import OnPanic, ignore_panic
 from controller_runtime.controller.self_wakes import SelfWakes
 from controller_runtime.controller.stories import Stories
+from controller_runtime.crd.types import CustomResource
 from controller_runtime.election.config import LeaderElectionConfig
-from controller_runtime.election.history import LeaderHistory
 from controller_runtime.events.recorder import EventAPI, EventRecorder
-from controller_runtime.manager.caches import ManagedCaches
+from controller_runtime.manager.caches import ManagerCaches
+from controller_runtime.manager.client_transport import client_transport
 from controller_runtime.manager.definitions import Definitions
 from controller_runtime.manager.deletions import limited_client
-from controller_runtime.manager.electing import elector_of
-from controller_runtime.manager.failure import failure_of
-from controller_runtime.manager.lifecycle import CANCEL_GRACE, Lifecycle, Runnable
+from controller_runtime.manager.lifecycle import Lifecycle, Runnable
 from controller_runtime.manager.members import Members
-from controller_runtime.manager.options import ManagerOptions
-from controller_runtime.manager.page.shown import ShownTables
-from controller_runtime.manager.recording import listening, recorded
+from controller_runtime.manager.options import ManagerOptions, Selected
+from controller_runtime.manager.page.shown import ShownTables, TakeTables
+from controller_runtime.manager.recording import listening
 from controller_runtime.manager.rights import Right, observed
-from controller_runtime.manager.rings import ManagedRings
-from controller_runtime.manager.tracing import tracing_of
-from controller_runtime.manager.unhandled_signals import stop_on_unhandled_signals
+from controller_runtime.manager.rings import ManagerRings
 from controller_runtime.manager.unreadable_events import UnreadableEvents
-from controller_runtime.manager.webhooks import ManagedWebhooks
+from controller_runtime.manager.webhooks import DeclaredWebhooks
+from controller_runtime.manager.work import ManagerWork, check_grace
+from controller_runtime.ring.by import RingBy
 
 if TYPE_CHECKING:  # a program without coroutines, leader election or tracing should not pay for them
     from opentelemetry.trace import TracerProvider
 
     from controller_runtime.client.async_client import AsyncClient
     from controller_runtime.incidents.recorder import Incidents
+    from controller_runtime.ring.config import RingOptions
+    from controller_runtime.ring.ring import Ring
+    from controller_runtime.webhooks.webhooks import Webhooks
+
+T = TypeVar("T")
+V = TypeVar("V")
 
 
-class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
+class Manager:
     """Runs controllers and runnables on one API server, and stops them in order.
 
     Controllers and listers that use the same collection share one cache. A manager runs once.
@@ -95,7 +102,10 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
         incident_recorder: Keeps the last reconciles; None without `incidents`.
         self_wakes: The controllers that were found to wake themselves, or each other.
         informers: The caches.
+        caches: Makes listers and informers, and the audit of the caches.
         definitions: The definitions that are installed when the manager starts; see `install`.
+        declared_webhooks: The webhooks that were declared so far, to ask about them without making them.
+        shown_tables: The program's own tables of the status page.
         deletions: The budgets of what `client` may delete; none unless they are given by its method `limit`.
         stopping: Set when the manager begins to stop, and cancelled when its grace has run out; for reconcilers that
             wait or take long.
@@ -121,35 +131,38 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
         tracer_provider: TracerProvider | None = None,
         incidents: Incidents | None = None,
     ) -> None:
-        if grace < 0:
-            raise ValueError(f"grace ({grace}) must be zero or more")
-        self._own_host, self.host, self.namespace = host, host, namespace
-        self.declared: list[Right] = []
+        check_grace(grace)
+        self.host, self.namespace, self.declared = host, namespace, list[Right]()
         self.transport = CountingTransport(host, observed(self, transport))
         options = CacheOptions(patience=patience or Patience(), reachable=self.transport.reachable)
         self.informers = Informers(host, self.transport, options, transforms=transforms, namespace=namespace)
-        self.stopping = Stop(host, "manager")
+        self.stopping, self.shown_tables = Stop(host, "manager"), ShownTables()
         self.stories, self.self_wakes = Stories(), SelfWakes(host)
         self._members, self._request_threads = Members(host, self.stopping), RequestThreads(host)
-        self.leaders = LeaderHistory(host)
-        self.elector, limited = elector_of(
-            *(host, self.transport, self.informers, leader_election),
+        self._rings = ManagerRings(host, self.transport, self.informers, self.stopping, lambda: self.controllers)
+        way = client_transport(
+            *(host, self.transport, self.informers, self._rings),
+            leader_election=leader_election,
+            incidents=incidents,
+            tracer_provider=tracer_provider,
             on_leading=self._members.wake,
-            on_new_leader=self.leaders.note,
             on_yielding=self.stopping.fail,
         )
-        bound = self._bound(DeadlineTransport(limited, reconcile_limit(host)))
-        self.incident_recorder, own, fenced = recorded(host, WrittenTransport(StoryTransport(bound)), incidents)
-        tracing = None if tracer_provider is None else tracing_of(host, tracer_provider)
-        self.deletions, self.client = limited_client(self, fenced, tracing)
-        self.host = own  # what is made above takes the one that was given
+        self.elector, self.leaders, self.incident_recorder = way.elector, way.leaders, way.recorder
+        self.deletions, self.client = limited_client(self, way.sent)
+        self.host = way.host  # what is made above takes the one that was given
+        self.declared_webhooks = DeclaredWebhooks(host, self.transport)
         # Its client is not bound to a leadership: definitions are needed before there can be one.
-        self.definitions = Definitions(host, Client(host, self.transport), self.with_conversion)
-        self._grace, self._cache_sync_timeout = grace, cache_sync_timeout
-        report = UnreadableEvents(lambda: self.recorders, self.recorder).report
-        told = (synchronous("on_panic", on_panic), report)
-        observers = Observers(*told, self.stories, tracing, self.self_wakes, self.incident_recorder)
-        self._lifecycle = Lifecycle(host, self.informers, self.stopping, self.elector, self.transport.close, observers)
+        self.definitions = Definitions(host, Client(host, self.transport), self.declared_webhooks.with_conversion)
+        self.caches = ManagerCaches(host, self.transport, self.informers, self.definitions)
+        told = synchronous("on_panic", on_panic), UnreadableEvents(lambda: self.recorders, self.recorder).report
+        observers = Observers(*told, self.stories, way.tracing, self.self_wakes, self.incident_recorder)
+        to_start = self.informers, self.stopping, self.elector, self.transport.close, observers, self._rings.hand_overs
+        self._work = ManagerWork(
+            *(host, self.stopping, self._members, self.definitions, self.declared_webhooks, self.declare),
+            Lifecycle(host, *to_start),
+            *(self._request_threads, self.transport.close, grace, cache_sync_timeout),
+        )
         if self.elector is not None and self.elector.candidate is not None:
             self.add(self.elector.candidate)
 
@@ -175,14 +188,131 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
         Raises:
             UsageError: The configuration is missing or cannot be used.
         """
-        # Imported here, because the official client is large, and a program with another transport does not need it.
-        from controller_runtime.client.http.answer import LONGEST_ANSWER
-        from controller_runtime.client.http.configuration import find
-        from controller_runtime.client.http.transport import HTTPTransport
-
         host = SystemHost()
-        longest = LONGEST_ANSWER if longest_answer is None else longest_answer
-        return cls(host, HTTPTransport(host, find(path, context), longest_answer=longest), **options)
+        return cls(host, kubeconfig_transport(host, path, context, longest_answer=longest_answer), **options)
+
+    @overload
+    def lister(self, resource: Kind[T], **selected: Unpack[Selected]) -> Lister[T]: ...
+
+    @overload
+    def lister(self, resource: Kind[Any], view: type[V], **selected: Unpack[Selected]) -> Lister[V]: ...
+
+    def lister(
+        self,
+        resource: Kind[Any],
+        view: type[Any] | None = None,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        any_version: bool = False,
+    ) -> Lister[Any]:
+        """Return a lister, which reads the cache of one collection.
+
+        Args:
+            resource: The collection, or the declared class of its objects.
+            view: The class to decode objects to; None is the resource's own.
+            namespace: Only this namespace; empty is the manager's or those of the kind's scope, or else all of them.
+            label_selector: Only objects that the server finds to match it; empty is that of the kind's scope, or else
+                all of them.
+            field_selector: The same for fields.
+            any_version: Begin with any state that the server has at hand, which may be older than what this program
+                saw before it was restarted. It spares a server older than Kubernetes 1.31 a list from etcd. The first
+                call for a collection decides; others, and controllers that watch it, share its cache.
+
+        Raises:
+            ValueError: `view` has fields that objects of this kind cannot have.
+            UsageError: `any_version` is asked for, and the collection is cached already from the most recent state.
+        """
+        collection = Collection(resource, namespace, label_selector, field_selector)
+        return self.caches.lister((collection,), view, any_version=any_version)
+
+    @overload
+    def union_lister(self, *collections: Collection) -> Lister[Any]: ...
+
+    @overload
+    def union_lister(self, *collections: Collection, view: type[V]) -> Lister[V]: ...
+
+    def union_lister(self, *collections: Collection, view: type[Any] | None = None) -> Lister[Any]:
+        """Return a lister of several collections of one kind: each object once, in its newest state.
+
+        Each collection has a cache, shared with all other readers of it, unless another of the collections covers it.
+        An object that is in two of them is in memory once. The collections follow the server each by itself: an object
+        that moves from one to another may for a moment be in both, where the newer state is read, or in neither.
+
+        Args:
+            collections: Such as `Collection(PODS, label_selector="app=a"), Collection(PODS, "kube-system")`.
+            view: The class to decode objects to; None is the resource's own.
+
+        Raises:
+            UsageError: There is no collection, or they are of several kinds.
+            ValueError: A selector is malformed, or `view` has fields that objects of this kind cannot have.
+        """
+        return self.caches.lister(collections, view)
+
+    def scope_caches(
+        self, all_kinds: CacheScope | None = None, kinds: Mapping[Kind[Any], CacheScope] = MappingProxyType({})
+    ) -> None:
+        """Set what the caches hold of all kinds, and of single kinds; call it before the first lister or controller.
+
+        Each field is the first that is set (not None) of: the argument of the call that makes the lister or the watch,
+        the scope of the kind, the manager's namespace, the scope of all kinds. A kind with several namespaces has a
+        cache for each, which a lister and `Controller.watch` use together.
+
+        Args:
+            all_kinds: The scope of all kinds.
+            kinds: The scopes of single kinds.
+
+        Raises:
+            UsageError: Something that this would change is cached already.
+        """
+        self.informers.scope(all_kinds or CacheScope(), kinds)
+
+    def informer(self, resource: Kind[Any], **selected: Unpack[Selected]) -> Informer:
+        """Return the informer of one collection, to subscribe to; the informer runs while the manager does.
+
+        The arguments are those of `lister`.
+
+        Raises:
+            UsageError: The scope of the kind has several namespaces, and none of them is named here.
+        """
+        return self.caches.informer(resource, **selected)
+
+    def audit_caches(self, *, every: float = 60.0, most_objects: int | None = 50_000) -> None:
+        """Compare the caches with the server while the manager runs, slowly, and list again one that lost a change.
+
+        A watch that loses a change, by a fault of the server or of a proxy, leaves a wrong object in the cache until
+        the next list. Each turn asks for one page: the metadata of up to 500 objects at the resourceVersion that the
+        cache has reached. With the defaults 10,000 objects take 20 minutes. Differences are logged, counted and mended.
+
+        Args:
+            every: Seconds between two pages, of all caches together.
+            most_objects: Caches with more objects are not audited; None: all are.
+
+        Raises:
+            UsageError: The caches are audited already, or the manager is stopping or has stopped.
+            ValueError: `every` is not positive.
+        """
+        self.add(self.caches.audit(every=every, most_objects=most_objects))
+
+    def install(self, *classes: type[CustomResource], storage: type[CustomResource] | None = None) -> None:
+        """Install the definition of a declared class when the manager starts, before its caches do.
+
+        The definition is applied on the server's side, and the manager waits until its kind is served. A definition
+        that another field manager owns is not taken over. Whether it is installed or not, a class that is cached is
+        compared with the definition that the server has: the manager does not start if the class could not read the
+        objects, and logs what else differs.
+
+        Args:
+            *classes: The versions of one kind. Without any, the classes of all caches get a definition each, unless
+                there is one of their name already.
+            storage: The version in which the server stores objects; by default the first.
+
+        Raises:
+            TypeError: A class is not declared with `custom_resource`.
+            ValueError: The classes are not versions of one kind.
+        """
+        self.definitions.add(classes, storage)
 
     def recorder(self, component: str, *, api: EventAPI = EventAPI.EVENTS) -> EventRecorder:
         """Return a new recorder of events, which runs with the manager whether this replica leads or not.
@@ -216,6 +346,11 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
         """The recorders of events that `recorder` made, or that were added."""
         return [member for member in self._members.all() if isinstance(member, EventRecorder)]
 
+    @property
+    def runnables(self) -> list[Runnable]:
+        """All that was added beside controllers, recorders of events among it."""
+        return [member for member in self._members.all() if not isinstance(member, Controller)]
+
     def add(self, thing: Controller | Runnable) -> None:
         """Run a controller or a runnable with the manager: from the manager's start on, or at once if the manager runs.
 
@@ -228,6 +363,55 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
                 raise UsageError(f"controller {thing.name} would never reconcile anything: {text}")
             self.definitions.see(*(collection.resource for collection in thing.collections))
         self._members.add(thing)
+
+    def ring(
+        self, name: str, by: RingBy = RingBy.NAMESPACE, *, namespace: str = "default", **options: Unpack[RingOptions]
+    ) -> Ring:
+        """Return a new ring, in which this replica takes part while the manager runs; see `docs/ring.md`.
+
+        Args:
+            name: The ring's name, the same in all replicas.
+            by: The property of requests that decides which of them stay together.
+            namespace: Where the ring's ConfigMap and its members' leases are.
+            **options: As for `RingConfig`.
+
+        Raises:
+            UsageError: The manager has a ring of this name already, or is stopping or has stopped.
+            ValueError: An option is out of range.
+        """
+        ring = self._rings.make(name, by, namespace, options)
+        self.add(ring)
+        self.add(ring.requested)
+        if ring.config.check_rights:
+            self.add(ring.rights)
+        self._rings.join(ring)
+        return ring
+
+    @property
+    def rings(self) -> list[Ring]:
+        """The rings in which this replica takes part."""
+        return self._rings.all()
+
+    @property
+    def webhooks(self) -> Webhooks:
+        """The webhooks that this program serves: declare them by `add`, before the manager runs.
+
+        They are served whether this replica leads or not, before any cache starts and until all else has ended.
+        """
+        return self.declared_webhooks.made()
+
+    def show_status(self, take: TakeTables) -> None:
+        """Add tables to the status page.
+
+        Args:
+            take: Returns the tables. It is called about once per second for each reader, on the thread that serves the
+                page, and never while nobody looks. So it must be quick, and may read only what is safe to read from
+                other threads. If it raises, the page shows the error in the place of the tables.
+
+        Raises:
+            UsageError: `take` is an `async def`.
+        """
+        self.shown_tables.add(take)
 
     def declare(self, *rights: Right) -> None:
         """Say which names and namespaces are the program's own, for a record of its rights; nothing else reads it."""
@@ -254,44 +438,8 @@ class Manager(ManagedCaches, ManagedRings, ManagedWebhooks, ShownTables):
             ControllerRuntimeError: A thread still runs although it was cancelled; the notes show its stack.
         """
         self.deletions.check()
-        self._members.begin()
-        self.stopping.on_set(self._members.wake)
-        if stop is not None:
-            stop.on_set(self.stopping.set)
-            stop.on_set(self.stopping.cancel, Stage.CANCELLED)
-        handled = stop_on_unhandled_signals(self._own_host, self.stopping, wanted=signals and stop is None)
-        with handled, listening(self.incident_recorder):
-            self._run()
-
-    def _run(self) -> None:
-        try:
-            self._start_members()
-        except Exception as error:  # noqa: BLE001  the work of this thread ends here, as that of others does in `spawn`
-            self._lifecycle.fail(error)
-        finally:
-            self.stopping.set()
-            stuck = self._lifecycle.finish(self._grace)
-            self.stop_webhooks()
-            self.transport.close()
-            # Work that has ended sends nothing any more, so these are about to end; abandoned reads have just been.
-            stuck += self._request_threads.join_until(self.host.monotonic() + CANCEL_GRACE)
-        failure = failure_of(self.stopping.failure, stuck, self._grace)
-        if failure is not None:
-            raise failure
-
-    def _start_members(self) -> None:
-        """Start the members that were added, and those that are added or may start later, until the manager stops."""
-        self.start_webhooks()
-        self.definitions.install(self.stopping, self.host.monotonic() + self._cache_sync_timeout)
-        self.trust_webhooks()
-        self.definitions.check()
-        self._lifecycle.start_caches()
-        added = self._members.take_added()
-        while not self.stopping.is_set():  # looked at after the news were taken, since a stop is news as well
-            self.definitions.check()
-            self._lifecycle.start(added, self._cache_sync_timeout)
-            self._members.wait_for_news()
-            added = self._members.take_added()
+        with listening(self.incident_recorder):
+            self._work.run(stop, signals=signals)
 
 
 Setup = Callable[[Manager], None]

@@ -30,3 +30,12 @@ class ManagerOptions(TypedDict, total=False):
     on_panic: OnPanic
     tracer_provider: TracerProvider | None
     incidents: Incidents | None
+
+
+class Selected(TypedDict, total=False):
+    """The keyword arguments of `Manager.lister`, which describes them, and of `Manager.informer`."""
+
+    namespace: str
+    label_selector: str
+    field_selector: str
+    any_version: bool

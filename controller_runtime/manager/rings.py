@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Unpack
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from apimachinery.host import Host
 from apimachinery.stop import Stop
 from controller_runtime.cache.informers import Informers
 from controller_runtime.client.client import Client
-from controller_runtime.client.counting import CountingTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.controller.controller import Controller
-from controller_runtime.manager.lifecycle import Lifecycle, Runnable
+from controller_runtime.manager.lifecycle import HandsOver
 from controller_runtime.manager.problems import overdue_reconciles, problem_of, stuck_workers
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.ownership import Ownership, RingTransport
@@ -23,64 +22,54 @@ if TYPE_CHECKING:  # a program without a ring should not pay for it
     from controller_runtime.ring.ring import Ring
 
 
-class ManagedRings:
-    """The part of a manager that takes part in rings; the base of `Manager`, which makes the attributes.
+class ManagerRings:
+    """The rings in which a manager takes part.
+
+    Args:
+        host: The manager's.
+        transport: Carries the requests of the members; it is not bound to a leadership, since each replica is a member,
+            whether it leads or not.
+        informers: The manager's caches.
+        stopping: The manager's stop, at which the members look at once.
+        controllers: Returns the controllers of the manager.
 
     Threads: any.
     """
 
-    host: Host
-    informers: Informers
-    transport: CountingTransport
-    stopping: Stop
-    _lifecycle: Lifecycle
-    _rings: tuple[Ring, ...] = ()
+    def __init__(
+        self,
+        host: Host,
+        transport: Transport,
+        informers: Informers,
+        stopping: Stop,
+        controllers: Callable[[], Sequence[Controller]],
+    ) -> None:
+        self._host, self._transport, self._informers = host, transport, informers
+        self._stopping, self._controllers = stopping, controllers
+        self._rings: tuple[Ring, ...] = ()  # replaced as a whole
 
-    @property
-    def controllers(self) -> list[Controller]:
-        """See `Manager.controllers`."""
-        raise NotImplementedError
-
-    def add(self, thing: Controller | Runnable) -> None:
-        """See `Manager.add`."""
-        raise NotImplementedError
-
-    def ring(
-        self, name: str, by: RingBy = RingBy.NAMESPACE, *, namespace: str = "default", **options: Unpack[RingOptions]
-    ) -> Ring:
-        """Return a new ring, in which this replica takes part while the manager runs; see `docs/ring.md`.
-
-        Args:
-            name: The ring's name, the same in all replicas.
-            by: The property of requests that decides which of them stay together.
-            namespace: Where the ring's ConfigMap and its members' leases are.
-            **options: As for `RingConfig`.
-
-        Raises:
-            UsageError: The manager has a ring of this name already, or is stopping or has stopped.
-            ValueError: An option is out of range.
-        """
+    def make(self, name: str, by: RingBy, namespace: str, options: RingOptions) -> Ring:
+        """Return a new ring, which takes no part before `join`; the arguments are those of `Manager.ring`."""
         from controller_runtime.ring.config import RingConfig
         from controller_runtime.ring.ring import Ring
 
         config = RingConfig(name=name, namespace=namespace, **options)
-        # Its client is not bound to a leadership: each replica is a member, whether it leads or not.
-        ring = Ring(self.host, Client(self.host, self.transport), self.informers, config, by, self._problem_of_work)
-        self.add(ring)
-        self.add(ring.requested)
-        if config.check_rights:
-            self.add(ring.rights)
-        self._rings = (*self._rings, ring)
-        self._lifecycle.hand_overs = (*self._lifecycle.hand_overs, ring.member.hand_over)
-        self.stopping.on_set(ring.member.wake)
-        return ring
+        return Ring(self._host, Client(self._host, self._transport), self._informers, config, by, self.problem_of_work)
 
-    @property
-    def rings(self) -> list[Ring]:
-        """The rings in which this replica takes part."""
+    def join(self, ring: Ring) -> None:
+        """Take part in a ring, whose runnables the manager has taken."""
+        self._rings = (*self._rings, ring)
+        self._stopping.on_set(ring.member.wake)
+
+    def all(self) -> list[Ring]:
+        """Return the rings in which this replica takes part."""
         return [*self._rings]
 
-    def _bound(self, transport: Transport) -> RingTransport:
+    def hand_overs(self) -> list[HandsOver]:
+        """Return the work that other replicas can take over when this one stops."""
+        return [ring.member.hand_over for ring in self._rings]
+
+    def bound(self, transport: Transport) -> RingTransport:
         """Return a transport whose requests end with the memberships to which they are bound."""
         return RingTransport(transport, self._bound_ownerships)
 
@@ -90,18 +79,23 @@ class ManagedRings:
         Those of a program all of whose controllers are shared: each of its requests may be one of a thread that a
         reconcile made. The runtime's own requests, such as those of events and certificates, do not come this way.
         """
-        if not self._rings or not (controllers := self.controllers) or any(each.needs_leader for each in controllers):
+        if (
+            not self._rings
+            or not (controllers := self._controllers())
+            or any(each.needs_leader for each in controllers)
+        ):
             return ()
         return [ring.ownership for ring in self._rings]
 
-    def _problem_of_work(self) -> str:
+    def problem_of_work(self) -> str:
         """Return in one line why this replica does not do its work, by which it is given no slots of a ring."""
-        if self.stopping.is_set():
+        if self._stopping.is_set():
             return "the manager stops"
+        controllers = self._controllers()
         for problems in (
-            (problem_of(informer, self.host) for informer in self.informers),
-            overdue_reconciles(self.controllers),
-            stuck_workers(self.controllers),
+            (problem_of(informer, self._host) for informer in self._informers),
+            overdue_reconciles(controllers),
+            stuck_workers(controllers),
         ):
             if problem := next((problem for problem in problems if problem), ""):
                 return problem

@@ -29,7 +29,7 @@ _OF_WEBHOOKS: tuple[Row[WebhookCounters], ...] = (
 
 def of_webhooks(manager: Manager) -> Iterator[Metric]:
     """Yield the metrics of a manager's webhooks; none if it has no webhooks."""
-    if not manager.has_webhooks:
+    if not manager.declared_webhooks:
         return
     found = manager.webhooks.counters()
     answers = [((path, str(status)), n) for path, each in found.items() for status, n in each.answers.items()]

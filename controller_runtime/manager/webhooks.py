@@ -3,83 +3,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from apimachinery.host import Host
 from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
-from controller_runtime.client.counting import CountingTransport
+from controller_runtime.client.transport import Transport
 from controller_runtime.manager.rights import Right
 
 if TYPE_CHECKING:  # a program without webhooks should not pay for them
     from controller_runtime.webhooks.webhooks import Webhooks
 
 
-class ManagedWebhooks:
-    """The part of a manager that serves webhooks; a base of `Manager`, which makes the attributes.
+class DeclaredWebhooks:
+    """The webhooks that a program has declared so far; true if there are any.
 
-    Threads: any, and one for the first use of `webhooks`.
+    Its questions are answered without the package of webhooks, which only a program that declares some imports.
+
+    Args:
+        host: The manager's.
+        transport: Carries the requests that keep the certificates; it is not bound to a leadership, since each replica
+            keeps them.
+
+    Threads: any, and one for the first call of `made`.
     """
 
-    host: Host
-    transport: CountingTransport
-    stopping: Stop
-    declared: list[Right]
-    _webhooks: Webhooks | None = None
+    def __init__(self, host: Host, transport: Transport) -> None:
+        self._host, self._transport = host, transport
+        self._made: Webhooks | None = None
 
-    @property
-    def webhooks(self) -> Webhooks:
-        """The webhooks that this program serves: declare them by `add`, before the manager runs.
-
-        They are served whether this replica leads or not, before any cache starts and until all else has ended.
-        """
-        if self._webhooks is None:
+    def made(self) -> Webhooks:
+        """Return the webhooks, which the first call makes."""
+        if self._made is None:
             from controller_runtime.webhooks.webhooks import Webhooks
 
-            # Its client is not bound to a leadership: each replica keeps the certificates.
-            self._webhooks = Webhooks(self.host, Client(self.host, self.transport))
-        return self._webhooks
+            self._made = Webhooks(self._host, Client(self._host, self._transport))
+        return self._made
 
-    @property
-    def has_webhooks(self) -> bool:
-        """Whether any webhooks are declared."""
-        return bool(self._webhooks)
+    def __bool__(self) -> bool:
+        """Return whether any webhooks are declared."""
+        return bool(self._made)
 
     @property
     def converted(self) -> frozenset[str]:
         """The names of the definitions whose versions this program converts."""
-        return frozenset() if self._webhooks is None else self._webhooks.converted
+        return frozenset() if self._made is None else self._made.converted
 
     def with_conversion(self, definition: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a definition with the place of its conversion, if its versions are converted here."""
-        return definition if self._webhooks is None else self._webhooks.with_conversion(definition)
+        return definition if self._made is None else self._made.with_conversion(definition)
 
-    def webhooks_problem(self) -> str:
+    def problem(self) -> str:
         """Return why the webhooks are not served, or not trusted yet, in one line; empty if they are."""
-        return "" if self._webhooks is None else self._webhooks.problem()
+        return "" if self._made is None else self._made.problem()
 
-    def webhooks_unregistered(self) -> str:
+    def unregistered(self) -> str:
         """Return why no API server calls some of the webhooks, in one line; empty if nothing is known to be missing."""
-        return "" if self._webhooks is None else self._webhooks.unregistered()
+        return "" if self._made is None else self._made.unregistered()
 
-    def start_webhooks(self) -> None:
+    def start(self, stopping: Stop, declare: Callable[[Right], None]) -> None:
         """Serve the webhooks, if any are declared; they do not wait for caches, which may wait for them.
+
+        Args:
+            stopping: The manager's stop, which fails with them.
+            declare: Takes the rights to the objects that keep their certificates.
 
         Raises:
             UsageError: Their address cannot be bound, or there is no certificate.
         """
-        if self._webhooks is not None:
-            for resource, names, namespace in self._webhooks.kept():
-                self.declared.append(Right(resource, names=names, namespace=namespace))
-            self._webhooks.start(self.stopping)
+        if self._made is not None:
+            for resource, names, namespace in self._made.kept():
+                declare(Right(resource, names=names, namespace=namespace))
+            self._made.start(stopping)
 
-    def trust_webhooks(self) -> None:
+    def trust_new(self) -> None:
         """Have API servers trust the conversions of definitions that were just installed, before caches ask them."""
-        if self._webhooks is not None:
-            self._webhooks.trust_new()
+        if self._made is not None:
+            self._made.trust_new()
 
-    def stop_webhooks(self) -> None:
+    def close(self) -> None:
         """Serve the webhooks no more. Idempotent."""
-        if self._webhooks is not None:
-            self._webhooks.close()
+        if self._made is not None:
+            self._made.close()

@@ -265,7 +265,7 @@ def _not_run(manager: Manager) -> list[str]:
         f"requests of {each.name} that come from outside" for each in manager.controllers if receives_from_outside(each)
     ]
     found += [f"calls of {name}, whose own code opens connections, cannot be refused" for name in unseen_modules()]
-    if manager.has_webhooks:
+    if manager.declared_webhooks:
         found.append("the program's own webhooks")
     if manager.definitions.wanted:
         found.append("the program's definitions: `python -m controller_runtime manifests --check` compares them")

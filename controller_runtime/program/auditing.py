@@ -8,5 +8,5 @@ from controller_runtime.manager.manager import Manager
 
 def choose_audit(manager: Manager, *, embedded: bool, asked: bool) -> None:
     """Audit the caches of a manager on a cluster, unless `setup` has said how, or `--no-audit-caches` was given."""
-    if asked and not embedded and not manager.audits_caches:
+    if asked and not embedded and not manager.caches.is_audited:
         manager.audit_caches()

@@ -84,7 +84,7 @@ def choose_webhooks(
         metrics: Whether its metrics are served beside them.
         installs: The option `--install-crds`.
     """
-    if serving is not None and (manager.has_webhooks or metrics or not serving.installed):
+    if serving is not None and (manager.declared_webhooks or metrics or not serving.installed):
         if metrics:
             show_metrics(manager)
         manager.webhooks.serve(serving)
@@ -93,7 +93,7 @@ def choose_webhooks(
                 "--install-crds installs no configurations of admission webhooks: apply those of the manifests "
                 "(python -m controller_runtime manifests)"
             )
-    elif manager.has_webhooks:
+    elif manager.declared_webhooks:
         log.warning("the program's webhooks are not served: --webhook-bind-address and --webhook-service serve them")
 
 

@@ -93,7 +93,7 @@ class Ring:
             *(host, client, config, self.ownership),
             on_take=self.requested.take,
             prepare=self._prepare,
-            problem=self.problem,
+            problem=lambda: self.problem(),
             ready=catching_up.ready if config.prepare == "consistent" else lambda slots: slots,
             division=self.division,
         )

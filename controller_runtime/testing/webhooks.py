@@ -36,6 +36,6 @@ def install_webhooks(manager: Manager, client: Client) -> None:
     Raises:
         NoSuchKind: The server does not serve configurations of webhooks.
     """
-    if manager.has_webhooks:
+    if manager.declared_webhooks:
         install(client, manager.webhooks.installed_objects())
         manager.webhooks.start_in_process()

@@ -227,7 +227,7 @@ class Mute:
 
 def _broken(bench: Bench, add: Callable[[F], None], check: F) -> None:
     add(check)
-    [broken] = bench.cluster.take_broken_checks()
+    [broken] = bench.cluster.checks.take_broken()
     raise UsageError(broken)
 
 
@@ -321,7 +321,7 @@ PLACES: dict[str, Callable[[Bench, F], Any]] = {
     "Informer.subscribe(callback)": lambda b, f: (b.manager.informer(NODES).subscribe(f, name="mine"), b.stops()),
     "Manager.__init__(on_panic)": lambda b, f: _manager(b, on_panic=f),
     "Manager.__init__(transforms)": lambda b, f: _manager(b, transforms={NODES: f}),
-    "Manager.show_status(take)": lambda b, f: (b.manager.show_status(f), b.manager.shown_tables[-1]()),
+    "Manager.show_status(take)": lambda b, f: (b.manager.show_status(f), b.manager.shown_tables.all()[-1]()),
     "Owned.__init__(desired)": lambda b, f: wanted_of([_owned(f)], CACHED, NODES),
     "Owned.__init__(ready)": lambda b, f: _owned(ready=f).unready(CACHED),
     "Ring.__init__(problem)": lambda b, f: cr.Ring(

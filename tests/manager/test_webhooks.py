@@ -89,7 +89,7 @@ def test_a_record_of_rights_names_what_the_certificates_are_kept_in() -> None:
     manager.webhooks.add(Converts(cabins), Checks(Cabin, lambda *_: None))
     manager.webhooks.serve(WebhookServing(address="127.0.0.1:99999999", name="hooks", namespace="cabins-system"))
     with pytest.raises(UsageError, match="cannot serve"):
-        manager.start_webhooks()
+        manager.declared_webhooks.start(manager.stopping, manager.declare)
 
     assert [(str(right.resource), right.names, right.namespace) for right in manager.declared] == [
         ("secrets", ("hooks-certificates",), "cabins-system"),

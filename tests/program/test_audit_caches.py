@@ -23,7 +23,7 @@ def test_a_program_on_a_cluster_audits_its_caches_unless_told_not_to(
 
     choose_audit(manager, embedded=embedded, asked=asked)
 
-    assert manager.audits_caches is audited
+    assert manager.caches.is_audited is audited
 
 
 def test_what_a_setup_says_about_the_audit_stays(sim: Simulation) -> None:

@@ -161,7 +161,7 @@ def test_a_manager_that_was_set_up_serves_them_or_says_that_it_does_not(caplog: 
     choose_webhooks(manager, webhook_serving(ProgramOptions(**SERVED)))
 
     assert manager.webhooks.service == ("hooks", "cabins-system")
-    assert manager.webhooks_problem() == "the webhooks are not served yet"
+    assert manager.declared_webhooks.problem() == "the webhooks are not served yet"
 
 
 def test_install_crds_says_that_it_installs_no_configurations(caplog: pytest.LogCaptureFixture) -> None:

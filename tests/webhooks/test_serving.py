@@ -191,7 +191,7 @@ def test_a_manager_makes_its_certificate_before_its_caches_start() -> None:
     host = HOST
     server = APIServer(host)
     made = on_a_server(server)
-    assert made.webhooks_problem() == "the webhooks are not served yet"
+    assert made.declared_webhooks.problem() == "the webhooks are not served yet"
     made.webhooks.start(made.stopping)
     try:
         secret = Client(host, InProcessTransport(host, server)).get(SECRETS, ObjectKey("hooks-certificates", "default"))

@@ -48,7 +48,7 @@ class StatusPage:
             title, tables = f"Story of {wish.request}", [*story_tables(manager, stories, wish)]
         else:
             title, tables = f"Controllers of {self._name}", [*overview(manager, stories)]
-            tables += [table for take in manager.shown_tables for table in _taken(take)]
+            tables += [table for take in manager.shown_tables.all() for table in _taken(take)]
             tables.append(process_table())
         return filtered(Picture(title, _summary(manager), tuple(tables)), wish)
 

@@ -1,36 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of a manager to which programs add tables for the status page."""
+"""The tables that a program adds to the status page of its manager."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
 
 from apimachinery.plain_functions import synchronous
 from controller_runtime.manager.page.tables import StatusTable
 
-TakeTables: TypeAlias = "Callable[[], Iterable[StatusTable]]"
+TakeTables = Callable[[], Iterable[StatusTable]]
 """Returns tables of a program's own, of its present state."""
 
 
 class ShownTables:
-    """The part of a manager that knows what else its status page shows; a base of `Manager`.
+    """The functions that return a program's own tables, in the order in which they were added.
 
     Threads: any.
     """
 
-    shown_tables: tuple[TakeTables, ...] = ()
-    """The functions that `show_status` was given."""
+    def __init__(self) -> None:
+        self._takes: tuple[TakeTables, ...] = ()  # replaced as a whole
 
-    def show_status(self, take: TakeTables) -> None:
-        """Add tables to the status page.
+    def add(self, take: TakeTables) -> None:
+        """Add a function; see `Manager.show_status`."""
+        self._takes = (*self._takes, synchronous("show_status", take))
 
-        Args:
-            take: Returns the tables. It is called about once per second for each reader, on the thread that serves the
-                page, and never while nobody looks. So it must be quick, and may read only what is safe to read from
-                other threads. If it raises, the page shows the error in the place of the tables.
-
-        Raises:
-            UsageError: `take` is an `async def`.
-        """
-        self.shown_tables = (*self.shown_tables, synchronous("show_status", take))
+    def all(self) -> tuple[TakeTables, ...]:
+        """Return all functions."""
+        return self._takes

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
+from controller_runtime.manager.manager import Manager
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.config import RingOptions
 from controller_runtime.ring.ring import Ring
@@ -36,7 +37,7 @@ from controller_runtime.testing.fault_runs.ring_program import (
     CONFIG,
     GIVEN_UP,
     Caches,
-    Program,
+    Health,
     program,
 )
 from controller_runtime.testing.fault_runs.ring_user import WISHES, Wisher
@@ -117,7 +118,7 @@ class RingSystem:
             return APIServer(host, journal=self._disk, feature_gates=gates)
 
         self._server = ServerProcess(sim, self._network, server, serve)
-        self._programs: dict[str, tuple[Program, Ring, Caches, int]] = {}
+        self._programs: dict[str, tuple[Health, Ring, Caches, int]] = {}
         self._hand = Hand(sim, self._network)
         self._is_named_by_host = sim.chance("identities").random() < 0.5
         self._versions = dict.fromkeys(MEMBERS, 0)
@@ -147,7 +148,7 @@ class RingSystem:
         if (violated := self.invariants.unsettled()) is not None:
             raise violated
 
-    def _program(self, host: SimulatedHost) -> Program:
+    def _program(self, host: SimulatedHost) -> Manager:
         effects = self.invariants.effects
         name = host.name.partition("#")[0]
         version = self._versions[name]
@@ -167,7 +168,7 @@ class RingSystem:
             key_cost=self._key_cost,
         )
         self._identities[name].append(ring.member.identity)
-        self._programs[host.name] = manager, ring, caches, version
+        self._programs[host.name] = Health(host, ring), ring, caches, version
         self.invariants.standings = self._stand()
         return manager
 
@@ -256,11 +257,11 @@ class RingSystem:
         """Let a replica do no work for a while, or change its lease by hand; no effect while no program runs."""
         if host.crashed or host.name not in self._programs:
             return
-        manager, ring, _, _ = self._programs[host.name]
+        health, ring, _, _ = self._programs[host.name]
         identity = ring.member.identity
         match fault.kind:
             case FaultKind.UNWELL:
-                host.spawn("unwell", lambda: manager.be_unwell(ring, fault.seconds))
+                host.spawn("unwell", lambda: health.be_unwell(fault.seconds))
             case FaultKind.UNLABEL_LEASE:
                 self._hand.unlabel_lease(identity)
             case FaultKind.FOREIGN_LEASE:

@@ -100,22 +100,27 @@ class Fulfil(Reconciler):
         return Result()
 
 
-class Program(Manager):
-    """A manager whose replica can report for a while that it does not do its work."""
+class Health:
+    """Lets a replica report for a while that it does not do its work.
 
-    _unwell_until = 0.0
+    Args:
+        host: The replica's.
+        ring: Asks for the problem of its work.
+    """
 
-    def be_unwell(self, ring: Ring, seconds: float) -> None:
+    def __init__(self, host: SimulatedHost, ring: Ring) -> None:
+        self._host, self._ring, self._unwell_until = host, ring, 0.0
+        self._own_problem, ring.problem = ring.problem, self._problem
+
+    def be_unwell(self, seconds: float) -> None:
         """Report for `seconds` that the work is not done; the member looks at once when that begins and ends."""
-        self._unwell_until = self.host.monotonic() + seconds
-        ring.member.wake()
-        Stop(self.host, "unwell").wait(seconds)
-        ring.member.wake()
+        self._unwell_until = self._host.monotonic() + seconds
+        self._ring.member.wake()
+        Stop(self._host, "unwell").wait(seconds)
+        self._ring.member.wake()
 
-    def _problem_of_work(self) -> str:
-        if self.host.monotonic() < self._unwell_until:
-            return "it is unwell"
-        return super()._problem_of_work()
+    def _problem(self) -> str:
+        return "it is unwell" if self._host.monotonic() < self._unwell_until else self._own_problem()
 
 
 def program(
@@ -128,7 +133,7 @@ def program(
     wishes: Wishes,
     divided: bool,
     key_cost: float = 0.0,
-) -> tuple[Program, Ring, Caches]:
+) -> tuple[Manager, Ring, Caches]:
     """Return the manager of a replica, its ring, and its caches.
 
     Args:
@@ -141,7 +146,7 @@ def program(
         divided: Whether the caches have the objects of the replica's slots alone.
         key_cost: Seconds for each key that is read when slots come.
     """
-    manager = Program(host, NetworkTransport(network, host), patience=_PATIENCE, grace=SLOWEST + 2.0)
+    manager = Manager(host, NetworkTransport(network, host), patience=_PATIENCE, grace=SLOWEST + 2.0)
     manager.scope_caches(CacheScope(compress=compress(is_chosen(host.name))))
     ring = manager.ring(CONFIG.name, by, **options)
     caches: dict[str, Objects] = {}

@@ -103,7 +103,7 @@ def test_what_must_always_hold_is_checked_after_each_call_of_the_program(simulat
     simulation.settle()
     buckets.state.clear()
 
-    (broken,) = cluster.take_broken_checks()
+    (broken,) = cluster.checks.take_broken()
     assert broken.endswith("does not hold after Buckets.make('b'): it returned False")
     cluster.stop()
 
