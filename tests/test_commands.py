@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each command that a document prints is run by a test, or is listed with the reason why none runs it.
 
-The commands of README and tutorial are also run as they are printed, by `tests/tools/as_printed.py`.
+An entry names the tests that run its commands: with `follows` they run the blocks of these pages as they are printed;
+otherwise their text has each option and subcommand. Options that no test gives are listed as `not_given`: of these
+`tests/test_documents.py` tests only that they exist. Values, such as names and numbers, may be others in a test.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+
+from controller_runtime import __main__ as programs
+from controllers.command import cli
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -36,18 +43,41 @@ def commands_in(text: str) -> Iterator[str]:
                     yield command
 
 
-PRINTED = {command for path in PAGES for command in commands_in(path.read_text(encoding="utf-8"))}
+def subcommands_of(command: click.Command) -> Iterator[str]:
+    """Yield the names of all commands below one."""
+    if not isinstance(command, click.Group):
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        yield name
+        if each := command.get_command(context, name):
+            yield from subcommands_of(each)
 
 
-def entries_of(command: str) -> list[dict[str, object]]:
+SUBCOMMANDS = {*subcommands_of(programs.cli), *subcommands_of(cli.cli)}
+PRINTED = {
+    page.relative_to(ROOT).as_posix(): {*commands_in(text)}
+    for page in PAGES
+    if (text := page.read_text(encoding="utf-8"))
+}
+COMMANDS = {command for printed in PRINTED.values() for command in printed}
+
+
+def words_of(command: str) -> set[str]:
+    """Return the options and subcommands of a command, without its values and what follows `--` or a pipe."""
+    words = shlex.split(re.split(r" -- |\|", command)[0])
+    return {word.partition("=")[0] for word in words if re.match("--?[a-z]", word) or word in SUBCOMMANDS} - {"-m"}
+
+
+def entries_of(command: str) -> list[dict[str, list[str]]]:
     """Return the entry whose beginning is the longest that the command has, in a list; none if no entry has one."""
     found = [(len(start), each) for each in LISTED for start in each["begins"] if f"{command} ".startswith(start)]
     return [each for length, each in found if length == max(length for length, _ in found)]
 
 
 def test_every_command_of_a_document_is_run_by_a_test_or_listed_with_a_reason() -> None:
-    assert len(PRINTED) > 80
-    assert [command for command in sorted(PRINTED) if len(entries_of(command)) != 1] == []
+    assert len(COMMANDS) > 80
+    assert [command for command in sorted(COMMANDS) if len(entries_of(command)) != 1] == []
 
 
 def test_every_entry_is_of_a_command_that_is_printed() -> None:
@@ -55,16 +85,24 @@ def test_every_entry_is_of_a_command_that_is_printed() -> None:
         start
         for each in LISTED
         for start in each["begins"]
-        if not any(f"{command} ".startswith(start) and each in entries_of(command) for command in PRINTED)
+        if not any(f"{command} ".startswith(start) and each in entries_of(command) for command in COMMANDS)
     ]
 
     assert unused == []
 
 
 @pytest.mark.parametrize("entry", LISTED, ids=lambda entry: entry["begins"][0])
-def test_an_entry_names_a_test_that_there_is_or_a_reason(entry: dict[str, str]) -> None:
+def test_an_entry_has_a_reason_or_tests_that_have_the_words_of_its_commands(entry: dict[str, list[str]]) -> None:
     assert ("run_by" in entry) != ("not_run" in entry)
-    assert (ROOT / entry.get("run_by", ".")).exists()
+    texts = [(ROOT / path).read_text(encoding="utf-8") for path in entry.get("run_by", [])]
+    own = {command for command in COMMANDS if entry in entries_of(command)}
+    lacking = {word for command in own for word in words_of(command) if not any(word in text for text in texts)}
+
+    if "follows" in entry:
+        assert own <= {command for page in entry["follows"] for command in PRINTED[page]}
+        assert [page for page in entry["follows"] if not any(Path(page).name in text for text in texts)] == []
+    elif "run_by" in entry:
+        assert lacking == {*entry.get("not_given", [])}
 
 
 @pytest.mark.parametrize(
@@ -78,3 +116,16 @@ def test_an_entry_names_a_test_that_there_is_or_a_reason(entry: dict[str, str]) 
 )
 def test_commands_are_read_from_blocks(block: str, commands: list[str]) -> None:
     assert [*commands_in(block)] == commands
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("python -m controllers run --controllers=node-ttl --ring", {"run", "--controllers", "--ring"}),
+        ("python -m controllers hollow-nodes kill hollow-00003", {"hollow-nodes", "kill"}),
+        ("python -m controller_runtime.testing.perturb --story a.yaml -- python b.py --verbose", {"--story"}),
+        ("python -m controller_runtime manifests a.py --ring | kubectl apply -f -", {"manifests", "--ring"}),
+    ],
+)
+def test_words_of_a_command_are_its_options_and_subcommands(command: str, words: set[str]) -> None:
+    assert words_of(command) == words
