@@ -24,6 +24,14 @@ def manager(host: Host, runs: int) -> list[Row]:
         _row("write to reconcile, in process", runs, {"median_ms": "<= 0.2"}, "manager_latency", str(EVENTS), "0"),
         _row("write to reconcile, one busy thread", runs, {"p99_ms": "<= 50"}, "manager_latency", str(EVENTS), "1"),
         _row("write to reconcile, one busy thread, Python's turns", runs, {}, "manager_latency", *BUSY_BY_DEFAULT),
+        *(
+            _row(f"guards and recorder, reconciles that {work}", runs, {"pace": budget}, "manager_recorded", *arguments)
+            for work, budget, arguments in (
+                ("do nothing", ">= 0.94", ("noop", "150", "300")),
+                ("read an object", ">= 0.6", ("read", "120", "200")),
+                ("write an object", ">= 0.8", ("write", "60", "30")),
+            )
+        ),
         _idle(host),
         _failover(host, 1, "SIGKILL", {"s": "<= 17"}),
         _failover(host, runs, "SIGTERM", {"s": "<= 2"}),

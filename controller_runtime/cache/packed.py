@@ -116,6 +116,8 @@ class Packed(Cached, gc=False, frozen=True, eq=False):
     @property
     def size(self) -> int:
         """The bytes of its JSON; nothing is unpacked."""
+        if self.codec is PLAIN:  # most are, and a record of reads asks for each
+            return len(self.body) - _LENGTHS - self.body[0] - self.body[1]
         return self.codec.size(self._payload)
 
     @property

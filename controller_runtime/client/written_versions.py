@@ -19,5 +19,5 @@ class WrittenTransport(TransportWrapper):
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
         response = self.inner.request(request, deadline)
         if request.method != "GET" and response.status < 300 and (running := running_reconcile.get()) is not None:
-            running[0].wrote(running, request, response.body)
+            running.watcher.wrote(running, request, response.body)
         return response

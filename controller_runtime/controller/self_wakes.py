@@ -126,7 +126,7 @@ class SelfWakes:
         written = _written(request, body)
         if not written:
             return
-        _, controller, of, queue = running
+        controller, of, queue = running.controller, running.request, running.queue
         versions, has_other = versions_of(queue.causes(of), queue.covered(of))
         chain = next_chain(versions, has_other, self._own.chain, controller, self._now())
         is_new = [self._own.note(key, version, chain) for key, version in written]

@@ -14,8 +14,7 @@ from controller_runtime.controller.panics import Panic
 from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.controller.unreadable import UnreadableObjects
 from controller_runtime.core.story import begin_steps, end_steps
-from controller_runtime.core.written_versions import running_reconcile
-from controller_runtime.queue.causes import Cause
+from controller_runtime.core.written_versions import Running, running_reconcile
 from controller_runtime.queue.workqueue import WorkQueue
 
 
@@ -58,17 +57,21 @@ class Settlement:
         self._stories = observers.stories
         self._unreadable = unreadable
         self._tracing = observers.tracing
-        self._recorder = observers.recorder
         self._self_wakes = None if may_wake_itself else observers.self_wakes
+        self._attempts = None if observers.recorder is None else observers.recorder.of(name, timeout)
 
     def begin(self, request: Request) -> AbstractContextManager[None]:
         """Count a reconcile that begins, and return the context in which it runs and is settled."""
         if self._stories.is_recording:
             begin_steps()
         if self._self_wakes is not None:
-            running_reconcile.set((self._self_wakes, self._name, request, self._queue))
-        if self._recorder is not None:
-            self._recorder.begin(self._name, request, self.timeout)
+            running = running_reconcile.get()
+            if running is None or running.queue is not self._queue:
+                running = Running(self._self_wakes, self._name, self._queue)
+                running_reconcile.set(running)
+            running.request = request
+        if self._attempts is not None:
+            self._attempts.begin()
         number = self.tally.begin(request)
         if self._tracing is None:
             return bound(controller=self._name, request=request, reconcile=number)
@@ -83,7 +86,7 @@ class Settlement:
             took: Seconds that the reconcile took.
         """
         causes, timeout = self._queue.causes(request), self.timeout
-        attempt = None if self._recorder is None else self._recorder.take()
+        attempt = None if self._attempts is None else self._attempts.take()
         outcome = settle(
             self._queue,
             request,
@@ -95,13 +98,13 @@ class Settlement:
             unreadable=self._unreadable,
         )
         ended = (request, self._host.monotonic(), causes)
-        self.tally.end(outcome, took, ended, is_late=is_late(took, timeout))
+        late = is_late(took, timeout)
+        self.tally.end(outcome, took, ended, is_late=late)
         if self._tracing is not None:
             self._tracing.ended(self._name, request, outcome, end)
         if self._stories.is_recording:
             self._stories.add(self._name, ended, took, outcome, end, end_steps())
-        if self._recorder is not None and attempt is not None:
-            texts = [str(Cause._make(cause)) for cause in causes]
-            self._recorder.ended(attempt, outcome.name.lower(), end, took, texts, is_late=is_late(took, timeout))
+        if self._attempts is not None:
+            self._attempts.ended(attempt, ended, outcome, end, took, late)
         if isinstance(end, BaseException) and is_bug(end):
             self._on_panic(Panic(self._name, request, end))

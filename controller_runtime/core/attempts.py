@@ -10,12 +10,16 @@ from __future__ import annotations
 import contextvars
 import random
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from enum import Enum
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.objects import Cached, ObjectKey
 
 T = TypeVar("T")
+
+Ended: TypeAlias = tuple[ObjectKey, float, Sequence[Any]]
+"""A reconcile that has ended: its request, the monotonic seconds at its end, and its `queue.causes.Causes`."""
 
 
 class Attempt(Protocol):
@@ -51,19 +55,33 @@ class Attempt(Protocol):
         """Note a reason for which this attempt is worth to be looked at later."""
 
 
-class AttemptRecorder(Protocol):
-    """Begins an attempt with each reconcile, and is told how it ended. Threads: any."""
+class ControllerAttempts(Protocol):
+    """Begins an attempt with each reconcile of one controller, and is told how it ended. Threads: any."""
 
-    def begin(self, controller: str, request: ObjectKey, timeout: float | None) -> None:
-        """Begin the attempt of this thread or coroutine; `timeout` is the seconds that it may take."""
+    def begin(self) -> None:
+        """Begin the attempt of this thread or coroutine."""
 
     def take(self) -> Any:
-        """Return the attempt of this thread or coroutine, and end it; None if there is none."""
+        """Return what this thread or coroutine did since `begin`, and note nothing more; None for nothing."""
 
-    def ended(
-        self, attempt: Any, outcome: str, end: object, took: float, causes: Sequence[str], *, is_late: bool
-    ) -> None:
-        """Note how an attempt ended: the outcome in lower case, the result or error, the seconds, and the causes."""
+    def ended(self, attempt: Any, ended: Ended, outcome: Enum, end: object, took: float, is_late: bool) -> None:
+        """Note how a reconcile ended: the outcome, the result or error, and the seconds.
+
+        Args:
+            attempt: As `take` returned it.
+            ended: The reconcile.
+            outcome: The outcome as which it was counted.
+            end: The error that it raised, or its result.
+            took: Seconds.
+            is_late: Whether it took longer than it may.
+        """
+
+
+class AttemptRecorder(Protocol):
+    """Records the reconciles of a manager. Threads: any."""
+
+    def of(self, controller: str, timeout: float | None) -> ControllerAttempts:
+        """Return the attempts of a controller; `timeout` is the seconds that one may take."""
 
 
 current: contextvars.ContextVar[Attempt | None] = contextvars.ContextVar("attempt", default=None)

@@ -1,42 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A running reconcile that is recorded: references to what it reads, and bounded copies of what it sends and logs."""
+"""A running reconcile that is recorded: references to all that it reads, sends and logs, within bounds."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar
+
+import attrs
 
 from apimachinery.errors import ControllerRuntimeError
 from apimachinery.host import Host
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.objects import Cached, ObjectKey
-from controller_runtime.core.version import __version__
-from controller_runtime.incidents.bodies import Bodies
 from controller_runtime.incidents.chance import seeded
-from controller_runtime.incidents.incident import (
-    FORMAT,
-    VERSION,
-    Ask,
-    End,
-    Error,
-    Incident,
-    Line,
-    Step,
-    Stream,
-    Time,
-)
-from controller_runtime.incidents.standins import is_confidential, without_tokens
+from controller_runtime.incidents.standins import is_confidential
 from controller_runtime.incidents.steps import (
     Answer,
-    Ended,
-    bounded_error,
+    ask_step,
     error_of,
     get_step,
-    kind_of,
     select_step,
     sent_step,
+    stream_step,
+    time_step,
 )
 
 T = TypeVar("T")
@@ -50,192 +38,245 @@ LONG = 100
 MOST_LINES = 200
 """Lines of the log that are kept of one attempt."""
 
+UNTOUCHED = 1000
+"""Bytes of an attempt that did nothing, about."""
+
 _STEP = 120  # bytes of a step without its bodies, about
+_KEY = 41  # bytes of an object of a selection without its body and names, about
+_UNCOUNTED = 64  # steps that are counted at a time
+
+
+@attrs.define
+class Source:
+    """The owner of attempts.
+
+    Attributes:
+        host: Its clock, and the source of seeds.
+        owner: The recorder.
+        controller: The controller's name.
+        timeout: Seconds that one is allowed to take; None is any time.
+        floor: Seconds that one must exceed to be one of the controller's slowest.
+    """
+
+    host: Host
+    owner: object
+    controller: str
+    timeout: float | None
+    floor: float = -1.0
 
 
 class RecordedAttempt:
     """An `Attempt` that notes what passes, and changes nothing.
 
-    Bodies of cached objects are kept by reference, so as long as the cache holds an object its body is there once.
+    Each thread or coroutine of a controller has one, and gets a new one after each reconcile that did anything. It
+    keeps references alone. A step is a plain tuple: the function of `steps` that makes its value, and the arguments.
+    Bodies of cached objects are kept by reference as well, so as long as the cache holds an object its body is there
+    once. The bytes are counted, and what is too much is left out, at the end, and after every 64 steps.
 
     Args:
-        host: Its clock, and the source of the seed.
-        owner: The recorder that began it.
-        controller: The controller's name.
-        request: The request.
-        timeout: Seconds that it is allowed to take; None is any time.
+        source: The owner.
 
     Attributes:
-        owner: As given.
+        source: As given.
+        steps: Its steps, in order.
+        is_noted: Whether it has anything beside its steps.
+        is_open: Whether its reconcile runs. A step at any other time belongs to a thread that its reconcile left
+            behind, and is not noted.
+        lines: Its lines of the log: level, logger and text.
         reasons: Why it is worth to be kept longer.
-        is_confidential: Whether it has seen a Secret or a token.
-        size: About how many bytes of it are kept.
+        is_confidential: Whether it has seen a Secret or a token, once it is counted.
+        size: About how many bytes of it are kept, once it is counted.
+        cut: How many parts of each kind are left out.
+        seed: The seed of its random numbers; empty if it asked for none.
 
     Threads: those of its reconcile. Appending to a list is one operation; a size that two threads add to at once may be
     too small by one step.
     """
 
-    def __init__(self, host: Host, owner: object, controller: str, request: ObjectKey, timeout: float | None) -> None:
-        self.owner = owner
-        self.reasons: list[str] = []
-        self.is_confidential = False
-        self.size = 1000
-        self._host = host
-        self._controller, self._request, self._timeout = controller, request, timeout
-        self._started, self._monotonic = host.now(), host.monotonic()
-        self._steps: list[Callable[[Bodies], Step]] = []
-        self._lines: list[tuple[str, str, str]] = []
-        self._cut: dict[str, int] = {}
-        self._bodies: set[int] = set()
-        self._seed = ""
-        self._chance: random.Random | None = None
-        self._is_over = False
+    # Those that most attempts never change are the class's, so that a new attempt sets few.
+    is_open = False
+    is_noted = False
+    lines: Sequence[tuple[str, str, str]] = ()
+    reasons: Sequence[str] = ()
+    is_confidential = False
+    size = UNTOUCHED
+    cut: Mapping[str, int] = MappingProxyType({})
+    seed = ""
+    _chance: random.Random | None = None
+    _counted = 0
+    _limit = _UNCOUNTED
+    _bodies: set[int] | None = None  # the ids of those that are kept: the steps hold them
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.steps: list[tuple[Any, ...]] = []
 
     # Steps.
 
     def get(self, resource: Any, key: ObjectKey, read: Callable[[ObjectKey], Cached | None]) -> Cached | None:
         """See `Attempt.get`."""
         found = read(key)
-        self._see(resource)
-        if self._has_room(_STEP + (0 if found is None else self._weight([found])), "reads"):
-            self._note_bodies([found])
-            self._steps.append(lambda bodies: get_step(bodies, resource, key, found))
+        if self.is_open:
+            steps = self.steps
+            steps.append((get_step, resource, key, found))
+            if len(steps) >= self._limit:
+                self.count()
         return found
 
     def select(self, resource: Any, verb: str, what: str, read: Callable[[], Sequence[Cached]]) -> Sequence[Cached]:
         """See `Attempt.select`."""
         found = read()
-        self._see(resource)
-        keys = _STEP + sum(len(each.name) + len(each.namespace) + 40 for each in found)
-        has_bodies = not (verb.startswith("keys") and len(found) > LONG)
-        size = keys + (self._weight(found) if has_bodies and keys < MOST_KEPT else 0)
-        if size > keys and self.size + size > MOST_KEPT and self.size + keys <= MOST_KEPT:
-            has_bodies, size = False, keys
-            self._leave_out("bodies of a selection")
-        if self._has_room(size, "reads"):
-            self._note_bodies(found if has_bodies else ())
-            self._steps.append(lambda bodies: select_step(bodies, resource, verb, what, found, has_bodies))
+        self._add((select_step, resource, verb, what, found, True))
         return found
 
     def ask(self, resource: Any, what: str, ask: Callable[[], T]) -> T:
         """See `Attempt.ask`."""
-        answer: Any = ask()
-        if self._has_room(_STEP, "reads"):
-            self._steps.append(lambda bodies: Ask(kind_of(resource), what, answer))
-        return answer  # type: ignore[no-any-return]
+        answer = ask()
+        self._add((ask_step, resource, what, answer))
+        return answer
 
     def send(self, request: HTTPRequest, send: Callable[[], HTTPResponse]) -> HTTPResponse:
         """See `Attempt.send`."""
-        self.is_confidential = self.is_confidential or is_confidential(request.path)
         answer = Answer()
-        body = without_tokens(request.body)
-        if self._has_room(_STEP + len(request.path) + len(body), "requests"):
-            self._steps.append(lambda bodies: sent_step(bodies, request, body, answer))
+        self._add((sent_step, request, answer))
         try:
             response = send()
         except ControllerRuntimeError as error:
-            self._answered(answer, HTTPResponse(0), error_of(error))
+            if self.is_open:
+                answer.error, answer.at = error_of(error), self.source.host.monotonic()
             raise
-        self._answered(answer, response, None)
+        if self.is_open:
+            answer.response, answer.at = response, self.source.host.monotonic()
+            if answer.is_counted:
+                self._count_answer(answer)
         return response
 
     def stream(self, request: HTTPRequest) -> None:
         """See `Attempt.stream`."""
-        self._leave_out("streams")
-        if self._has_room(_STEP, "requests"):
-            self._steps.append(lambda bodies: Stream(request.path))
+        if self.is_open:
+            self._leave_out("streams")
+        self._add((stream_step, request.path))
 
     def clock(self, name: str, ask: Callable[[], T]) -> T:
         """See `Attempt.clock`."""
-        at: Any = ask()
-        if self._has_room(_STEP, "times"):
-            self._steps.append(lambda bodies: Time(name, at.isoformat() if isinstance(at, datetime) else at))
-        return at  # type: ignore[no-any-return]
+        at = ask()
+        self._add((time_step, name, at))
+        return at
 
     def chance(self) -> random.Random:
         """See `Attempt.chance`. The seed is drawn at the first use."""
+        if not self.is_open:
+            return self.source.host.random
         if self._chance is None:
-            self._seed = self._host.uuid()
-            self._chance = seeded(self._seed)
+            self.is_noted = True
+            self.seed = self.source.host.uuid()
+            self._chance = seeded(self.seed)
         return self._chance
 
     def note(self, reason: str) -> None:
         """See `Attempt.note`."""
-        if reason not in self.reasons:
-            self.reasons.append(reason)
+        if self.is_open and reason not in self.reasons:
+            self.is_noted = True
+            self.reasons = [*self.reasons, reason]
 
     def log(self, level: str, logger: str, text: str) -> None:
         """Note a line of the log."""
-        if len(self._lines) >= MOST_LINES:
+        if not self.is_open:
+            return
+        if len(self.lines) >= MOST_LINES:
             self._leave_out("lines of the log")
         elif self._has_room(_STEP + len(text), "lines of the log"):
-            self._lines.append((level, logger, without_tokens(text.encode(errors="replace")).decode()))
+            self.is_noted = True
+            self.lines = [*self.lines, (level, logger, text)]
 
-    # Its end.
+    def _add(self, step: tuple[Any, ...]) -> None:
+        if self.is_open:
+            self.steps.append(step)
+            if len(self.steps) >= self._limit:
+                self.count()
 
-    def end(self) -> None:
-        """Note nothing from now on: a step that comes later belongs to a thread that its reconcile left behind."""
-        self._is_over = True
+    # Its bounds.
 
-    def incident(self, ended: Ended, replaced: Callable[[bytes], bytes] = without_tokens) -> Incident:
-        """Return the record.
+    def count(self) -> None:
+        """Count the steps since the last count, and leave out those for which there is no room."""
+        first, last = self._counted, len(self.steps)
+        bodies = self._bodies = self._bodies or set()
+        kept: list[tuple[Any, ...]] = []
+        for step in self.steps[first:last]:
+            if step[0] is get_step:  # most are, so these call little
+                found, size = step[3], self.size + _STEP
+                if found is not None and id(found) not in bodies:
+                    size += found.size
+                if size > MOST_KEPT:
+                    self._leave_out("reads")
+                    continue
+                bodies.add(id(found))
+                self.size = size
+                if step[1].kind == "Secret":
+                    self._see(step[1])
+                kept.append(step)
+            elif (other := self._counted_step(step)) is not None:
+                kept.append(other)
+        self.steps[first:last] = kept
+        self._counted = first + len(kept)
+        self._limit = self._counted + _UNCOUNTED
+        if not self.is_open:
+            self._bodies = None
 
-        Args:
-            ended: How it ended.
-            replaced: Puts stand-ins into texts before these are cut to their bounds, which could cut a value in two.
-        """
-        bodies = Bodies(replaced)
-        steps = [step(bodies) for step in self._steps]
-        return Incident(
-            format=FORMAT,
-            version=VERSION,
-            written_by=__version__,
-            controller=self._controller,
-            name=self._request.name,
-            namespace=self._request.namespace,
-            started=self._started.isoformat(),
-            monotonic=self._monotonic,
-            took=ended.took,
-            end=End(ended.outcome, ended.requeue_after, bounded_error(bodies, ended.error)),
-            causes=[*ended.causes],
-            timeout=self._timeout,
-            host=self._host.name,
-            seed=self._seed,
-            reasons=self.reasons,
-            cut=[f"{count} {what}" for what, count in self._cut.items()],
-            steps=steps,
-            objects=bodies.kept,
-            lines=[Line(level, logger, bodies.text(text)) for level, logger, text in self._lines],
-        )
+    def _counted_step(self, step: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Return a step, or the same without its bodies; None if there is no room for it."""
+        make = step[0]
+        if make is select_step:
+            self._see(step[1])
+            return self._counted_selection(step)
+        if make is sent_step:
+            return self._counted_request(step)
+        return step if self._has_room(_STEP, "times" if make is time_step else "reads") else None
 
-    def summary(self) -> tuple[str, ObjectKey, datetime]:
-        """Return the controller, the request, and when it began."""
-        return self._controller, self._request, self._started
+    def _counted_selection(self, step: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        verb, found = step[2], step[4]
+        size = _STEP + _KEY * len(found)
+        if self.size + size < MOST_KEPT:
+            size += sum(len(each.name) + len(each.namespace) for each in found)
+        has_bodies = not (verb.startswith("keys") and len(found) > LONG)
+        bodies = self._weight(found) if has_bodies and self.size + size <= MOST_KEPT else 0
+        if bodies and self.size + size + bodies > MOST_KEPT:
+            has_bodies, bodies = False, 0
+            self._leave_out("bodies of a selection")
+        if not self._has_room(size + bodies, "reads", found if has_bodies else ()):
+            return None
+        return step if has_bodies else (*step[:5], False)
+
+    def _counted_request(self, step: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        request, answer = step[1], step[2]
+        self.is_confidential = self.is_confidential or is_confidential(request.path)
+        answer.is_counted = True
+        if not self._has_room(_STEP + len(request.path) + len(request.body), "requests"):
+            return None
+        self._count_answer(answer)
+        return step
+
+    def _count_answer(self, answer: Answer) -> None:
+        if not self._has_room(len(answer.response.body), "answers"):
+            answer.response, answer.error, answer.at = Answer().response, None, None
 
     def _see(self, resource: Any) -> None:
-        self.is_confidential = self.is_confidential or (resource.kind == "Secret" and not resource.group)
+        if resource.kind == "Secret" and not resource.group:
+            self.is_confidential = True
 
-    def _weight(self, found: Iterable[Cached]) -> int:
+    def _weight(self, found: Sequence[Cached | None]) -> int:
         """Return the bytes of the bodies that are not kept yet."""
-        return sum(each.size for each in found if id(each) not in self._bodies)
+        return sum(each.size for each in found if each is not None and id(each) not in (self._bodies or ()))
 
-    def _note_bodies(self, found: Iterable[Cached | None]) -> None:
-        self._bodies.update(id(each) for each in found)  # the steps hold them, so no other object gets their ids
-
-    def _answered(self, answer: Answer, response: HTTPResponse, error: Error | None) -> None:
-        if self._has_room(len(response.body), "answers"):
-            answer.response = response._replace(body=without_tokens(response.body))
-            answer.error = error
-            answer.at = self._host.monotonic() - self._monotonic
-
-    def _has_room(self, size: int, what: str) -> bool:
-        if self._is_over:
-            return False
+    def _has_room(self, size: int, what: str, bodies: Sequence[Cached | None] = ()) -> bool:
         if self.size + size > MOST_KEPT:
             self._leave_out(what)
             return False
         self.size += size
+        if self._bodies is not None:
+            self._bodies.update(map(id, bodies))
         return True
 
     def _leave_out(self, what: str) -> None:
-        self._cut[what] = self._cut.get(what, 0) + 1
+        self.is_noted = True
+        self.cut = {**self.cut, what: self.cut.get(what, 0) + 1}

@@ -109,7 +109,7 @@ class LogHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Note the line, if an attempt logs it."""
         attempt = current_attempt()
-        if isinstance(attempt, RecordedAttempt) and attempt.owner is self._owner:
+        if isinstance(attempt, RecordedAttempt) and attempt.source.owner is self._owner:
             attempt.log(record.levelname.lower(), record.name, line_of(record))
 
 

@@ -6,26 +6,25 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import attrs
-import msgspec
 
 from apimachinery.host import Host
 from apimachinery.log import get_logger
-from apimachinery.objects import ObjectKey
-from apimachinery.texts import kept_text
-from controller_runtime.core.attempts import current
-from controller_runtime.incidents.attempt import RecordedAttempt
-from controller_runtime.incidents.files import Folder, file_name
+from controller_runtime.core.attempts import Ended, current, current_attempt
+from controller_runtime.incidents.attempt import RecordedAttempt, Source
+from controller_runtime.incidents.files import Folder
+from controller_runtime.incidents.finished import Anchor, Encoded, Finished, Kept, Note
 from controller_runtime.incidents.hooks import LogHandler
-from controller_runtime.incidents.incident import MOST_BYTES, Incident, compact, decode
+from controller_runtime.incidents.incident import MOST_BYTES, compact
 from controller_runtime.incidents.shelf import Shelf, Slowest
 from controller_runtime.incidents.standins import StandIns, values_of, without_tokens
-from controller_runtime.incidents.steps import Ended, error_of
+from controller_runtime.incidents.steps import error_of
 
 log = get_logger(__name__)
 
@@ -33,7 +32,13 @@ MEMORY = 8 * 1024 * 1024
 """Bytes of records that a manager keeps by default; the bodies that its caches hold as well are counted, too."""
 
 _SLOWEST_OF_EACH = 4
+_BATCH = 64  # notes that are sorted at a time
+_LARGE = 4000  # bytes of an attempt that is sorted at once
+_QUIET = 500  # bytes of a reconcile that did nothing, about
+_MOST_NOTED = _BATCH * _LARGE  # bytes that are not sorted yet, at most
 _FAILED = ("error", "terminal_error", "panic")
+
+Item: TypeAlias = "Note | Encoded"
 
 Confidential: TypeAlias = "Callable[[dict[str, Any]], Iterable[str | bytes]]"
 """Returns the values of an object that must not be kept, beside those of Secrets."""
@@ -45,8 +50,9 @@ class Incidents:
 
     Attributes:
         folder: Where files are left; None leaves none, and keeps records in memory alone.
-        memory: Bytes of records that are kept at most: half of them the last reconciles, a quarter those that failed,
-            took too long or woke themselves, and a quarter the slowest of each controller.
+        memory: Bytes of records that are kept at most: half of them the last reconciles (an eighth of it for those that
+            did nothing), a quarter those that failed, took too long or woke themselves, and a quarter the slowest of
+            each controller.
         confidential: Returns further values that must not be kept, of each object that a reconcile read or wrote. It is
             called at the end of each reconcile, so it should be quick, and it must be pure.
 
@@ -63,47 +69,71 @@ class Incidents:
             raise ValueError(f"memory ({self.memory}) must be at least {MOST_BYTES}, the size of one record")
 
 
-@attrs.frozen(eq=False)
-class Kept:
-    """One reconcile that is kept.
+class Attempts:
+    """Begins the attempts of one controller, and is told how they ended.
 
-    Attributes:
-        number: Counts the reconciles of the manager, from 1 on.
-        controller: The controller's name.
-        request: The request, as text.
-        started: When it began, by the host's wall clock.
-        took: Seconds.
-        outcome: How it ended, in lower case.
-        error: Its error in one line; empty if there was none.
-        reasons: Why it is kept longer than others.
-        size: About how many bytes are kept.
-        incident: Returns the record.
+    Args:
+        recorder: Keeps them.
+        source: The owner of the attempts.
+
+    Threads: any.
     """
 
-    number: int
-    controller: str
-    request: str
-    started: datetime
-    took: float
-    outcome: str
-    error: str
-    reasons: Sequence[str]
-    size: int
-    incident: Callable[[], Incident]
+    def __init__(self, recorder: Recorder, source: Source) -> None:
+        self._recorder = recorder
+        self._source = source
+        self._quiet, self._number = recorder.quiet.append, recorder.next_number
 
-    @property
-    def file_name(self) -> str:
-        """The name that a file of it has."""
-        return file_name(self.controller, self.started)
+    def begin(self) -> None:
+        """Record the reconcile that this thread or coroutine begins."""
+        attempt = current_attempt()
+        if not isinstance(attempt, RecordedAttempt) or attempt.source is not self._source:
+            attempt = RecordedAttempt(self._source)
+            current.set(attempt)
+        attempt.is_open = True
 
-    def file(self) -> bytes | None:
-        """Return the file of the incident; None if it would be longer than a file may be."""
-        found = without_tokens(compact(self.incident()))
-        return found if len(pretty := msgspec.json.format(found, indent=1)) >= MOST_BYTES else pretty + b"\n"
+    def take(self) -> RecordedAttempt | None:
+        """Return what this thread or coroutine did since `begin`, and note nothing more; None for nothing.
+
+        To set a context variable costs as much as a tenth of a reconcile that does nothing, so an attempt that noted
+        nothing stays in place for the next one. A thread that has a copy of the context of a reconcile from before its
+        first step, and outlives it, counts as a part of the next one.
+        """
+        attempt = current_attempt()
+        if not isinstance(attempt, RecordedAttempt):
+            return None
+        attempt.is_open = False
+        if attempt.steps:
+            attempt.count()
+        elif not attempt.is_noted:
+            return None
+        current.set(RecordedAttempt(self._source))
+        return attempt
+
+    def ended(
+        self,
+        attempt: RecordedAttempt | None,
+        ended: Ended,
+        outcome: Enum,
+        end: object,
+        took: float,
+        is_late: bool,
+    ) -> None:
+        # Most reconciles of a large queue do nothing, and this is all that they cost.
+        if is_late or isinstance(end, BaseException):
+            found = attempt or RecordedAttempt(self._source)
+            self._recorder.keep_failed(found, ended, outcome, end, took, is_late=is_late)
+        elif attempt is None and took <= self._source.floor:
+            self._quiet((self._number(), self._source, None, ended, outcome, end, took))
+        else:
+            self._recorder.keep(attempt or RecordedAttempt(self._source), ended, outcome, end, took)
 
 
 class Recorder:
     """Keeps the last reconciles of a manager within a bounded memory.
+
+    The workers leave notes, which hold references alone. Every 64 of them, or those that are there when someone reads,
+    are sorted under the lock, as `ReconcileTally` counts its own. Those of reconciles that did nothing are not sorted.
 
     Args:
         host: Its clocks, locks and randomness.
@@ -112,6 +142,10 @@ class Recorder:
     Raises:
         UsageError: The folder cannot be used.
 
+    Attributes:
+        quiet: The notes of the last reconciles that did nothing.
+        next_number: Returns the number of the next reconcile that ends.
+
     Threads: any.
     """
 
@@ -119,25 +153,29 @@ class Recorder:
         self._host = host
         self._confidential = incidents.confidential
         self._folder = None if incidents.folder is None else Folder(incidents.folder)
-        self._numbers = itertools.count(1)
+        self.next_number = itertools.count(1).__next__
+        self.quiet: deque[Note] = deque(maxlen=incidents.memory // 16 // _QUIET)
+        self._notes: deque[Note] = deque()  # the reconciles that have ended and are not sorted yet, the oldest first
         # Guards the shelves and what the folder admits. Nothing is encoded and no file is written under it.
         self._lock = host.lock("incidents")
-        self._last: Shelf[Kept] = Shelf(incidents.memory // 2)
-        self._failed: Shelf[Kept] = Shelf(incidents.memory // 4)
-        self._slowest: Slowest[Kept] = Slowest(incidents.memory // 4, _SLOWEST_OF_EACH)
+        self._last: Shelf[Item] = Shelf(incidents.memory // 16 * 7 - _MOST_NOTED)
+        self._failed: Shelf[Item] = Shelf(incidents.memory // 4)
+        self._slowest: Slowest[Item] = Slowest(incidents.memory // 4, _SLOWEST_OF_EACH)
 
     @property
     def size(self) -> int:
         """About how many bytes are kept."""
         with self._lock:
-            return self._last.size + self._failed.size + self._slowest.size
+            self._sort()
+            return self._last.size + self._failed.size + self._slowest.size + _QUIET * len(self.quiet)
 
     def all(self) -> list[Kept]:
         """Return what is kept, the newest first."""
         with self._lock:
-            every = [*self._last.all(), *self._failed.all(), *self._slowest.all()]
-        kept = {each.number: each for each in every}
-        return [kept[number] for number in sorted(kept, reverse=True)]
+            self._sort()
+            every = [*self._last.all(), *self._failed.all(), *self._slowest.all(), *self.quiet.copy()]
+        kept = {_number_of(each): each for each in every}
+        return [self._kept(kept[number]) for number in sorted(kept, reverse=True)]
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
@@ -149,56 +187,40 @@ class Recorder:
         finally:
             logging.getLogger().removeHandler(handler)
 
-    def begin(self, controller: str, request: ObjectKey, timeout: float | None) -> None:
-        """Record the reconcile that this thread or coroutine begins."""
-        current.set(RecordedAttempt(self._host, self, controller, request, timeout))
+    def of(self, controller: str, timeout: float | None) -> Attempts:
+        """See `AttemptRecorder.of`."""
+        return Attempts(self, Source(self._host, self, controller, timeout))
 
-    def take(self) -> RecordedAttempt | None:
-        """Return the attempt that this thread or coroutine runs, which notes nothing any more."""
-        attempt = current.get()
-        if not isinstance(attempt, RecordedAttempt):
-            return None
-        current.set(None)
-        attempt.end()
-        return attempt
+    def keep(self, attempt: RecordedAttempt, ended: Ended, outcome: Enum, end: object, took: float) -> Item | None:
+        """Keep a reconcile that returned a result, or raised an error that is text by now; return what is kept."""
+        note = (self.next_number(), attempt.source, attempt, ended, outcome, end, took)
+        if attempt.is_confidential or self._confidential is not None:
+            return self._keep_encoded(Finished._make(note), attempt)
+        notes = self._notes
+        notes.append(note)
+        if len(notes) >= _BATCH or attempt.size > _LARGE:
+            with self._lock:
+                self._sort()
+        return note
 
-    def ended(
-        self,
-        attempt: RecordedAttempt,
-        outcome: str,
-        end: object,
-        took: float,
-        causes: Sequence[str],
-        *,
-        is_late: bool,
+    def keep_failed(
+        self, attempt: RecordedAttempt, ended: Ended, outcome: Enum, end: object, took: float, *, is_late: bool
     ) -> None:
-        """Keep an attempt, and leave its file if it ended in a bug.
+        """Keep a reconcile that raised an error or took too long, and leave its file if it ended in a bug.
 
-        Args:
-            attempt: As `take` returned it.
-            outcome: The outcome as which it was counted, in lower case.
-            end: The error that it raised, or its result.
-            took: Seconds.
-            causes: Why it was requested.
-            is_late: Whether it took longer than it may.
+        The error is made text at once: it holds the frames of its stack, and all that these hold.
         """
         error = end if isinstance(end, BaseException) else None
-        if outcome in _FAILED:
-            attempt.note(outcome.replace("_", " "))
-        if is_late:
-            attempt.note("timeout")
-        told = None if error is None else error_of(error, with_stack=outcome == "panic")
-        ended = Ended(outcome, took, getattr(end, "requeue_after", None) if error is None else None, told, causes)
-        kept = self._kept(attempt, ended)
-        if kept is None:
+        name = outcome.name.lower()
+        reasons = [name.replace("_", " ")] if name in _FAILED else []
+        attempt.reasons = [*attempt.reasons, *reasons, *(["timeout"] if is_late else [])]
+        told = end if error is None else error_of(error, with_stack=name == "panic")
+        item = self.keep(attempt, ended, outcome, told, took)
+        if item is None or name != "panic" or self._folder is None:
             return
-        place = (kept.controller, type(error).__name__, _place_of(error))
+        kept = self._kept(item)
         with self._lock:
-            self._last.add(kept, kept.size)
-            if kept.reasons:
-                self._failed.add(kept, kept.size)
-            self._slowest.add(kept, kept.size, kept.controller, took)
-            leaves_file = outcome == "panic" and self._folder is not None and self._folder.admits(place, kept.request)
+            leaves_file = self._folder.admits((kept.controller, type(error).__name__, _place_of(error)), kept.request)
         if leaves_file:
             self._write(kept)
 
@@ -213,28 +235,46 @@ class Recorder:
             return f"incidents: cannot be written: {error}"
         return f"incidents: {count} in {folder}"
 
-    def _kept(self, attempt: RecordedAttempt, ended: Ended) -> Kept | None:
-        controller, request, started = attempt.summary()
-        head = (next(self._numbers), controller, str(request), started, ended.took, ended.outcome)
-        if not attempt.is_confidential and self._confidential is None:
-            text = ended.error and kept_text(f"{ended.error.type}: {ended.error.text}")
-            error = without_tokens((text or "").encode(errors="replace")).decode(errors="replace")
-            return Kept(*head, error, attempt.reasons, attempt.size, lambda: attempt.incident(ended))
-        try:
-            raw = self._replaced(attempt, ended)
-            found = decode(raw, "record")
-        except Exception as error:  # noqa: BLE001  a function of the user ends here; nothing is kept of what it failed for
-            log.warning("reconcile not kept", controller=controller, error=type(error).__name__)
-            return None
-        error_line = f"{found.end.error.type}: {found.end.error.text}" if found.end.error is not None else ""
-        head = (head[0], controller, found.request, *head[3:])
-        return Kept(*head, kept_text(error_line), attempt.reasons, len(raw), lambda: decode(raw, "record"))
+    def _sort(self) -> None:
+        """Put the notes on their shelves."""
+        # Only holders of the lock remove notes, so there are as many at least.
+        notes = [self._notes.popleft() for _ in range(len(self._notes))]
+        self._last.extend([(note, note[2].size) for note in notes if note[2] is not None])
+        for note in notes:
+            if (attempt := note[2]) is None:
+                continue
+            if attempt.reasons:
+                self._failed.add(note, attempt.size)
+            if note[6] > note[1].floor:
+                self._add_slow(note, attempt.size, note[1], note[6])
 
-    def _replaced(self, attempt: RecordedAttempt, ended: Ended) -> bytes:
-        """Return the record with stand-ins; nothing else is kept of an attempt that has seen a Secret."""
-        stand_ins = StandIns(values_of(attempt.incident(ended), self._confidential))
-        whole = attempt.incident(ended, lambda text: without_tokens(stand_ins.replaced(text)))
-        return stand_ins.replaced(compact(whole))
+    def _add_slow(self, item: Item, size: int, source: Source, took: float) -> None:
+        source.floor = self._slowest.add(item, size, source.controller, took)
+
+    def _keep_encoded(self, finished: Finished, attempt: RecordedAttempt) -> Encoded | None:
+        """Keep the record with stand-ins; nothing else is kept of an attempt that has seen a Secret."""
+        try:
+            anchor = self._anchor()
+            stand_ins = StandIns(values_of(finished.incident(anchor), self._confidential))
+            whole = finished.incident(anchor, lambda text: without_tokens(stand_ins.replaced(text)))
+            item = Encoded(finished.number, stand_ins.replaced(compact(whole)))
+            item.incident()
+        except Exception as error:  # noqa: BLE001  a function of the user ends here; nothing is kept of what it failed for
+            log.warning("reconcile not kept", controller=finished.source.controller, error=type(error).__name__)
+            return None
+        size = len(item.raw)
+        with self._lock:
+            self._last.add(item, size)
+            if attempt.reasons:
+                self._failed.add(item, size)
+            self._add_slow(item, size, finished.source, finished.took)
+        return item
+
+    def _anchor(self) -> Anchor:
+        return self._host.now(), self._host.monotonic()
+
+    def _kept(self, item: Item) -> Kept:
+        return item.kept() if isinstance(item, Encoded) else Finished._make(item).kept(self._anchor())
 
     def _write(self, kept: Kept) -> None:
         assert self._folder is not None, "asked only with a folder"
@@ -247,6 +287,10 @@ class Recorder:
             log.warning("incident cannot be written", folder=self._folder.path, error=error)
             return
         log.warning("incident kept", file=path, controller=kept.controller, request=kept.request)
+
+
+def _number_of(item: Item) -> int:
+    return item.number if isinstance(item, Encoded) else item[0]
 
 
 def _place_of(error: BaseException | None) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -25,10 +26,13 @@ class Shelf(Generic[T]):
 
     def add(self, item: T, size: int) -> None:
         """Keep an item, and forget the oldest ones until all fit."""
-        if size > self._most:
-            return
-        self._items.append((item, size))
-        self.size += size
+        self.extend([(item, size)])
+
+    def extend(self, items: Sequence[tuple[T, int]]) -> None:
+        """Keep items with their sizes, and forget the oldest ones until all fit."""
+        fitting = [each for each in items if each[1] <= self._most]
+        self._items.extend(fitting)
+        self.size += sum([size for _, size in fitting])
         while self.size > self._most:
             self.size -= self._items.popleft()[1]
 
@@ -51,23 +55,31 @@ class Slowest(Generic[T]):
         self._most = most
         self._each = each
         self._items: list[tuple[float, str, T, int]] = []
+        self._forgotten = -1.0  # the seconds of the slowest item that was forgotten for its size
 
     @property
     def size(self) -> int:
         """Bytes that are kept."""
         return sum(size for *_, size in self._items)
 
-    def add(self, item: T, size: int, controller: str, took: float) -> None:
-        """Keep an item if it is one of the slowest of its controller, and forget the quickest until all fit."""
-        mine = [took_ for took_, of, *_ in self._items if of == controller]
-        if size > self._most or (len(mine) >= self._each and took <= min(mine)):
-            return
+    def add(self, item: T, size: int, controller: str, took: float) -> float:
+        """Keep an item if it is one of the slowest of its controller, and forget the quickest until all fit.
+
+        Returns:
+            The seconds that the next item of the controller must exceed to be kept.
+        """
+        mine = [each for each in self._items if each[1] == controller]
+        floor = max(self._forgotten, mine[-1][0] if len(mine) >= self._each else -1.0)
+        if size > self._most or took <= floor:
+            return floor
         self._items.append((took, controller, item, size))
         self._items.sort(key=lambda each: -each[0])
-        if len(mine) >= self._each:
-            self._items.remove(next(each for each in reversed(self._items) if each[1] == controller))
+        mine = [each for each in self._items if each[1] == controller]
+        if len(mine) > self._each:
+            self._items.remove(mine.pop())
         while self.size > self._most:
-            self._items.pop()
+            self._forgotten = self._items.pop()[0]
+        return max(self._forgotten, mine[-1][0] if len(mine) >= self._each else -1.0)
 
     def all(self) -> list[T]:
         """Return the items, the slowest first."""

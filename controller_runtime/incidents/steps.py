@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of an attempt as an incident holds them, made when the incident is asked for."""
+"""The steps of an attempt as an incident holds them, made when the incident is asked for.
+
+Each function that makes one gets the bodies of the record, and the monotonic seconds at which the attempt began.
+"""
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import attrs
@@ -13,39 +17,24 @@ from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.objects import Cached, ObjectKey
 from apimachinery.texts import kept_text
 from controller_runtime.incidents.bodies import Bodies, raw_json
-from controller_runtime.incidents.incident import NOTHING, NULL, Error, Get, Kind, Select, Sent
+from controller_runtime.incidents.incident import NOTHING, NULL, Ask, Error, Get, Kind, Select, Sent, Stream, Time
 from controller_runtime.incidents.standins import without_tokens
 
 _HEADERS = ("content-type", "accept")
 _ANSWERED = ("content-type", "retry-after", "warning")
 
 
-@attrs.frozen
-class Ended:
-    """How an attempt ended.
-
-    Attributes:
-        outcome: The outcome that was counted, in lower case.
-        took: Seconds.
-        requeue_after: The seconds that its result asks for; None if it asks for none.
-        error: The error that it raised; None if it raised none.
-        causes: Why it was requested.
-    """
-
-    outcome: str
-    took: float
-    requeue_after: float | None
-    error: Error | None
-    causes: Sequence[str] = ()
+_NO_ANSWER = HTTPResponse(0)
 
 
 @attrs.define
 class Answer:
-    """The end of a request: nothing until it is known."""
+    """The end of a request: nothing until it is known; `at` is when, in monotonic seconds."""
 
-    response: HTTPResponse = attrs.field(factory=lambda: HTTPResponse(0))
+    response: HTTPResponse = _NO_ANSWER
     error: Error | None = None
     at: float | None = None
+    is_counted: bool = False
 
 
 def error_of(error: BaseException, *, with_stack: bool = False) -> Error:
@@ -64,14 +53,14 @@ def kind_of(resource: Any) -> Kind:
     return Kind(resource.api_version, resource.kind, resource.plural, resource.namespaced, resource.is_partial)
 
 
-def get_step(bodies: Bodies, resource: Any, key: ObjectKey, found: Cached | None) -> Get:
+def get_step(bodies: Bodies, began: float, resource: Any, key: ObjectKey, found: Cached | None) -> Get:
     """Return the read of a key."""
     version, body = ("", NOTHING) if found is None else (found.resource_version, bodies.place(found))
     return Get(kind_of(resource), key.name, key.namespace, version, body)
 
 
 def select_step(
-    bodies: Bodies, resource: Any, verb: str, what: str, found: Sequence[Cached], has_bodies: bool
+    bodies: Bodies, began: float, resource: Any, verb: str, what: str, found: Sequence[Cached], has_bodies: bool
 ) -> Select:
     """Return the read of a selection; without bodies it has keys and versions."""
     items = [
@@ -81,20 +70,36 @@ def select_step(
     return Select(kind_of(resource), verb, what, items)
 
 
-def sent_step(bodies: Bodies, request: HTTPRequest, body: bytes, answer: Answer) -> Sent:
+def ask_step(bodies: Bodies, began: float, resource: Any, what: str, answer: Any) -> Ask:
+    """Return another question to a cache."""
+    return Ask(kind_of(resource), what, answer)
+
+
+def time_step(bodies: Bodies, began: float, clock: str, at: Any) -> Time:
+    """Return the time of a clock."""
+    return Time(clock, at.isoformat() if isinstance(at, datetime) else at)
+
+
+def stream_step(bodies: Bodies, began: float, path: str) -> Stream:
+    """Return a stream that was opened."""
+    return Stream(path)
+
+
+def sent_step(bodies: Bodies, began: float, request: HTTPRequest, answer: Answer) -> Sent:
     """Return a request with its answer."""
     response = answer.response
-    known = raw_json(response.body)
+    body = without_tokens(response.body)
+    known = raw_json(body)
     return Sent(
         request.method,
         request.path,
         [*request.query],
         {name: request.headers[name] for name in _HEADERS if name in request.headers},
-        raw_json(body) or NULL,
+        raw_json(without_tokens(request.body)) or NULL,
         response.status,
         {name: response.headers[name] for name in _ANSWERED if name in response.headers},
         known or NULL,
-        "" if known else bodies.text(response.body.decode(errors="replace")),
+        "" if known else bodies.text(body.decode(errors="replace")),
         bounded_error(bodies, answer.error),
-        answer.at,
+        None if answer.at is None else answer.at - began,
     )

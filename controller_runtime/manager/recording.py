@@ -13,7 +13,8 @@ from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Transport
 
 if TYPE_CHECKING:  # see above
-    from controller_runtime.incidents.recorder import Incidents, Kept, Recorder
+    from controller_runtime.incidents.finished import Kept
+    from controller_runtime.incidents.recorder import Incidents, Recorder
 
 RECONCILES = "/debug/reconciles"
 """The path of the list of recorded reconciles."""

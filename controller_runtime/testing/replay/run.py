@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum
 
 import attrs
 
 from apimachinery.errors import ControllerRuntimeError, UsageError
 from apimachinery.host import Host
-from apimachinery.objects import ObjectKey
 from apimachinery.plain_functions import called, plain
 from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
@@ -22,7 +22,7 @@ from controller_runtime.controller.observers import Observers
 from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, Result
 from controller_runtime.controller.settlement import Settlement
 from controller_runtime.controller.workers import AnyWorkers, make_workers
-from controller_runtime.core.attempts import current, current_attempt
+from controller_runtime.core.attempts import Ended, current, current_attempt
 from controller_runtime.incidents.hooks import line_of
 from controller_runtime.incidents.incident import End, Incident
 from controller_runtime.incidents.recorder import Incidents
@@ -46,7 +46,7 @@ LONGEST = 48 * 3600.0
 class _Recorder:
     """Gives the first attempt of one controller the answers of an incident, and is told how it ended.
 
-    It is an `AttemptRecorder`. Threads: those of a simulation, one at a time.
+    It is an `AttemptRecorder` and its `ControllerAttempts`. Threads: those of a simulation, one at a time.
     """
 
     attempt: ReplayedAttempt
@@ -55,7 +55,10 @@ class _Recorder:
     error: BaseException | None = None
     _has_begun: bool = False
 
-    def begin(self, controller: str, request: ObjectKey, timeout: float | None) -> None:
+    def of(self, controller: str, timeout: float | None) -> _Recorder:
+        return self
+
+    def begin(self) -> None:
         current.set(None if self._has_begun else self.attempt)
         self._has_begun = True
 
@@ -64,13 +67,14 @@ class _Recorder:
         current.set(None)
         return self.attempt if attempt is self.attempt else None
 
-    def ended(
-        self, attempt: object, outcome: str, end: object, took: float, causes: Sequence[str], *, is_late: bool
-    ) -> None:
+    def ended(self, attempt: object, ended: Ended, outcome: Enum, end: object, took: float, is_late: bool) -> None:
+        if attempt is None:
+            return
         self.error = end if isinstance(end, BaseException) else None
         after = getattr(end, "requeue_after", None) if self.error is None else None
-        stack = outcome == "panic"
-        self.end = End(outcome, after, None if self.error is None else error_of(self.error, with_stack=stack))
+        name = outcome.name.lower()
+        error = None if self.error is None else error_of(self.error, with_stack=name == "panic")
+        self.end = End(name, after, error)
         self.stop.set()
 
 

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recorded reconcile that has ended, as it is kept: references, of which a record is made when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from enum import Enum
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+import attrs
+import msgspec
+
+from apimachinery.texts import kept_text
+from controller_runtime.core.attempts import Ended
+from controller_runtime.core.version import __version__
+from controller_runtime.incidents.attempt import UNTOUCHED, RecordedAttempt, Source
+from controller_runtime.incidents.bodies import Bodies
+from controller_runtime.incidents.files import file_name
+from controller_runtime.incidents.incident import (
+    FORMAT,
+    MOST_BYTES,
+    VERSION,
+    End,
+    Error,
+    Incident,
+    Line,
+    compact,
+    decode,
+)
+from controller_runtime.incidents.standins import without_tokens
+from controller_runtime.incidents.steps import bounded_error
+from controller_runtime.queue.causes import Cause
+
+Note: TypeAlias = "tuple[int, Source, RecordedAttempt | None, Ended, Enum, object, float]"
+"""The fields of a `Finished` as a plain tuple, because each reconcile makes one, and few are ever read."""
+
+Anchor: TypeAlias = tuple[datetime, float]
+"""The wall clock's time at some monotonic seconds, from which the begin of later reconciles follows."""
+
+
+@attrs.frozen(eq=False)
+class Kept:
+    """One reconcile that is kept.
+
+    Attributes:
+        number: Counts the reconciles of the manager, from 1 on.
+        controller: The controller's name.
+        request: The request, as text.
+        started: When it began, by the host's wall clock.
+        took: Seconds.
+        outcome: How it ended, in lower case.
+        error: Its error in one line; empty if there was none.
+        reasons: Why it is kept longer than others.
+        size: About how many bytes are kept.
+        incident: Returns the record.
+    """
+
+    number: int
+    controller: str
+    request: str
+    started: datetime
+    took: float
+    outcome: str
+    error: str
+    reasons: Sequence[str]
+    size: int
+    incident: Callable[[], Incident]
+
+    @property
+    def file_name(self) -> str:
+        """The name that a file of it has."""
+        return file_name(self.controller, self.started)
+
+    def file(self) -> bytes | None:
+        """Return the file of the incident; None if it would be longer than a file may be."""
+        found = without_tokens(compact(self.incident()))
+        return found if len(pretty := msgspec.json.format(found, indent=1)) >= MOST_BYTES else pretty + b"\n"
+
+
+class Finished(NamedTuple):
+    """A recorded reconcile that has ended.
+
+    Attributes:
+        number: Counts the reconciles of the manager, from 1 on.
+        source: Its controller and recorder.
+        attempt: What it did; None if it did nothing.
+        ended: Its request, when it ended, and why it was requested.
+        outcome: How it ended; its name is the one that is shown, in lower case.
+        end: The result that it returned, or the `Error` that it raised.
+        took: Seconds.
+    """
+
+    number: int
+    source: Source
+    attempt: RecordedAttempt | None
+    ended: Ended
+    outcome: Enum
+    end: object
+    took: float
+
+    @property
+    def error(self) -> Error | None:
+        """The error that it raised; None if it raised none."""
+        return self.end if isinstance(self.end, Error) else None
+
+    def started(self, anchor: Anchor) -> datetime:
+        """Return when it began."""
+        return anchor[0] + timedelta(seconds=self.ended[1] - self.took - anchor[1])
+
+    def incident(self, anchor: Anchor, replaced: Callable[[bytes], bytes] = without_tokens) -> Incident:
+        """Return the record.
+
+        Args:
+            anchor: From which the time of its begin follows.
+            replaced: Puts stand-ins into texts before these are cut to their bounds, which could cut a value in two.
+        """
+        attempt, source = self.attempt or RecordedAttempt(self.source), self.source
+        (request, at, causes), bodies = self.ended, Bodies(replaced)
+        began = at - self.took
+        return Incident(
+            format=FORMAT,
+            version=VERSION,
+            written_by=__version__,
+            controller=source.controller,
+            name=request.name,
+            namespace=request.namespace,
+            started=self.started(anchor).isoformat(),
+            monotonic=began,
+            took=self.took,
+            end=End(
+                self.outcome.name.lower(), getattr(self.end, "requeue_after", None), bounded_error(bodies, self.error)
+            ),
+            causes=[str(Cause._make(cause)) for cause in causes],
+            timeout=source.timeout,
+            host=source.host.name,
+            seed=attempt.seed,
+            reasons=[*attempt.reasons],
+            cut=[f"{count} {what}" for what, count in attempt.cut.items()],
+            steps=[make(bodies, began, *step) for make, *step in attempt.steps],
+            objects=bodies.kept,
+            lines=[Line(level, logger, bodies.text(text)) for level, logger, text in attempt.lines],
+        )
+
+    def kept(self, anchor: Anchor) -> Kept:
+        """Return it as it is listed."""
+        attempt = self.attempt
+        text = "" if self.error is None else kept_text(f"{self.error.type}: {self.error.text}")
+        return Kept(
+            number=self.number,
+            controller=self.source.controller,
+            request=str(self.ended[0]),
+            started=self.started(anchor),
+            took=self.took,
+            outcome=self.outcome.name.lower(),
+            error=without_tokens(text.encode(errors="replace")).decode(errors="replace"),
+            reasons=() if attempt is None else attempt.reasons,
+            size=UNTOUCHED if attempt is None else attempt.size,
+            incident=partial(self.incident, anchor),
+        )
+
+
+@attrs.frozen
+class Encoded:
+    """A reconcile that has met a Secret: nothing but its record with stand-ins is kept.
+
+    Attributes:
+        number: Counts the reconciles of the manager, from 1 on.
+        raw: The record.
+    """
+
+    number: int
+    raw: bytes
+
+    def incident(self) -> Incident:
+        """Return the record."""
+        return decode(self.raw, "record")
+
+    def kept(self) -> Kept:
+        """Return it as it is listed."""
+        found = self.incident()
+        error = found.end.error
+        return Kept(
+            number=self.number,
+            controller=found.controller,
+            request=found.request,
+            started=found.began,
+            took=found.took,
+            outcome=found.end.outcome,
+            error="" if error is None else kept_text(f"{error.type}: {error.text}"),
+            reasons=found.reasons,
+            size=len(self.raw),
+            incident=self.incident,
+        )
