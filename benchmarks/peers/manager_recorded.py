@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 import sys
 import time
+
 from apimachinery.host import Host
 from apimachinery.objects import ObjectKey
 from apimachinery.stop import Stop, spawn
