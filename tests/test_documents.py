@@ -15,12 +15,12 @@ from pathlib import Path
 
 import click
 import pytest
+from kit import simulate
 
 import controller_runtime
 from controller_runtime import __main__ as programs
 from controller_runtime.core.library import Library
 from controller_runtime.program import cli_run
-from controller_runtime.testing import simulate
 from controller_runtime.testing.perturbation.others.command import perturb
 from controllers.command import cli
 from embedded_apiserver import __main__ as apiserver
@@ -231,7 +231,7 @@ def test_commands_in_the_documents_are_those_there_are(document: Path) -> None:
                 known = options_of(cli_run.run_command, rest)
             case ["-m", "embedded_apiserver", *rest]:
                 known = options_of(apiserver.command, rest)
-            case ["-m", "controller_runtime.testing.simulate", *rest]:
+            case ["-m", "kit.simulate", *rest]:
                 known = options_of(simulate.main, rest)
             case ["-m", "controller_runtime.testing.perturb", *rest]:
                 known = options_of(perturb, rest)

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import pytest
-
-from controller_runtime.testing.fault_runs.ring import run
-from controller_runtime.testing.fault_runs.ring_faults import PROFILES
+from kit.fault_runs.ring import run
+from kit.fault_runs.ring_faults import PROFILES
 
 PROFILE_NAMES = tuple(PROFILES)
 

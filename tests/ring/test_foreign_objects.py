@@ -6,11 +6,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from kit.fault_runs.disk import Write
+from kit.fault_runs.invariants import Violated
+from kit.fault_runs.ring_foreign import FOREIGN, HAND, ForeignObjects
 
 from apimachinery.http import HTTPRequest
-from controller_runtime.testing.fault_runs.disk import Write
-from controller_runtime.testing.fault_runs.invariants import Violated
-from controller_runtime.testing.fault_runs.ring_foreign import FOREIGN, HAND, ForeignObjects
 from controller_runtime.testing.simulation import Simulation
 
 LEASES, KEY = "leases.coordination.k8s.io", "default/r0"

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import pytest
+from kit.fault_runs.invariants import Violated
+from kit.fault_runs.ring_liveness import Bounds, Liveness
 
 from controller_runtime.ring.slots import ALL
-from controller_runtime.testing.fault_runs.invariants import Violated
-from controller_runtime.testing.fault_runs.ring_liveness import Bounds, Liveness
 
 BOUNDS = Bounds(owned=8.0, elected=7.0, given=2.0, handed_over=5.0, joined=1.5)
 OF_C = 0b111

@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 import pytest
+from kit.fault_runs.ring import run
+from kit.fault_runs.ring_faults import PROFILES
 
-from controller_runtime.testing.fault_runs.ring import run
-from controller_runtime.testing.fault_runs.ring_faults import PROFILES
 from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault
 
 pytestmark = pytest.mark.once

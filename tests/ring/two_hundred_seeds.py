@@ -7,9 +7,8 @@ The bugs that `suspensions` and `versions` find are among the first fifty seeds.
 from __future__ import annotations
 
 import pytest
-
-from controller_runtime.testing.fault_runs.ring import run
-from controller_runtime.testing.fault_runs.ring_faults import BROWN_OUTS, BURSTS, HANDS, PROFILES
+from kit.fault_runs.ring import run
+from kit.fault_runs.ring_faults import BROWN_OUTS, BURSTS, HANDS, PROFILES
 
 PROFILE_NAMES = tuple(PROFILES)
 SEEDS = [seed for seed in range(50, 200) if PROFILE_NAMES[seed % len(PROFILES)] in (BURSTS, BROWN_OUTS, HANDS)]

@@ -8,10 +8,9 @@ meet; the others would find some of it, too.
 from __future__ import annotations
 
 import pytest
+from kit.fault_runs.ring import run
+from kit.fault_runs.ring_faults import BROWN_OUTS, BURSTS, HANDS, PROFILES, SUSPENSIONS, VERSIONS
 from kit.ring.planted_ring import UNDONE
-
-from controller_runtime.testing.fault_runs.ring import run
-from controller_runtime.testing.fault_runs.ring_faults import BROWN_OUTS, BURSTS, HANDS, PROFILES, SUSPENSIONS, VERSIONS
 
 PROFILE_NAMES = tuple(PROFILES)
 MEETING = (BURSTS, BROWN_OUTS, SUSPENSIONS, HANDS, VERSIONS)

@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import pytest
+from kit.fault_runs.caches import PROFILES, run
+from kit.simulate import smallest
 from kit.simulation.planted_caches import (
     BelievesInItsVersion,
     ForgetsWhatWasMissed,
@@ -15,8 +17,6 @@ from kit.simulation.planted_caches import (
 )
 
 from controller_runtime.cache import informer
-from controller_runtime.testing.fault_runs.caches import PROFILES, run
-from controller_runtime.testing.fault_runs.command import smallest
 from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault
 
 pytestmark = pytest.mark.once

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import pytest
+from kit.fault_runs.replicas import run
 from kit.simulation.async_work import Witness, async_work
 
-from controller_runtime.testing.fault_runs.replicas import run
 from controller_runtime.testing.simulation.system_faults import PROFILES, FaultKind, SystemFault
 
 pytestmark = pytest.mark.once

@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
+from kit.fault_runs.disk import Disk
 
 from apimachinery.errors import AlreadyExists, APIError, ConnectionLost, NotFound, StreamIdle
 from apimachinery.http import HTTPRequest
@@ -17,7 +18,6 @@ from controller_runtime.api.resources import NODES
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.listwatch import ListWatch, WatchStream
-from controller_runtime.testing.fault_runs.disk import Disk
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from kit.simulate import main
 from kit.simulation.planted import NeverLapses
 from kit.simulation.planted_caches import TellsOfNoDeletions
 
 from controller_runtime.cache import informer
 from controller_runtime.election import elector
-from controller_runtime.testing.fault_runs.command import main
 
 pytestmark = pytest.mark.once
 

@@ -12,14 +12,14 @@ import subprocess
 import sys
 
 import pytest
+from kit.fault_runs import replicas as system
+from kit.fault_runs.outcome import Outcome
+from kit.fault_runs.replicas import run
+from kit.simulate import smallest
 from kit.simulation.planted import NeverLapses, ReleasesWithoutLooking, fenced_at_the_beginning, release_without_looking
 
 from apimachinery.http import HTTPRequest
 from controller_runtime.election import elector, fenced
-from controller_runtime.testing.fault_runs import replicas as system
-from controller_runtime.testing.fault_runs.command import smallest
-from controller_runtime.testing.fault_runs.outcome import Outcome
-from controller_runtime.testing.fault_runs.replicas import run
 from controller_runtime.testing.faults import Delayed, FaultyTransport
 from controller_runtime.testing.simulation import SimulatedHost
 from controller_runtime.testing.simulation.network import Network
@@ -143,8 +143,8 @@ def test_a_script_repeats_the_very_run_that_wrote_it() -> None:
 
 
 def test_another_process_with_another_hash_seed_gives_the_same_run() -> None:
-    program = "from controller_runtime.testing.fault_runs.replicas import run; print(run(4).digest)"
-    environment = {**os.environ, "PYTHONHASHSEED": "4711"}
+    program = "from kit.fault_runs.replicas import run; print(run(4).digest)"
+    environment = {**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from kit.controllers.electing import World
+from kit.fault_runs.disk import Disk
 
 from apimachinery.log import fields_of
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
-from controller_runtime.testing.fault_runs.disk import Disk
 from controller_runtime.testing.simulation import Simulation
 from controllers.election.lease_candidate_election import lease_candidate_election
 from controllers.election.strategy import STRATEGIES

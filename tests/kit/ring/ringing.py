@@ -21,12 +21,12 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.ring import Ring
 from controller_runtime.ring.token import RingToken
-from controller_runtime.testing.fault_runs.costly_lister import CostlyLister
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
 from controller_runtime.testing.simulation.system_faults import ScriptedFaults
 from embedded_apiserver.server import APIServer
+from kit.fault_runs.costly_lister import CostlyLister
 
 OBJECTS = 60
 JOIN = 30.0

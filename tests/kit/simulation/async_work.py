@@ -19,7 +19,7 @@ from controller_runtime.controller.predicates import changed
 from controller_runtime.controller.reconciler import AsyncReconciler, Request, Result
 from controller_runtime.core.deadline import reconcile_deadline
 from controller_runtime.manager.manager import Manager
-from controller_runtime.testing.fault_runs.work import BEGUN, DONE, TOKEN, WANTED
+from kit.fault_runs.work import BEGUN, DONE, TOKEN, WANTED
 
 TIMEOUT = 8.0
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coordinated election under random faults: candidates start, stop, are upgraded and freeze, and so do electors.
 
-`python tests/kit/simulation/coordinated_run.py --seeds 500` walks over seeds and exits 1 at the
+`python -m kit.simulation.coordinated_run --seeds 500` walks over seeds and exits 1 at the
 first in which something does not hold.
 """
 
@@ -14,11 +14,6 @@ from collections.abc import Iterable
 from apimachinery.http import HTTPRequest
 from controller_runtime.election.config import Candidacy, LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
-from controller_runtime.testing.fault_runs.disk import Disk
-from controller_runtime.testing.fault_runs.environment import TURN, Course, ServerProcess
-from controller_runtime.testing.fault_runs.invariants import Violated
-from controller_runtime.testing.fault_runs.outcome import Outcome, observe
-from controller_runtime.testing.fault_runs.replica import Replica
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
@@ -33,6 +28,11 @@ from controller_runtime.testing.simulation.system_faults import (
 from controllers.election.lease_candidate_election import lease_candidate_election
 from controllers.expiry.lease_candidate_gc import lease_candidate_gc
 from embedded_apiserver.server import APIServer
+from kit.fault_runs.disk import Disk
+from kit.fault_runs.environment import TURN, Course, ServerProcess
+from kit.fault_runs.invariants import Violated
+from kit.fault_runs.outcome import Outcome, observe
+from kit.fault_runs.replica import Replica
 
 ELECTORS = ("e0", "e1")
 CANDIDATES = ("c0", "c1", "c2")

@@ -8,10 +8,6 @@ from collections.abc import Iterable
 
 from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
-from controller_runtime.testing.fault_runs.disk import Disk
-from controller_runtime.testing.fault_runs.environment import TURN, Course
-from controller_runtime.testing.fault_runs.invariants import Violated
-from controller_runtime.testing.fault_runs.outcome import Outcome, observe
 from controller_runtime.testing.simulation import Simulation
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
@@ -26,6 +22,10 @@ from controller_runtime.testing.simulation.system_faults import (
 from controllers.heartbeat.node_lease import RENEW_INTERVAL, REQUEST_TIMEOUT
 from controllers.hollow.nodes import RETRY, HollowNodes
 from embedded_apiserver.server import APIServer
+from kit.fault_runs.disk import Disk
+from kit.fault_runs.environment import TURN, Course
+from kit.fault_runs.invariants import Violated
+from kit.fault_runs.outcome import Outcome, observe
 
 NODES = 4
 SPREAD = 1.0

@@ -12,11 +12,6 @@ from collections.abc import Iterable
 from apimachinery.stop import Stop
 from controller_runtime.api.resources import NODES
 from controller_runtime.manager.manager import Manager
-from controller_runtime.testing.fault_runs.disk import Disk
-from controller_runtime.testing.fault_runs.environment import Course, ServerProcess
-from controller_runtime.testing.fault_runs.invariants import Violated
-from controller_runtime.testing.fault_runs.outcome import Outcome, observe
-from controller_runtime.testing.fault_runs.replica import Replica
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
@@ -39,6 +34,11 @@ from controllers.node_lifecycle.node_lifecycle import node_lifecycle
 from controllers.node_lifecycle.zones import ZonePolicy
 from controllers.taint_eviction.taint_eviction import taint_eviction
 from embedded_apiserver.server import APIServer
+from kit.fault_runs.disk import Disk
+from kit.fault_runs.environment import Course, ServerProcess
+from kit.fault_runs.invariants import Violated
+from kit.fault_runs.outcome import Outcome, observe
+from kit.fault_runs.replica import Replica
 from kit.simulation.lifecycle_witness import Door, Witness, evicts, ready_of
 
 COUNT, PODS_EACH = 6, 2

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from apimachinery.http import Handler, HTTPRequest, HTTPResponse, Watch
-from controller_runtime.testing.fault_runs.disk import Disk, Write
-from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from kit.fault_runs.disk import Disk, Write
+from kit.fault_runs.invariants import Violated
 
 OURS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 IN_HAND = 2 * 30.0 + 1.0

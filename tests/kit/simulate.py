@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `python -m controller_runtime.testing.simulate`: runs a system with many seeds, or repeats one script."""
+"""`python -m kit.simulate`, with `tests` on the path: runs a system with many seeds, or repeats one script."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from typing import NamedTuple, Protocol
 
 import click
 
-from controller_runtime.testing.fault_runs import caches, ring, ring_faults
-from controller_runtime.testing.fault_runs.outcome import Outcome
-from controller_runtime.testing.fault_runs.replicas import run
 from controller_runtime.testing.simulation.shrinking import shrunk
 from controller_runtime.testing.simulation.system_faults import (
     PROFILES,
@@ -24,6 +21,9 @@ from controller_runtime.testing.simulation.system_faults import (
     script_from_json,
     script_to_json,
 )
+from kit.fault_runs import caches, ring, ring_faults
+from kit.fault_runs.outcome import Outcome
+from kit.fault_runs.replicas import run
 
 
 class Run(Protocol):

@@ -14,13 +14,13 @@ from controller_runtime.core.resource_paths import resource_path
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.slots import slot_of_name, slot_of_uid
 from controller_runtime.ring.token import RingToken
-from controller_runtime.testing.fault_runs.disk import Write
-from controller_runtime.testing.fault_runs.invariants import Violated
-from controller_runtime.testing.fault_runs.restorable import RestorableDisk
-from controller_runtime.testing.fault_runs.ring_program import Caches
-from controller_runtime.testing.fault_runs.ring_user import WISHES
-from controller_runtime.testing.fault_runs.work import DONE, WANTED
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from kit.fault_runs.disk import Write
+from kit.fault_runs.invariants import Violated
+from kit.fault_runs.restorable import RestorableDisk
+from kit.fault_runs.ring_program import Caches
+from kit.fault_runs.ring_user import WISHES
+from kit.fault_runs.work import DONE, WANTED
 
 _MARGIN = 0.5
 """Seconds by which a deadline is earlier: that of the sender may be of a renewal whose answer is still coming."""

@@ -12,13 +12,6 @@ from controller_runtime.client.client import Client
 from controller_runtime.controller.controller import Controller
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
-from controller_runtime.testing.fault_runs.compressing import compress, is_chosen
-from controller_runtime.testing.fault_runs.disk import Disk
-from controller_runtime.testing.fault_runs.environment import Course, ServerProcess
-from controller_runtime.testing.fault_runs.invariants import Invariants
-from controller_runtime.testing.fault_runs.outcome import Outcome, observe
-from controller_runtime.testing.fault_runs.replica import Replica
-from controller_runtime.testing.fault_runs.work import User, do_what_is_wanted
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
@@ -31,6 +24,13 @@ from controller_runtime.testing.simulation.system_faults import (
     SystemFaults,
 )
 from embedded_apiserver import APIServer, History
+from kit.fault_runs.compressing import compress, is_chosen
+from kit.fault_runs.disk import Disk
+from kit.fault_runs.environment import Course, ServerProcess
+from kit.fault_runs.invariants import Invariants
+from kit.fault_runs.outcome import Outcome, observe
+from kit.fault_runs.replica import Replica
+from kit.fault_runs.work import User, do_what_is_wanted
 
 REPLICAS = ("r0", "r1", "r2")
 SERVER = "server"

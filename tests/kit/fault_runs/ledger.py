@@ -8,8 +8,8 @@ from collections.abc import Callable
 from apimachinery.objects import Cached, ObjectKey
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.store import Delta, Store
-from controller_runtime.testing.fault_runs.invariants import Violated
-from controller_runtime.testing.fault_runs.restorable import RestorableDisk
+from kit.fault_runs.invariants import Violated
+from kit.fault_runs.restorable import RestorableDisk
 
 
 class Ledger:

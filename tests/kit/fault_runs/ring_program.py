@@ -24,13 +24,13 @@ from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.config import RingConfig, RingOptions
 from controller_runtime.ring.ring import Ring
 from controller_runtime.ring.token import RingToken
-from controller_runtime.testing.fault_runs.compressing import compress, is_chosen
-from controller_runtime.testing.fault_runs.costly_lister import CostlyLister
-from controller_runtime.testing.fault_runs.ring_user import Wishes
-from controller_runtime.testing.fault_runs.work import DONE, WANTED
 from controller_runtime.testing.simulation import SimulatedHost
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
+from kit.fault_runs.compressing import compress, is_chosen
+from kit.fault_runs.costly_lister import CostlyLister
+from kit.fault_runs.ring_user import Wishes
+from kit.fault_runs.work import DONE, WANTED
 
 CONFIG = RingConfig(name="ring", namespace="default", lease_duration=6.0, renew_deadline=4.0, retry_period=1.0)
 """The ring, with shorter times than the defaults, so that a run sees many memberships."""

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from controller_runtime.testing.fault_runs.disk import Disk
 from embedded_apiserver import Stored
+from kit.fault_runs.disk import Disk
 
 
 class RestorableDisk(Disk):

@@ -15,7 +15,7 @@ from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.api.resources import NODES, Resource
 from controller_runtime.client.client import Client
 from controller_runtime.ring.by import RingBy
-from controller_runtime.testing.fault_runs.work import WANTED
+from kit.fault_runs.work import WANTED
 
 NODE_KEYS = tuple(ObjectKey(f"node-{number}") for number in range(8))
 """The nodes: in a ring of few members two of them often change hands together."""

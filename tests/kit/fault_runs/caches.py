@@ -21,12 +21,6 @@ from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.client.client import Client
 from controller_runtime.client.decoding import Decoding
-from controller_runtime.testing.fault_runs.compressing import compress
-from controller_runtime.testing.fault_runs.environment import Course
-from controller_runtime.testing.fault_runs.invariants import Violated
-from controller_runtime.testing.fault_runs.ledger import Ledger
-from controller_runtime.testing.fault_runs.outcome import Outcome, observe
-from controller_runtime.testing.fault_runs.restorable import RestorableDisk
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
@@ -39,6 +33,12 @@ from controller_runtime.testing.simulation.system_faults import (
     SystemFaults,
 )
 from embedded_apiserver import APIServer, History
+from kit.fault_runs.compressing import compress
+from kit.fault_runs.environment import Course
+from kit.fault_runs.invariants import Violated
+from kit.fault_runs.ledger import Ledger
+from kit.fault_runs.outcome import Outcome, observe
+from kit.fault_runs.restorable import RestorableDisk
 
 READERS = ("streams", "pages")
 """The hosts of the readers: the first fills its cache from a stream, the second from a paged list."""

@@ -10,10 +10,10 @@ from typing import Any
 from apimachinery.http import HTTPRequest
 from apimachinery.objects import annotations_of
 from controller_runtime.core.resource_paths import resource_path
-from controller_runtime.testing.fault_runs.disk import Write
-from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.simulation import SimulatedHost
 from embedded_apiserver import Stored
+from kit.fault_runs.disk import Write
+from kit.fault_runs.invariants import Violated
 
 HAND = "hand"
 """The name of the host that writes these objects, and alone deletes them."""

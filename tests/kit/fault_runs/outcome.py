@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import attrs
 
-from controller_runtime.testing.fault_runs.invariants import Violated
 from controller_runtime.testing.simulation import Hang, LockHeld, Simulation
 from controller_runtime.testing.simulation.system_faults import Script, SystemFault
+from kit.fault_runs.invariants import Violated
 
 
 @attrs.frozen

@@ -9,10 +9,10 @@ from typing import Any
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.objects import ObjectKey
 from controller_runtime.election.config import LeaderElectionConfig
-from controller_runtime.testing.fault_runs.disk import Disk, Write
-from controller_runtime.testing.fault_runs.replica import Replica
-from controller_runtime.testing.fault_runs.work import DONE, NAMES, TOKEN, WANTED, User
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from kit.fault_runs.disk import Disk, Write
+from kit.fault_runs.replica import Replica
+from kit.fault_runs.work import DONE, NAMES, TOKEN, WANTED, User
 
 TOLERANCE = 1.02
 """The factor by which a deadline may be late in the simulation's time, because a replica's clock may be slow."""

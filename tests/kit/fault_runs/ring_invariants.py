@@ -16,14 +16,14 @@ from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.records import CLAIM, Claim
 from controller_runtime.ring.ring import Ring
 from controller_runtime.ring.slots import SLOTS, count, slots_in
-from controller_runtime.testing.fault_runs.disk import Write
-from controller_runtime.testing.fault_runs.invariants import Violated
-from controller_runtime.testing.fault_runs.restorable import RestorableDisk
-from controller_runtime.testing.fault_runs.ring_effects import RingEffects
-from controller_runtime.testing.fault_runs.ring_foreign import FOREIGN, ForeignObjects
-from controller_runtime.testing.fault_runs.ring_liveness import Bounds, Liveness
-from controller_runtime.testing.fault_runs.ring_program import CONFIG, Caches
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
+from kit.fault_runs.disk import Write
+from kit.fault_runs.invariants import Violated
+from kit.fault_runs.restorable import RestorableDisk
+from kit.fault_runs.ring_effects import RingEffects
+from kit.fault_runs.ring_foreign import FOREIGN, ForeignObjects
+from kit.fault_runs.ring_liveness import Bounds, Liveness
+from kit.fault_runs.ring_program import CONFIG, Caches
 
 CALL = 8.0
 """Seconds for which a fault of one call has effects at most: a reconcile's timeout, a write of unknown outcome."""

@@ -15,11 +15,11 @@ from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.api.resources import LEASES, Resource
 from controller_runtime.client.client import Client
 from controller_runtime.ring.records import CLAIM, RING_LABEL, Claim
-from controller_runtime.testing.fault_runs.ring_foreign import FOREIGN, HAND
-from controller_runtime.testing.fault_runs.ring_program import CONFIG
 from controller_runtime.testing.simulation import Simulation
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
+from kit.fault_runs.ring_foreign import FOREIGN, HAND
+from kit.fault_runs.ring_program import CONFIG
 
 _PAUSE = 0.5
 """Seconds between two tries."""

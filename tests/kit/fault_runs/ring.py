@@ -18,29 +18,6 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.ring.by import RingBy
 from controller_runtime.ring.config import RingOptions
 from controller_runtime.ring.ring import Ring
-from controller_runtime.testing.fault_runs.environment import TURN, Course, ServerProcess
-from controller_runtime.testing.fault_runs.outcome import Outcome, observe
-from controller_runtime.testing.fault_runs.replica import Replica
-from controller_runtime.testing.fault_runs.restorable import RestorableDisk
-from controller_runtime.testing.fault_runs.ring_faults import (
-    CUTS,
-    FAULTS_UNTIL,
-    MEMBERS,
-    PROFILES,
-    SERVER,
-    timed_faults,
-)
-from controller_runtime.testing.fault_runs.ring_hand import Hand
-from controller_runtime.testing.fault_runs.ring_invariants import CALL, RingInvariants, Standing
-from controller_runtime.testing.fault_runs.ring_liveness import bounds
-from controller_runtime.testing.fault_runs.ring_program import (
-    CONFIG,
-    GIVEN_UP,
-    Caches,
-    Health,
-    program,
-)
-from controller_runtime.testing.fault_runs.ring_user import WISHES, Wisher
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.links import Way
 from controller_runtime.testing.simulation.network import Network
@@ -54,6 +31,29 @@ from controller_runtime.testing.simulation.system_faults import (
     SystemFaults,
 )
 from embedded_apiserver import APIServer
+from kit.fault_runs.environment import TURN, Course, ServerProcess
+from kit.fault_runs.outcome import Outcome, observe
+from kit.fault_runs.replica import Replica
+from kit.fault_runs.restorable import RestorableDisk
+from kit.fault_runs.ring_faults import (
+    CUTS,
+    FAULTS_UNTIL,
+    MEMBERS,
+    PROFILES,
+    SERVER,
+    timed_faults,
+)
+from kit.fault_runs.ring_hand import Hand
+from kit.fault_runs.ring_invariants import CALL, RingInvariants, Standing
+from kit.fault_runs.ring_liveness import bounds
+from kit.fault_runs.ring_program import (
+    CONFIG,
+    GIVEN_UP,
+    Caches,
+    Health,
+    program,
+)
+from kit.fault_runs.ring_user import WISHES, Wisher
 
 RECOVERY = 75.0
 """Virtual seconds after the faults until all must be done: the longest fault, a new membership, a silent watch."""

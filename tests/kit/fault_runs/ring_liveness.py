@@ -8,8 +8,8 @@ from collections.abc import Set as AbstractSet
 import attrs
 
 from controller_runtime.ring.slots import ALL, count
-from controller_runtime.testing.fault_runs.invariants import Violated
-from controller_runtime.testing.fault_runs.ring_program import CONFIG, LISTED, SLOWEST
+from kit.fault_runs.invariants import Violated
+from kit.fault_runs.ring_program import CONFIG, LISTED, SLOWEST
 
 MESSAGES = 24
 """The messages for which a slot waits, each request and each answer: four of the turn that sees the last renewal of its
