@@ -43,7 +43,7 @@ LONGEST = 16 << 10
 """Characters of one text within a refusal."""
 
 MOST_SAID = 64 << 10
-"""Characters of all errors that are told, together."""
+"""The most characters of all reported errors together."""
 
 # A text in quotes, if there is one, and what stands between it and the next one.
 _PIECES = re.compile(rb'(?:"(?:[^"\\]++|\\.)*+")?+([^"]*+)', re.DOTALL)
@@ -125,7 +125,7 @@ class Told(NamedTuple, Generic[T]):
     """The first errors of many.
 
     Attributes:
-        first: The errors that are told.
+        first: The errors that are reported.
         more: A phrase about the others, such as `and 999,900 more`; empty if absent.
     """
 

@@ -66,7 +66,7 @@ class Verbs:
         release: The release of Kubernetes as which the server answers.
         admitting: The admission of the server; None makes one with the steps that are on by default.
         gates: The feature gates of the server; None for those of a default configuration.
-        caller: Reaches the components whose health is told; None reaches none.
+        caller: Reaches the components of which `ComponentStatus` shows the health; None reaches none.
         kubelet: Runs programs of containers; None for one of its own.
 
     Attributes:

@@ -37,7 +37,7 @@ class Machine(Protocol):
         """Return a transport of the present process to `server`."""
 
     def kill(self) -> bool:
-        """End the present process if the machine can, and return whether its threads run no more. Idempotent."""
+        """End the present process if the machine can, and return whether its threads have ended. Idempotent."""
 
     def restart(self) -> None:
         """Begin another process after one that was killed."""

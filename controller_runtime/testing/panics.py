@@ -76,7 +76,7 @@ class Panics:
         """Raise `ReconcilesPanicked` if there are unexpected panics, and forget them.
 
         Raises:
-            AssertionError: No panic is unexpected, but a controller wakes itself, or another; each is told once.
+            AssertionError: No panic is unexpected, but a controller wakes itself, or another; each is reported once.
         """
         panics, self._unexpected = self._unexpected, []
         if panics:

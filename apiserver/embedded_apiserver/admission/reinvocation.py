@@ -16,7 +16,7 @@ from embedded_apiserver.objects import Object
 class Reinvocations:
     """The notes of a step about its calls for one write; `Reinvocations.of` finds them.
 
-    One that asks for it is called again in the second round if the object changed after it was called.
+    A webhook or a policy that asks for it is called again in the second round if the object changed after its call.
 
     Threads: one.
     """
@@ -42,16 +42,16 @@ class Reinvocations:
         self._left = obj
 
     def is_due(self, key: Hashable) -> bool:
-        """Return whether one is called in this round."""
+        """Return whether a webhook or a policy is called in this round."""
         return not self._rounds.is_second or key in self._due
 
     def note_change(self) -> None:
-        """Note that the object has changed: those that were called before are due again."""
+        """Note that the object has changed, so that all that were called before are called again."""
         self._all_due()
         self._rounds.is_second_wanted = True
 
     def note_call(self, key: Hashable) -> None:
-        """Note the call of one that may be called again."""
+        """Note the call of a webhook or a policy that may be called again."""
         self._called.add(key)
 
     def _all_due(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One step of admission, and what it is told about a write."""
+"""One step of admission, and the attributes of a write that it gets."""
 
 from __future__ import annotations
 

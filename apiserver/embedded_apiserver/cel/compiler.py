@@ -56,7 +56,7 @@ class _Compiler:
         self._is_unsure = False
 
     def code(self, node: Node) -> Code:
-        """Return the code of a part, and count its parts in `steps`."""
+        """Return the code of a node, and add the number of its nodes to `steps`; a constant part counts as one."""
         before = self.steps
         code = _COMPILES[type(node)](self, node)
         self.steps = before + 1 if code.literal else self.steps + 1

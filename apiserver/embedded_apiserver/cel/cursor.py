@@ -22,7 +22,7 @@ FOLLOWS = frozenset({*OPERATORS, "&&", "||", "?", ":", ",", ")", "]", "}", END})
 
 
 class TextError(Exception):
-    """The text cannot be read on; the issue is told."""
+    """Raised where the rest of a text cannot be parsed; the issue is recorded before."""
 
 
 class Cursor:

@@ -62,7 +62,7 @@ class Source:
 
 
 def tokens_of(source: Source, issues: list[Issue]) -> list[Token]:
-    """Return the tokens of a text, ended by `<EOF>`; characters that begin none are told as issues and left out."""
+    """Return the tokens of a text, ended by `<EOF>`; characters that begin no token are reported as issues."""
     text, offset, found = source.text, 0, []
     while offset < len(text):
         match = _TOKEN.match(text, offset)

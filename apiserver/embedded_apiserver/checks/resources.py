@@ -29,7 +29,7 @@ _AMOUNTS = {
     "requests.storage",
 }
 QUOTA = frozenset(COUNTED | _AMOUNTS)
-"""The resources that a quota can limit, those with a prefix and huge pages aside."""
+"""The resources that a quota can limit, except those with a prefix, and huge pages."""
 _STANDARD = QUOTA | {"storage"}
 
 _parse = functools.lru_cache(maxsize=4096)(parse_quantity)

@@ -22,7 +22,7 @@ def nothing(*objects: Object) -> Iterable[Cause]:
 
 
 class Checks(NamedTuple):
-    """The rules of one kind; each returns causes, those of the metadata of all kinds aside.
+    """The rules of one kind; each returns causes, except those of the metadata that all kinds have.
 
     A rule that can find very many causes is a generator: the caller stops it after as many as it reports.
 

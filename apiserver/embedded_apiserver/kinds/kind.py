@@ -78,7 +78,7 @@ class Kind:
         template: The path of the template of the pods that a controller makes of an object; empty if absent.
         orphaning: The warning of a deletion that keeps the dependents because its client names no policy.
         policy: The parts that a write sets, keeps and counts.
-        checks: The rules by which objects are checked, metadata aside; those of a custom kind are in its definition.
+        checks: The rules for objects, except for their metadata; those of a custom kind are in its definition.
         metadata: The rules that a real server applies to changed metadata besides the general ones, in their order: `w`
             those of all metadata, `u` those of an update, `m` and `g` the same, but for finalizers without a domain,
             which they allow.

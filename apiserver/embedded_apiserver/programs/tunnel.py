@@ -33,7 +33,7 @@ class Connect(Protocol):
         put: Callable[[bytes], None],
         ended: Callable[[str], None],
     ) -> None:
-        """Begin the connection; `ended` is called with its error, empty for none."""
+        """Begin the connection; `ended` is called at its end, with the error or an empty text."""
 
 
 @attrs.define(eq=False)

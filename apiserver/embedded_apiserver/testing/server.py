@@ -221,7 +221,7 @@ class KubernetesServer:
     def close(self) -> None:
         """End the test's part of the server: watches, and connections whose requests are under way. Idempotent.
 
-        A watch that came from an earlier test is told by a `LeftoverWarning`.
+        A watch that came from an earlier test is reported by a `LeftoverWarning`.
         """
         ended, self._round = self._round, None
         if ended is not None:

@@ -29,12 +29,12 @@ def elsewhere(kind: Kind, subresource: str) -> tuple[str, ...]:
 
 
 def is_reset(kind: Kind, subresource: str, path: Path) -> bool:
-    """Return whether a field is one inside of the spec or status that nobody owns who writes it this way."""
+    """Return whether a field is in the part of an object that a write to this path resets, and so not owned."""
     return path[:2] == kind.policy.resets.get(subresource)
 
 
 def without_reset(kind: Kind, subresource: str, changes: Changes) -> Changes:
-    """Return the changes of fields that can be owned."""
+    """Return the changes without fields that a write to this path resets; see `is_reset`."""
     if subresource not in kind.policy.resets:
         return changes
     return Changes(*({path for path in paths if not is_reset(kind, subresource, path)} for paths in changes))

@@ -45,8 +45,8 @@ def of_write(route: Route, obj: Object, old: Object | None, raw: bytes) -> Seque
 
 
 def of_rules(kind: Kind, subresource: str, obj: Object, old: Object | None, stored: Object) -> Sequence[str]:
-    """Return the warnings of the rules of a kind; the rest of an object is not looked at when its status is written.
+    """Return the warnings of the rules of a kind; none for a write to the status.
 
-    Those of a service are about what it has once it is stored.
+    Those of a service are about the object as it is stored.
     """
     return () if subresource == "status" else [*kind.policy.warnings(stored if kind == SERVICE else obj, old)]

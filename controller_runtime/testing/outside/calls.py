@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A call to an outside, and who is told of it."""
+"""A call to an outside service, and the observers that are notified of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 @attrs.frozen
 class Call:
-    """A call of the program under test to an outside.
+    """A call of the program under test to an outside service.
 
     Attributes:
         outside: The name of the outside.
@@ -50,7 +50,7 @@ def _short(value: object) -> str:
 
 
 class Watched(Protocol):
-    """The part of a line to an outside that an observer needs."""
+    """The part of a line to an outside service that an observer needs."""
 
     @property
     def name(self) -> str:
@@ -81,7 +81,7 @@ class Observer:
     """
 
     def added(self, line: Watched) -> None:
-        """Called when a test has made an outside."""
+        """Called when a test has made a stand-in for an outside service."""
 
     def begins(self, call: Call) -> tuple[int, Course]:
         """Return the number of a call of the program, and the way in which it goes."""

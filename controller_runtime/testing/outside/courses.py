@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ways in which a call to an outside may go, as data."""
+"""The ways in which a call to an outside service may go, as data."""
 
 from __future__ import annotations
 

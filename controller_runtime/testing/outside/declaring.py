@@ -16,7 +16,7 @@ T = TypeVar("T", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
 
 MakeError = Callable[[str], BaseException]
-"""Makes an error of a service's library of a message; a class of exceptions is one."""
+"""Makes an error of a service's library from a message; a class of exceptions will do."""
 
 _DECLARED = "__outside__"
 _READS = "__outside_reads__"

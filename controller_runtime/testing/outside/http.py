@@ -131,7 +131,7 @@ class HTTPService:
 
 
 class HTTPXTransport:
-    """The `transport` of an `httpx.Client` or an `httpx.AsyncClient` to a service that is an outside.
+    """The `transport` of an `httpx.Client` or an `httpx.AsyncClient` to an outside service.
 
     A request that cannot connect raises `httpx.ConnectError`, and one without an answer `httpx.ReadTimeout`. An
     `AsyncClient` gives up a late answer after its own time-out for reads; a `Client` waits for it.
@@ -197,7 +197,7 @@ class HTTPXTransport:
 
 
 class RequestsAdapter:
-    """An adapter of a `requests.Session` to a service that is an outside: `session.mount("http://topics", adapter)`.
+    """An adapter of a `requests.Session` to an outside service: `session.mount("http://topics", adapter)`.
 
     A request that cannot connect raises `requests.ConnectionError`, and one without an answer `requests.ReadTimeout`.
 

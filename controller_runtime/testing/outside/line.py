@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The line between a program and an outside: each call takes the course that the observer of the run decides."""
+"""The line between a program and an outside service: the observer of the run decides how each call goes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Line:
         place: As given; another one while another cluster has the outside.
 
     Raises:
-        UsageError: The fake cannot be an outside; see `declared_by`.
+        UsageError: The fake cannot stand for an outside service; see `declared_by`.
 
     Threads: those of a simulation, which run one at a time.
     """

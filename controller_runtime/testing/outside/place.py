@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The place from which an outside is called: whose thread it is, and how it waits."""
+"""The place from which an outside service is called: whose thread it is, and how it waits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from controller_runtime.testing.simulation.tasks import Crashed
 
 
 class Caller(enum.Enum):
-    """The caller of an outside."""
+    """The origin of a call to an outside service."""
 
     PROGRAM = "the program under test"
     TEST = "the test"
@@ -25,7 +25,7 @@ class Caller(enum.Enum):
 
 @attrs.define
 class Place:
-    """The surroundings of an outside.
+    """The surroundings of an outside service.
 
     Attributes:
         program: Returns the host of the present process of the program.

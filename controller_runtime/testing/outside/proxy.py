@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The object that a program under test gets in place of an outside's client."""
+"""The object that a program under test gets in place of an outside service's client."""
 
 from __future__ import annotations
 

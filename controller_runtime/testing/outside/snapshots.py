@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of an outside as plain values, and their changes."""
+"""The states of an outside service as plain values, and their changes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import attrs
 
 Snapshot = Mapping[str, Any]
-"""The things that an outside holds, by their names, as values of JSON; one thing if its state is no mapping."""
+"""The things that an outside service holds, by their names, as values of JSON; one thing if its state is no mapping."""
 
 _ABSENT = object()
 
 
 class Changed(NamedTuple):
-    """A thing of an outside that has changed.
+    """A thing of an outside service that has changed.
 
     Attributes:
         key: Its name.

@@ -138,7 +138,7 @@ class Database:
 
 
 class Connection:
-    """A connection of DB-API to a database that is an outside; made by `connect`.
+    """A connection of DB-API to an outside service that is a database; made by `connect`.
 
     Args:
         database: The result of `cluster.outside(Database(…))`.

@@ -62,7 +62,7 @@ class Calls(Observer):
         self._striker.end_program()
 
     def act_again(self, act: Act) -> None:
-        """Do what the test did to an outside in the calm run, which is in the story already."""
+        """Do what the test did to an outside service in the calm run, which is in the story already."""
         line = next(each for each in self._recorder.lines if each.name == act.outside)
         self._is_again = True
         try:

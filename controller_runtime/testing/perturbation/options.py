@@ -25,7 +25,7 @@ class Script:
     Attributes:
         test: The nodeid of the test.
         plan: The plan.
-        story: The numbers of the parts of the test's story that are told; None for the whole test.
+        story: The numbers of the parts of the test's story that are played; None for the whole test.
     """
 
     test: str

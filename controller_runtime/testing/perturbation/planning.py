@@ -93,7 +93,7 @@ def _crashes(run: Run) -> tuple[int, list[Plan]]:
 
 
 def _outside(run: Run) -> tuple[int, list[Plan]]:
-    """Return the faults of each call to an outside.
+    """Return the faults of each call to an outside service.
 
     Of calls that change nothing neither the request nor the answer alone need be lost: both look alike. Calls that are
     alike in one step count twice, such as those of a poll.

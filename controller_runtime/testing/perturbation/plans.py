@@ -16,13 +16,14 @@ PATTERNS = ("crash", "outside", "stale", "missed", "sequence")
 """The patterns that `--perturb` knows."""
 
 LAWFUL = "lawful"
+"""The grade of a perturbation that any Kubernetes can cause."""
 DECLARED = "declared"
-"""The grade of what only an outside does whose fake declares it."""
+"""The grade of a perturbation by an outside service, possible only if its fake declares it."""
 
 
 @attrs.frozen
 class Crash:
-    """The manager ends at one of its writes or calls to an outside, and a new one starts.
+    """The manager ends at one of its writes or calls to an outside service, and a new one starts.
 
     Attributes:
         write: The number of the write, from 1.
@@ -137,7 +138,7 @@ _REMEDIES = {
 
 @attrs.frozen
 class OutsideFault:
-    """A call to an outside goes wrong.
+    """A call to an outside service goes wrong.
 
     Attributes:
         call: Its number among the manager's writes and calls, from 1.

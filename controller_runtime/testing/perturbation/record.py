@@ -49,7 +49,7 @@ class Landed:
 
 @attrs.frozen
 class Sent:
-    """A write that the manager sent, or a call that it made to an outside, in the order of sending.
+    """A write that the manager sent, or a call that it made to an outside service, in the order of sending.
 
     Attributes:
         number: From 1.
@@ -68,7 +68,7 @@ class Sent:
 
 @attrs.frozen
 class Called:
-    """A call of the manager to an outside.
+    """A call of the manager to an outside service.
 
     Attributes:
         number: Its number among the manager's writes.
@@ -82,7 +82,7 @@ class Called:
 
 
 class Act(NamedTuple):
-    """A call of the test to an outside, by which it was changed.
+    """A call of the test to an outside service, by which it was changed.
 
     Attributes:
         outside: The name of the outside.
@@ -101,7 +101,7 @@ class Act(NamedTuple):
 
 
 class Told(NamedTuple):
-    """A part of the story: a write of the test's user, its change of an outside, or a wait.
+    """A part of the story: a write of the test's user, its change of an outside service, or a wait.
 
     Attributes:
         step: The write or the change; None for a wait.
@@ -155,7 +155,7 @@ class Run:
         forbidden: The rights that the program needed and does not have, if it acts as an account with few.
         failures: The errors that ended the test, or an act of its story.
         is_whole: False if the story was not told to its end.
-        is_retellable: False if the test changed the state of an outside by other ways than its methods.
+        is_retellable: False if the test changed the state of an outside service by other ways than its methods.
     """
 
     sent: list[Sent] = attrs.field(factory=list)

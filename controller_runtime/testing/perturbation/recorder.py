@@ -64,7 +64,7 @@ class Recorder:
         return landed
 
     def outside(self, outside: str, found: Changed, writer: tuple[str, int]) -> None:
-        """Record a change of an outside, and its writer with the number of the write."""
+        """Record a change of an outside service, and its writer with the number of the write."""
         self._run.landed.append(
             Landed(
                 version=self._storage.version - self.first,

@@ -98,7 +98,7 @@ class Resting:
             self.simulation.advance(pause)
 
     def _reacts(self, baseline: Baseline) -> bool:
-        """Return whether the program has not yet dealt with a call to an outside that went wrong.
+        """Return whether the program has not yet dealt with a call to an outside service that went wrong.
 
         The state may be that of the calm run until it calls again.
         """

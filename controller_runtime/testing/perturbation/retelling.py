@@ -24,11 +24,11 @@ class StoryLeft(BaseException):
 
 
 class Retelling(NamedTuple):
-    """Tells parts of a story in the place of a test.
+    """Plays parts of a story in the place of a test.
 
     Attributes:
         run: The record of the run.
-        recorder: Records what is told.
+        recorder: Records the steps that are taken.
         striker: Carries out the plan.
         waits: Lets time pass.
         server: Takes the steps.
@@ -45,14 +45,14 @@ class Retelling(NamedTuple):
     is_calm: bool
 
     def shorter(self, story: Sequence[Told], wait: Callable[[float], object]) -> None:
-        """Tell a story with the waits of the test, at which a plan may strike.
+        """Play a story with the waits of the test, at which a plan may strike.
 
         Args:
             story: The story.
             wait: Waits as the test does.
 
         Raises:
-            StoryLeft: The rest is to be told by `rest`.
+            StoryLeft: The rest is to be played by `rest`.
         """
         for told in story:
             if told.step is None:
@@ -104,7 +104,7 @@ class Retelling(NamedTuple):
         return "" if answer.status < 400 else _message(answer)
 
     def _failure(self, act: Act) -> str:
-        """Change an outside as the test did, and return why it cannot be done; empty if it can."""
+        """Change an outside service as the test did, and return why it cannot be done; empty if it can."""
         try:
             self.calls.act_again(act)
         except Exception as error:  # noqa: BLE001  an act of the story ends here: its error is why it cannot be done

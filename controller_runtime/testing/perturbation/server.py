@@ -47,7 +47,7 @@ class ManagersServer(PerturbedServer):
         self.filter = gate
 
     def count(self, method: str, target: str) -> int:
-        """Note a write, or a call to an outside, and return its number."""
+        """Note a write, or a call to an outside service, and return its number."""
         self.sent.append(Sent(len(self.sent) + 1, method, target))
         return len(self.sent)
 

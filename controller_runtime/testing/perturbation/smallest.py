@@ -29,7 +29,7 @@ class Case:
     Attributes:
         calm: The results of its calm runs.
         plan: The plan.
-        kept: The numbers of the parts of the test's story that are told; None for all of it.
+        kept: The numbers of the parts of the test's story that are played; None for all of it.
     """
 
     calm: Baseline

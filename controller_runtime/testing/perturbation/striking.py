@@ -78,7 +78,7 @@ class Striker:
 
     @property
     def has_diverted_a_call(self) -> bool:
-        """True once a call to an outside went another way than usual."""
+        """True once a call to an outside service went another way than usual."""
         return isinstance(self._plan, OutsideFault) and self.phase.happened
 
     @property

@@ -4,7 +4,7 @@
 The world that declarations lead to must not depend on whether one in between was seen. A status is another matter. A
 program that waits until something is ready, and then makes what it keeps, makes nothing if it sees only the status
 after that, and is right. So if the story without the missed status, or with it after a later step, leads to the same
-world when it is told calm, nothing is wrong with that world.
+world when it is played without a perturbation, nothing is wrong with that world.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from controller_runtime.testing.perturbation.plans import Missed, Plan
 from controller_runtime.testing.perturbation.record import STORY, Landed, Run
 
 _MOVES = 3
-"""After so many later steps the missed one is told, each in a story of its own."""
+"""The most later steps after which the missed one is taken instead, each in a separate story."""
 
 LEFT_OUT = 0
 """Stands for a step that is left out."""
 
 Order = tuple[int, ...]
-"""The numbers of a story's steps, from 1, in the order in which they are told; `LEFT_OUT` for a step that is not."""
+"""The numbers of a story's steps, from 1, in the order in which they are taken; `LEFT_OUT` stands for one left out."""
 
 
 def other_orders(plan: Plan, calm: Run, steps: int) -> Sequence[Order]:

@@ -93,7 +93,7 @@ def simplify(obj: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, An
 
 
 def plainly(value: Any) -> Any:
-    """Return a value of an outside without what differs between two runs."""
+    """Return a value of an outside service without what differs between two runs."""
     return _simplify(value, {}, None)
 
 

@@ -34,7 +34,7 @@ class Connection:
 
     Attributes:
         mailbox: Receives what comes back.
-        is_given_up: Whether the client waits no more, so that an answer is not heard.
+        is_given_up: Whether the client has given up waiting, so that an answer is ignored.
     """
 
     def __init__(self, network: Network, host: SimulatedHost, request: HTTPRequest, fault: SystemFault | None) -> None:

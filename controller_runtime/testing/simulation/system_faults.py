@@ -33,7 +33,7 @@ class FaultKind(enum.StrEnum):
     """The caller is answered by a 5xx at once, as by a proxy that gives up; the request arrives later all the same."""
 
     CUT = "cut"
-    """Nothing passes between host and server. A watch whose events are lost so stays silent also afterwards."""
+    """Nothing passes between host and server. A watch that loses events stays silent after the cut, too."""
     CUT_OUT = "cut-out"
     """Nothing passes from the host to the server: what it sends is lost, and what the server sends arrives."""
     CUT_IN = "cut-in"

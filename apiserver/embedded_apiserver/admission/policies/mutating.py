@@ -49,7 +49,7 @@ class MutatingAdmissionPolicy(Step):
     """Applies the bound policies one after the other, each to the object as the one before has left it.
 
     A policy with `reinvocationPolicy: IfNeeded` is applied a second time if another was applied after it, or if a
-    webhook changed the object. Failures of all policies are collected, and the first is told.
+    webhook changed the object. Failures of all policies are collected, and the first is reported.
     """
 
     name = MUTATING_POLICY.kind

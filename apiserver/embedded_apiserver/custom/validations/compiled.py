@@ -63,12 +63,12 @@ class Compiled:
 
 @attrs.frozen
 class RuleNode:
-    """The rules of a schema and those below it.
+    """The rules of a schema, and of the schemas below it.
 
     Attributes:
         schema: The schema.
         rules: Its rules.
-        convert: Makes the values of expressions; None if they are those of JSON.
+        convert: Makes the values of expressions from those of JSON; None if they are the same.
         properties: The rules of its fields.
         values: The rules of its entries.
         items: The rules of its elements.

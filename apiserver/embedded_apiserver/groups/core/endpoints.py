@@ -13,7 +13,7 @@ from embedded_apiserver.status import Cause
 
 
 def endpoints(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in endpoints, those of their metadata aside."""
+    """Return the causes found in endpoints, except in their metadata."""
     for index, subset in enumerate(obj.get("subsets") or ()):
         place = f"subsets[{index}]"
         if not subset.get("addresses") and not subset.get("notReadyAddresses"):

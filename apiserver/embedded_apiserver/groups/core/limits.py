@@ -41,7 +41,7 @@ _AMOUNTS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
 
 
 def limit_range(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in a limit range, those of its metadata aside."""
+    """Return the causes found in a limit range, except in its metadata."""
     seen = set()
     for index, limit in enumerate(part(obj, "spec").get("limits") or ()):
         place, kind = f"spec.limits[{index}]", limit.get("type", "")

@@ -32,7 +32,7 @@ _MOST_SECONDS = 86400
 
 
 def service(obj: Object, old: Object | None = None) -> Iterator[Cause]:
-    """Return the causes found in a service, those of its general metadata aside; `old` is the one that it replaces."""
+    """Return the causes found in a service, except in its general metadata; `old` is the one that it replaces."""
     spec, before = part(obj, "spec"), part(old or {}, "spec")
     annotations = obj["metadata"].get("annotations") or {}
     mode, hints = annotations.get(_MODE), annotations.get(_HINTS)

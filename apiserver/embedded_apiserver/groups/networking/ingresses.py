@@ -34,7 +34,7 @@ _CLASS = "kubernetes.io/ingress.class"
 
 
 def new_ingress(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in a new ingress, those of its general metadata aside."""
+    """Return the causes found in a new ingress, except in its general metadata."""
     spec = part(obj, "spec")
     yield from ingress(spec)
     old, name = part(obj["metadata"], "annotations").get(_CLASS), spec.get("ingressClassName")

@@ -26,7 +26,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def pod_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in an updated pod, those of its general metadata aside."""
+    """Return the causes found in an updated pod, except in its general metadata."""
     before, after = part(old, "spec"), part(new, "spec")
     if before == after:
         # The spec was valid when it was stored, so only the annotations are left.

@@ -54,7 +54,7 @@ def template_metadata(template: Object, place: str) -> Iterator[Cause]:
 
 
 def new_pod(pod: Object) -> Iterator[Cause]:
-    """Return the causes found in a new pod, those of its general metadata aside."""
+    """Return the causes found in a new pod, except in its general metadata."""
     spec = part(pod, "spec")
     yield from whole_pod(pod)
     if spec.get("ephemeralContainers"):
@@ -65,7 +65,7 @@ def new_pod(pod: Object) -> Iterator[Cause]:
 
 
 def whole_pod(pod: Object) -> Iterator[Cause]:
-    """Return the causes found in a pod, new or changed, those of its general metadata aside."""
+    """Return the causes found in a pod, new or changed, except in its general metadata."""
     metadata, spec = pod["metadata"], part(pod, "spec")
     if annotations := metadata.get("annotations"):
         yield from pod_annotations(annotations, spec, "metadata.annotations")

@@ -37,7 +37,7 @@ _BETA = {
 
 
 def volume(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in a persistent volume, those of its metadata aside."""
+    """Return the causes found in a persistent volume, except in its metadata."""
     spec = part(obj, "spec")
     if not (modes := spec.get("accessModes")):
         yield required("spec.accessModes")

@@ -21,7 +21,7 @@ _ZONE_PART = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 
 
 def new_cron_job(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in a new cron job, those of its general metadata aside."""
+    """Return the causes found in a new cron job, except in its general metadata."""
     yield from cron_job(part(obj, "spec"), None)
     if len(name := obj["metadata"].get("name", "")) > _LONGEST_NAME:
         yield invalid("metadata.name", name, f"must be no more than {_LONGEST_NAME} characters")

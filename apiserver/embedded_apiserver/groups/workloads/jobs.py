@@ -29,7 +29,7 @@ _OWN_LABELS = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid
 
 
 def job_spec(spec: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in the spec of a job, or of a template of jobs; those of its selector aside."""
+    """Return the causes found in the spec of a job, or of a template of jobs, except in its selector."""
     yield from non_negative(spec, place, *_NUMBERS)
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         yield required(f"{place}.backoffLimitPerIndex", "when maxFailedIndexes is specified")

@@ -84,7 +84,7 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="The number of plans to run at a time."
 )
-@click.option("--baseline", type=_PATH, help="A file of known findings, which are told and fail nothing.")
+@click.option("--baseline", type=_PATH, help="A file of known findings, which are printed and fail nothing.")
 @click.option("--update-baseline", is_flag=True, help="Write the findings of this run to the file of --baseline.")
 @click.option("--junit", type=_PATH, help="Write the results to this file, as JUnit.")
 @click.option("--json", type=_PATH, help="Write the results to this file, as JSON.")

@@ -152,4 +152,4 @@ class Player:
 
 
 _TOLD = 5
-"""After so many plans the time that is left is told."""
+"""The number of plans after which the remaining time is printed."""

@@ -32,7 +32,7 @@ class OperatorsServer:
     Args:
         host: The lock.
         server: The server.
-        calm: The calm run, by which writes are told; None in a calm run.
+        calm: The calm run, by which writes are identified; None in a calm run.
         trigger: The write at which the operator ends; None for none.
         crash: Ends the operator.
         credentials: Of the operator.

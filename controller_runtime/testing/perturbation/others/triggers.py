@@ -12,7 +12,7 @@ from embedded_apiserver.perturbation import AtChange, AtRest, AtWrite, Trigger, 
 
 
 def trigger_of(plan: Plan, calm: Run) -> Trigger | None:
-    """Return when a plan happens, told by the record of the run in which it was found; None if it cannot be told."""
+    """Return when a plan happens, by the record of the run that it is from; None if the record does not show it."""
     match plan:
         case Crash(write, landed) if write <= len(calm.sent):
             kinds = [kind_of(each, calm) for each in calm.sent[:write]]
