@@ -85,7 +85,7 @@ class Finished(NamedTuple):
     Attributes:
         number: Counts the reconciles of the manager, from 1 on.
         source: Its controller and recorder.
-        attempt: What it did; None if it did nothing.
+        attempt: The record of what it did; None if it did nothing.
         ended: Its request, when it ended, and why it was requested.
         outcome: How it ended; its name is the one that is shown, in lower case.
         end: The result that it returned, or the `Error` that it raised.
