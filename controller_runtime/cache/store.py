@@ -186,7 +186,7 @@ class Store:
             ValueError: The name is taken.
         """
         if name in self._indices:  # without the lock, because no other thread writes
-            raise ValueError(f"an index {name!r} exists already")
+            raise ValueError(f"there is an index {name!r} already: use another name")
         index = Index(values_of).over(self._objects)  # without the lock, because no other thread writes
         with self._condition:
             self._indices[name] = index

@@ -213,7 +213,8 @@ class Decoding:
         # Lists of other kinds of this API version pass: their items are checked one by one.
         if found.api_version != self._expected.api_version:
             raise DecodeError(
-                f"{self._resource}: the answer is a {found.api_version or '?'} {found.kind or '?'}, not a list of it"
+                f"{self._resource}: the answer is a {found.api_version or '?'} {found.kind or '?'}, not a list of "
+                "these objects: check the resource's group, version and plural"
             )
         if not found.metadata.resource_version:
             raise DecodeError(f"{self._resource}: the answer has no resourceVersion")

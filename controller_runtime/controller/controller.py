@@ -387,7 +387,10 @@ class Controller:
         stop.on_set(queue.shut_down)
         for source, synced in self._sources.attach(intake):
             if not synced(stop, sync_deadline) and not stop.is_set():
-                raise CacheSyncTimeout(f"{self.name}: the initial list of {source.collection} is not handled yet")
+                raise CacheSyncTimeout(
+                    f"{self.name}: the initial list of {source.collection} is not handled yet: the callback of "
+                    "`follow` has not returned; raise cache_sync_timeout if it needs longer"
+                )
         return running
 
     def join_until(self, deadline: float | None) -> list[Thread]:

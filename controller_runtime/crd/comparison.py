@@ -65,7 +65,7 @@ def compare(cls: type[CustomResource], definition: Mapping[str, Any]) -> list[Di
     if not version.get("served"):
         found.append(_error(VERSIONS, f"version {resource.version} is not served"))
     if declared.has_status and "status" not in version.get("subresources", {}):
-        text = "is no subresource in the definition: a patch with subresource='status' answers 404"
+        text = "is not a subresource in the definition: a patch with subresource='status' answers 404"
         found.append(Difference(".status", text, is_error=False))
     schema = version.get("schema", {}).get("openAPIV3Schema", {_OPEN: True})
     fields = {name: field for name, field in declared.schema["properties"].items() if name not in _IMPLICIT}

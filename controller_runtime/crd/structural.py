@@ -211,7 +211,7 @@ def _class_schema(cls: type, place: _Place) -> RawSchema:
         return official_schema(cls, place.path)
     if is_pydantic(cls):
         return pydantic_schema(cls, place.path)
-    raise ValueError(f"{place.path}: {_name(cls)} is no class with fields; make it a Struct")
+    raise ValueError(f"{place.path}: {_name(cls)} is not a class with fields; make it a Struct")
 
 
 def _object_schema(shape: _Fields, place: _Place) -> RawSchema:

@@ -239,7 +239,7 @@ def _broken_on_server(bundle: Bundle, kubeconfig: Path, context: str | None) -> 
 
 def _label(option: str, value: str) -> str:
     if problems := label_errors(value):
-        raise UsageError(f"{option} {value!r} is no name: {problems[0]}")
+        raise UsageError(f"{option} {value!r} is not a valid name: {problems[0]}")
     return value
 
 

@@ -60,8 +60,8 @@ def budget_of(text: str, known: Iterable[Resource[Any]]) -> DeletionBudget:
     kind = next((each for each in known if f"{each.plural}.{each.group}".rstrip(".") == found["kind"]), None)
     if kind is None:
         raise UsageError(
-            f"--deletion-budget {text}: the program has no cache of {found['kind']}, and it is no built-in kind; write "
-            "the plural with its group, such as deployments.apps"
+            f"--deletion-budget {text}: the program has no cache of {found['kind']}, and it is not a built-in kind; "
+            "write the plural with its group, such as deployments.apps"
         )
     per = timedelta(seconds=int(found["seconds"] or 600))
     try:

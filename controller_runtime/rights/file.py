@@ -45,14 +45,14 @@ def _parsed(text: str, path: str | os.PathLike[str]) -> list[dict[str, Any]]:
         raise UsageError(f"{path} is not YAML: {problem}") from error
     for document in documents:
         if problem := _problem(document):
-            raise UsageError(f"{path} is no file of rights: {problem}")
+            raise UsageError(f"{path} is not a file of rights: {problem}")
     return documents
 
 
 def _problem(document: object) -> str:
     """Return why a document does not belong into a file of rights; empty if it does."""
     if not isinstance(document, dict):
-        return f"it holds {document!r:.60}, which is no object: give each document a kind, metadata and rules"
+        return f"it holds {document!r:.60}, which is not an object: give each document a kind, metadata and rules"
     kind = document.get("kind")
     if kind not in _KINDS:
         return f"it holds an object of the kind {kind}: only {', '.join(_KINDS)} belong there"

@@ -78,9 +78,9 @@ class Claim:
                 int(value["epoch"]), slots, int(value["weight"]), state == "ready", state == "leaving", division
             )
         except (AttributeError, TypeError, KeyError, ValueError) as error:
-            raise ValueError(f"{text!r} is no claim of a ring's member") from error
+            raise ValueError(f"{text!r} is not a claim of a ring's member") from error
         if claim.epoch < 0 or not 0 <= slots < 1 << SLOTS or claim.weight < 1:
-            raise ValueError(f"{text!r} is no claim of a ring's member: a number is out of range")
+            raise ValueError(f"{text!r} is not a claim of a ring's member: a number is out of range")
         return claim
 
 
@@ -159,7 +159,7 @@ def _range(text: str) -> tuple[int, int]:
     low, _, high = text.partition("-")
     found = int(low), int(high or low)
     if not 0 <= found[0] <= found[1] < SLOTS:
-        raise ValueError(f"{text!r} is no range of slots")
+        raise ValueError(f"{text!r} is not a valid range of slots, such as 0-84")
     return found
 
 

@@ -147,5 +147,5 @@ def _length_of(headers: Mapping[str, str]) -> int | None:
         return None
     text = headers.get("content-length", "0")
     if not text.isascii() or not text.isdecimal() or len(text) > 12:
-        raise ValueError("content-length is no number")
+        raise ValueError("content-length is not a number")
     return int(text)

@@ -127,7 +127,10 @@ class Webhooks:
         if self._is_serving:
             raise UsageError("webhooks are served already")
         if serving.installed and serving.folder is not None:
-            raise UsageError("webhooks that are installed have certificates of their own: leave the folder out")
+            raise UsageError(
+                "webhooks that are installed make their own certificates: leave the folder out "
+                "(`WebhookServing.folder`, --webhook-cert-dir)"
+            )
         self._serving = serving
         self._place = Place(name=serving.name, namespace=serving.namespace, url=serving.url)
 

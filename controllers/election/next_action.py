@@ -278,6 +278,6 @@ def _problems(
             text = f"strategy {strategy} is not known here: another controller has to elect the holder"
             yield Problem("ForeignStrategy", text, is_wrong="/" not in strategy)
     if lease is not None and not lease.is_free(now) and lease.holder not in {c.name for c in candidates}:
-        text = f"the lease is held by {lease.holder}, which is no candidate for it"
+        text = f"the lease is held by {lease.holder}, which is not a candidate for it"
         # Normal for a moment: a leader that stops deletes its candidate before it blanks the lease.
         yield Problem("HolderIsNoCandidate", text, patience=AGAIN)

@@ -73,7 +73,10 @@ def test_it_is_asked_for_by_name_and_nothing_else_is_taken(sim: Simulation) -> N
     sim.settle()
 
     assert accepted[0] == "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-    assert informer.last_error == "nodes (metadata): the answer is a v1 NodeList, not a list of it"
+    assert (
+        informer.last_error == "nodes (metadata): the answer is a v1 NodeList, not a list of these objects: "
+        "check the resource's group, version and plural"
+    )
     stop.set()
     sim.settle()
 

@@ -97,7 +97,7 @@ def edited(edit: Edit) -> dict[str, Any]:
             False,
         ),
         (lambda v, s: s["properties"]["beds"].update(nullable=True), ".spec.beds", "can be null", False),
-        (lambda v, s: v.pop("subresources"), ".status", "is no subresource in the definition", False),
+        (lambda v, s: v.pop("subresources"), ".status", "is not a subresource in the definition", False),
         (lambda v, s: v.update(served=False), "spec.versions", "version v1 is not served", True),
         (lambda v, s: v.update(name="v2"), "spec.versions", "has no version v1, only v2", True),
     ],

@@ -196,7 +196,7 @@ class Case(BaseModel):
         (datetime.timedelta, "TimeDelta has no structural schema; declare Duration, a text such as '1h30m'"),
         (Decimal, "Decimal has no structural schema; declare Quantity"),
         (Pair, "NamedTuple has no structural schema; declare a class with fields"),
-        (complex, "complex is no class with fields; make it a Struct"),
+        (complex, "complex is not a class with fields; make it a Struct"),
         (dict[int, str], r"the keys of a map are texts in JSON: declare dict\[str, …\]"),
         (Literal[1, "a"], "the values of an enum must all be texts, or all be whole numbers"),
         (Annotated[str, Meta(pattern="^(?=a)")], r"the pattern '\^\(\?=a\)' has '\(\?=', which a server's patterns"),

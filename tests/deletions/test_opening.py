@@ -207,7 +207,7 @@ def test_a_flag_gives_a_budget(text: str, told: str) -> None:
         ("secrets=1,2", "write the kind and a bound"),
         ("secrets=1/x", "write the kind and a bound"),
         ("secrets=0", "most is 0, and must be from 1"),
-        ("deployments=1", "has no cache of deployments, and it is no built-in kind; .* such as deployments.apps"),
+        ("deployments=1", "has no cache of deployments, and it is not a built-in kind; .* such as deployments.apps"),
     ],
 )
 def test_a_flag_that_makes_no_sense_is_refused(text: str, message: str) -> None:

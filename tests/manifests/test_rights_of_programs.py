@@ -50,8 +50,8 @@ def test_roles_of_several_files_are_one_set_of_rights(tmp_path: Path) -> None:
     [
         ("", "has no Role or ClusterRole: record one with `pytest --rbac-record FILE`"),
         (BINDING, "has no Role or ClusterRole"),
-        ("kind: Pod\nmetadata: {name: a}\n", "is no file of rights: it holds an object of the kind Pod"),
-        ("- a\n", "is no file of rights: it holds"),
+        ("kind: Pod\nmetadata: {name: a}\n", "is not a file of rights: it holds an object of the kind Pod"),
+        ("- a\n", "is not a file of rights: it holds"),
         ("a: [", "is not YAML: while parsing"),
         (CLUSTER + "aggregationRule: {clusterRoleSelectors: []}\n", "a aggregates other roles: write its rules out"),
     ],

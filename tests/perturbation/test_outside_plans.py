@@ -97,5 +97,5 @@ def test_a_fault_is_told_survives_json_and_has_a_remedy(fault: str, text: str) -
 
 
 def test_a_fault_that_there_is_none_of_is_no_plan() -> None:
-    with pytest.raises(ValueError, match="is no plan: 'gone'"):
+    with pytest.raises(ValueError, match="is not a plan: 'gone'"):
         from_json({"plan": "OutsideFault", "call": 1, "fault": "gone"})

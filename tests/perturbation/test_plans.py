@@ -127,5 +127,5 @@ def test_plans_survive_json() -> None:
 
 @pytest.mark.parametrize("value", [{}, {"plan": "Nap"}, {"plan": "Crash", "at": 1}])
 def test_what_is_no_plan_is_refused(value: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="is no plan"):
+    with pytest.raises(ValueError, match="is not a plan"):
         from_json(value)

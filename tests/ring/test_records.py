@@ -40,7 +40,7 @@ def test_a_claim_is_read_as_it_was_written(claim: Claim) -> None:
     ],
 )
 def test_a_text_that_is_no_claim_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no claim of a ring's member"):
+    with pytest.raises(ValueError, match="is not a claim of a ring's member"):
         Claim.from_text(text)
 
 

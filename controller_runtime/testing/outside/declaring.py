@@ -91,7 +91,7 @@ def declared_by(fake: object) -> Declared:
     for name in dir(kind):
         method = inspect.getattr_static(kind, name, None)
         if not name.startswith("_") and (inspect.isasyncgenfunction(method) or inspect.isgeneratorfunction(method)):
-            raise UsageError(f"{kind.__name__}.{name} is a generator, which is no call: let it return a list")
+            raise UsageError(f"{kind.__name__}.{name} is a generator, which is not a call: let it return a list")
     found = getattr(kind, _DECLARED, None)
     return found if isinstance(found, Declared) else Declared()
 

@@ -190,4 +190,4 @@ def from_json(value: dict[str, Any]) -> Plan:
             Fault(fields["fault"])
         return kind(**fields)
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{json.dumps(value)} is no plan: {error}") from None
+        raise ValueError(f"{json.dumps(value)} is not a plan: {error}") from None

@@ -183,7 +183,7 @@ class Streams(Buckets):
     ("fake", "message"),
     [
         (Stateless(), "Stateless has no attribute `state`: keep in it what the service holds, such as a dict"),
-        (Streams(), "Streams.each is a generator, which is no call: let it return a list"),
+        (Streams(), "Streams.each is a generator, which is not a call: let it return a list"),
         (Buckets, r"give an object of the class, as in cluster.outside\(Buckets\(\)\)"),
     ],
 )

@@ -103,7 +103,7 @@ def perturb(
 
     names = [name for name in map(str.strip, patterns.split(",")) if name]
     if unknown := [name for name in names if name not in _OTHERS]:
-        raise click.UsageError(f"--patterns: {unknown[0]!r} is none of {', '.join(_OTHERS)}")
+        raise click.UsageError(f"--patterns: {unknown[0]!r} is not one of {', '.join(_OTHERS)}")
     if update_baseline and baseline is None:
         raise click.UsageError("--update-baseline needs --baseline FILE")
     logging.disable(logging.WARNING)

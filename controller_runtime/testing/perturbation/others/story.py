@@ -125,7 +125,7 @@ class Story:
         story = found[0]
         if unknown := set(story) - {*_FIELDS}:
             there = f"there are {', '.join(_FIELDS)}"
-            raise UsageError(f"{path}: {sorted(unknown)[0]!r} is no field of a story: {there}")
+            raise UsageError(f"{path}: {sorted(unknown)[0]!r} is not a field of a story: {there}")
         ready = Ready.read(f"{path}: ready", story["ready"]) if "ready" in story else None
         made = cls(_acts(path, story, "before"), _acts(path, story, "steps"), ready, read_claims(str(path), story))
         if not made.steps:

@@ -64,7 +64,7 @@ class Until:
         text = given["for"]
         found = _CONDITION.fullmatch(text) or _PATH.fullmatch(text)
         if found is None and text not in ("create", "delete"):
-            raise UsageError(f"{where}: `for: {text}` is none of {FORMS}")
+            raise UsageError(f"{where}: `for: {text}` is not one of {FORMS}")
         return cls(
             kind=given["kind"],
             api_version=str(given.get("apiVersion") or ""),
