@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources: what clients, caches and controllers are told of kinds, with those that operators use most."""
+"""Resources, which describe kinds to clients, caches and controllers, with those that operators use most."""
 
 from __future__ import annotations
 

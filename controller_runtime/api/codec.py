@@ -89,7 +89,7 @@ def _decoded_part(cls: Any, value: Any) -> Any:
     """Return a part of an object as a class that msgspec leaves to others: a model of the official client or pydantic.
 
     Raises:
-        NotImplementedError: The class is no such model.
+        NotImplementedError: The class is not such a model.
     """
     if not is_model(cls):
         raise NotImplementedError(f"objects of {cls.__name__} cannot be decoded; make it a msgspec.Struct")

@@ -74,7 +74,7 @@ class Delivery:
         return None if self._peers is None else self._peers.shared(self._store, cached)
 
     def exchange(self, pairs: Iterable[tuple[Cached, Cached]]) -> None:
-        """Have the store keep other forms of some objects; no handler is told, because no object has changed."""
+        """Have the store keep other forms of some objects; no handler is called, because no object has changed."""
         with self._lock, self._sharing()() as shared:
             # The other store may have packed the same object meanwhile.
             found = ((old, new, shared(old)) for old, new in pairs)
@@ -103,7 +103,7 @@ class Delivery:
         self.synced.set()
 
     def drop(self, drop: Callable[[], None]) -> None:
-        """Have the store drop objects, by a function of it, while no change is being applied; no handler is told."""
+        """Have the store drop objects, by a function of it, while no change is being applied; no handler is called."""
         with self._lock:
             drop()
 

@@ -64,7 +64,7 @@ class ObservedReads:
         return self._ask("count", lambda: len(self.store))
 
     def staleness(self) -> float:
-        """Return the seconds since the server last told of a change, or that there was none."""
+        """Return the seconds since the server last reported a change, or by a bookmark that there was none."""
         return self._ask("staleness", self.store.staleness)
 
     def behind(self, version: str) -> bool:

@@ -44,7 +44,7 @@ class CacheOptions:
             `Compression` has other bounds.
         make_store: Makes the store, from its host, label and form, the collection and the transform; None makes a
             `Store`. A cache with a portion has a store of its own.
-        warn_at: The bytes of memory from which one warning tells what would make the cache smaller. None is 256 MiB, or
+        warn_at: The bytes of memory from which one warning says what would make the cache smaller. None is 256 MiB, or
             a quarter of the memory that the process may have where that is less.
     """
 

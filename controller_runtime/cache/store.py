@@ -114,7 +114,7 @@ class Store:
         return self._wait(lambda: not self.behind(version), timeout)
 
     def staleness(self) -> float:
-        """Return the seconds since the server last told of a change, or that there was none; infinite before that."""
+        """Return the seconds since the server last reported a change, or that there was none; infinite before that."""
         if not self._filled:  # set once and never cleared
             return float("inf")
         return 0.0 if self.liveness is None else self._host.monotonic() - self.liveness.told_at

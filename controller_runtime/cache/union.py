@@ -48,7 +48,7 @@ class Readable(Protocol):
         """Wait until a resourceVersion is reached; return False after `timeout` seconds."""
 
     def staleness(self) -> float:
-        """Return the seconds since the server last told of a change, or that there was none."""
+        """Return the seconds since the server last reported a change, or by a bookmark that there was none."""
 
     def wait_until_fresh(self, within: float, timeout: float) -> bool:
         """Wait until `staleness` is at most `within` seconds; return False after `timeout` seconds."""

@@ -69,7 +69,7 @@ class Stream(Protocol):
         """Send a message; it may have arrived in part if this raises.
 
         Raises:
-            ConnectionLost: The connection has ended or was cut, or the server took it not by `deadline`.
+            ConnectionLost: The connection has ended or was cut, or the server did not take the message by `deadline`.
         """
         raise UsageError(_NO_MESSAGES)
 

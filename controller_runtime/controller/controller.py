@@ -221,7 +221,7 @@ class Controller:
 
     @property
     def inspected(self) -> Sequence[Collection]:
-        """Those of `collections` whose changes a predicate, a mapping or a callback of this controller reads."""
+        """The `collections` whose changes a predicate, a mapper or a callback of this controller reads."""
         return self._sources.inspected()
 
     @property

@@ -15,7 +15,7 @@ MOST_PLACES = 4096
 """How many places are remembered, the newest; of each a number, with its path less than 1 MiB in all."""
 
 TOLD = 10
-"""The writes of one controller from which it is told of: a time that is written now and then is no load."""
+"""Such writes of a controller from which it is reported, since a time that is written now and then costs little."""
 
 _FOR_TIMES = "coordination.k8s.io"
 """The group of leases, whose whole purpose is a time."""

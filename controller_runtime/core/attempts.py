@@ -52,7 +52,7 @@ class Attempt(Protocol):
         """Return the source of this attempt's random numbers."""
 
     def note(self, reason: str) -> None:
-        """Note a reason for which this attempt is worth to be looked at later."""
+        """Note a reason for which this attempt should be kept for a later look."""
 
 
 class ControllerAttempts(Protocol):

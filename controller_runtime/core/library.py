@@ -81,7 +81,7 @@ class Library:
         return shlex.join(["pip", "install", *self.requirements(extras, controllers=controllers), *more])
 
     def remedy(self, extras: str = "", *, controllers: bool = False) -> str:
-        """Return `command` for a message; with a note if it names no place."""
+        """Return `command` for a message, with a note if it installs by name, since no index has the library yet."""
         note = "" if not self.is_by_name else " (on no index yet: add --find-links with the folder of its wheels)"
         return self.command(extras, controllers=controllers) + note
 

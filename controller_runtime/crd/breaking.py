@@ -48,7 +48,7 @@ def breaking_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> lis
 
     They are versions that are gone or no longer served, fields that are gone (a renamed one is, too) or have another
     type, fields that are required from now on without a default, and bounds, values and rules that are narrower.
-    Changes of descriptions, defaults, columns and names are none.
+    Changes of descriptions, defaults, columns and names do not break clients.
 
     Args:
         before: The definition as a server or a file has it.

@@ -121,7 +121,7 @@ class DeletionLimits:
         A text opens nothing a second time as long as the record exists, also after a restart.
 
         Raises:
-            UsageError: A part of the text is no kind with a number, or its kind has no budget.
+            UsageError: A part of the text is not a kind with a number, or its kind has no budget.
         """
         if wrong := malformed(text):
             raise UsageError(
@@ -174,7 +174,7 @@ class DeletionLimits:
                 self._waiting.get(name, OrderedDict()).pop(path, None)
 
     def refused(self, refusal: Refusal, what: str, path: str) -> DeletionBudgetExceeded:
-        """Count a request that is refused, tell of it, and return its error.
+        """Count a request that is refused, report it, and return its error.
 
         Args:
             refusal: Why.

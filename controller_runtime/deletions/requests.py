@@ -29,7 +29,7 @@ class Takes(enum.Enum):
     OBJECT = "object"
     """The object that its path names, by a deletion or an eviction."""
     LAST_FINALIZER = "last finalizer"
-    """That object, if it is being deleted and would have no finalizer left."""
+    """The object that the request writes, if it is being deleted and would have no finalizer left."""
     COLLECTION = "collection"
     """The objects that it selects."""
 

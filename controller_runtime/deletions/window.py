@@ -72,7 +72,7 @@ class Window:
         """Return a window from the values of JSON.
 
         Raises:
-            ValueError: They are none of a window.
+            ValueError: The values are not those of a window.
         """
         try:
             reserved = [

@@ -66,7 +66,7 @@ class Source:
 
 
 class RecordedAttempt:
-    """An `Attempt` that notes what passes, and changes nothing.
+    """An `Attempt` that records reads, requests and answers, and changes none of them.
 
     Each thread or coroutine of a controller has one, and gets a new one after each reconcile that did anything. It
     keeps references alone. A step is a plain tuple: the function of `steps` that makes its value, and the arguments.
@@ -83,7 +83,7 @@ class RecordedAttempt:
         is_open: Whether its reconcile runs. A step at any other time belongs to a thread that its reconcile left
             behind, and is not noted.
         lines: Its lines of the log: level, logger and text.
-        reasons: Why it is worth to be kept longer.
+        reasons: The reasons for which it is kept longer than others.
         is_confidential: Whether it has seen a Secret or a token, once it is counted.
         size: About how many bytes of it are kept, once it is counted.
         cut: How many parts of each kind are left out.

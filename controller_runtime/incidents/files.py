@@ -35,7 +35,7 @@ class Folder:
         path: The folder.
 
     Raises:
-        UsageError: It is no folder, or nothing can be written to it.
+        UsageError: It is not a folder, or nothing can be written to it.
 
     Threads: its owner's lock for `admits`; any for the rest.
     """

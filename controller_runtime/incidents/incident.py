@@ -221,7 +221,7 @@ def decode(raw: bytes, name: str) -> Incident:
         name: The name of the file, for messages.
 
     Raises:
-        UsageError: The bytes are no incident, or damaged, too long, or of a later version.
+        UsageError: The bytes are not an incident, or damaged, too long, or of a later version.
     """
 
     def refuse(why: object) -> NoReturn:

@@ -29,7 +29,7 @@ SOCKETS_OF_THEIR_OWN: Mapping[str, str] = {
     "oracledb": "oracledb",
     "pyodbc": "pyodbc",
 }
-"""Modules of which code in C makes connections that no audit event tells of, and their names for people."""
+"""Modules whose C code makes connections without an audit event, and their names for people."""
 
 
 class Call(NamedTuple):
@@ -51,7 +51,7 @@ class Call(NamedTuple):
 
 
 def call_of(event: str, args: tuple[Any, ...]) -> Call | None:
-    """Return the call of an audit event; None if the event is none, or stays inside this machine's resolver."""
+    """Return the call of an audit event; None if the event is not a call, or stays inside this machine's resolver."""
     reader = _READERS.get(event)
     return None if reader is None else reader(*args)
 
@@ -62,7 +62,7 @@ def is_allowed(call: Call, allowed: Collection[str]) -> bool:
 
 
 def unseen_modules() -> list[str]:
-    """Return the modules that are loaded and make connections that no audit event tells of."""
+    """Return the loaded modules that make connections without an audit event."""
     return [shown for name, shown in SOCKETS_OF_THEIR_OWN.items() if name in sys.modules]
 
 

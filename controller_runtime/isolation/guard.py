@@ -38,7 +38,7 @@ class OutsideRefused(BaseException):
 
 
 class Guard:
-    """Decides which calls are refused, and tells of each that was.
+    """Decides which calls are refused, and reports each of them.
 
     Args:
         allowed: Hosts, paths of sockets and programs that may be called.

@@ -60,7 +60,7 @@ class Endpoints:
         live: Further checks of `/livez`, by name.
         ready: Further checks of `/readyz`, by name.
         registries: Registries of `prometheus_client` whose metrics `/metrics` shows after the manager's own. None is
-            the default registry, so that metrics made in the usual way appear; an empty sequence is none of them.
+            the default registry, so that metrics made in the usual way appear; an empty sequence shows no other.
 
     Raises:
         UsageError: An address is malformed or cannot be bound, or a check is an `async def`.

@@ -283,7 +283,8 @@ class Manager:
 
         A watch that loses a change, by a fault of the server or of a proxy, leaves a wrong object in the cache until
         the next list. Each turn asks for one page: the metadata of up to 500 objects at the resourceVersion that the
-        cache has reached. With the defaults 10,000 objects take 20 minutes. Differences are logged, counted and mended.
+        cache has reached. With the defaults 10,000 objects take 20 minutes. Differences are logged, counted and
+        repaired.
 
         Args:
             every: Seconds between two pages, of all caches together.

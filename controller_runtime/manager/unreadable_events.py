@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events that tell of objects which a controller cannot read."""
+"""Events about objects that a controller cannot read."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def document(value: Mapping[str, Value], *, template: bool = False) -> str:
     Args:
         value: The mapping.
         template: The result is a template: texts with braces are template expressions, unless they are `Literal`.
-            Otherwise all texts are what they are, and there are no other constructs.
+            Otherwise all texts are written as they are, and `value` has none of the other constructs.
     """
     made = present(value if template else literal(value))
     text = "".join(f"{line}\n" for line in _mapping(made, ""))

@@ -30,7 +30,7 @@ def as_dry_run(request: HTTPRequest) -> HTTPRequest:
 
 
 def changes_nothing(request: HTTPRequest) -> bool:
-    """Return whether a server that carries out this request is the same afterwards; a command in a pod is no read."""
+    """Return whether a server that carries out this request is the same afterwards; a command in a pod changes it."""
     return request == as_dry_run(request) and not is_upgrade(request)
 
 

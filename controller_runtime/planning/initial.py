@@ -33,7 +33,7 @@ def initial_requests(controller: Controller, informers: Informers, on_error: OnE
 
 
 def receives_from_outside(controller: Controller) -> bool:
-    """Return whether a controller has requests that no cache tells of, which no plan sees."""
+    """Return whether a controller has requests that do not come from a cache, which no plan sees."""
     return any(isinstance(source, Channel) for source in controller.sources)
 
 

@@ -20,7 +20,7 @@ class PlannedStore(Store):
     """A store of the objects at the server, read together with an overlay.
 
     A planned object is in it as the server would show it: if it is in the collection, and as the transform leaves it.
-    It stays as planned whatever the server tells of it afterwards.
+    It stays as planned whatever the server reports afterwards.
 
     Args:
         host: As for `Store`.

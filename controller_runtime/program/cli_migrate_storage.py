@@ -85,7 +85,7 @@ def definitions_of(what: str) -> Sequence[str]:
 
 
 def migrate(migration: StorageMigration, stop: Stop, *, dry_run: bool) -> None:
-    """Migrate one definition, or tell what would be done, and raise unless all of it was.
+    """Migrate one definition, or print the steps of a migration, and raise unless all of them were done.
 
     Raises:
         ControllerRuntimeError: The migration was stopped, objects could not be rewritten, or it cannot be done.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`--plan`: a program tells what it would write, and writes nothing."""
+"""`--plan`: a program prints what it would write, and writes nothing."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class _Process:
     source: SnapshotSource | None = None
 
     def prepare(self, setup: Setup) -> Manager:
-        """Return a manager on the cluster, filled by `setup`; endpoints, signals and view tell of it from now on.
+        """Return a manager on the cluster, filled by `setup`; endpoints, signals and view show it from now on.
 
         If the stop is set meanwhile, the manager is not filled, and must not be run.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a program, or tells what it would write if it ran."""
+"""Runs a program, or prints what it would write if it ran."""
 
 from __future__ import annotations
 

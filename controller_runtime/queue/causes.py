@@ -80,7 +80,7 @@ def version_of(cause: PlainCause) -> PlainVersion | None:
 
 
 def cover(covered: list[PlainVersion], cause: PlainCause) -> None:
-    """Remember the version of a cause that is not told any more; that there were others, once there is no room."""
+    """Add the version of a cause that is not reported for want of room; the last place stands for all further ones."""
     if len(covered) < MAX_COVERED:
         covered.append(version_of(cause) or UNKNOWN)
     else:

@@ -94,7 +94,7 @@ class FairBand(Generic[T]):
 def grouping(fair_by: Callable[[T], Hashable] | None) -> Callable[[T], Hashable] | None:
     """Return the function of a queue that groups items; None without `fair_by`, when all are of one group.
 
-    A group that cannot be hashed, and a coroutine, which can, raise in the call, while nothing is changed yet.
+    The returned function raises if a group cannot be hashed or is a coroutine, before the queue has changed anything.
 
     Raises:
         UsageError: `fair_by` is an `async def`.

@@ -22,7 +22,7 @@ def assigned(members: Mapping[str, int], previous: Sequence[str]) -> tuple[str, 
 
     Args:
         members: The weight of each member, at least 1; none leaves all slots to `NOBODY`.
-        previous: The owner of each slot before; names that are not members count as nobody.
+        previous: The owner of each slot before; a name that is not a member counts as no owner.
     """
     if not members:
         return (NOBODY,) * SLOTS

@@ -145,13 +145,13 @@ class Ring:
         return found.slot_of(request)
 
     def as_member(self) -> contextlib.AbstractContextManager[None]:
-        """Bind the requests of the manager's client in a `with` block to this replica's lease; for no reconcile.
+        """Bind the requests of the manager's client in a `with` block to this replica's membership.
 
-        A shared reconcile is bound already, and so is all work of a program whose controllers are all shared. While
-        another replica leads, the requests of other work are still refused for that.
+        Do not use it in a shared reconcile, which is bound already, as is all work of a program whose controllers are
+        all shared. It does not replace a leadership: with leader election requests need that, too.
 
         Raises:
-            LeadershipLost: By the block's beginning: this replica is not a member now. By its requests: no more.
+            LeadershipLost: This replica is not a member when the block begins; or, from a request, no longer.
         """
         return self.ownership.as_member()
 

@@ -60,7 +60,7 @@ class WebhookTally:
             self._counts[path].in_flight += 1
 
     def end(self, path: str, status: int, took: float, *, panicked: bool) -> None:
-        """Count its answer.
+        """Count the answer to a review that `begin` counted.
 
         Args:
             path: The webhook's path.

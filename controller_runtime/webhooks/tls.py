@@ -30,7 +30,7 @@ def server_context(certificate: bytes, key: bytes, client_authority: Path | None
 
     Raises:
         UsageError: The file of authorities cannot be read.
-        ssl.SSLError: They are no certificate and key, or do not belong together.
+        ssl.SSLError: The files are not a certificate and a key, or do not belong together.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2

@@ -33,7 +33,7 @@ _RENEWALS_APART = 5.0
 
 @attrs.frozen
 class Identity:
-    """Our credential, with the TLS files at the time.
+    """The credential of this client, with the TLS files as they were when it was read.
 
     Attributes:
         credential: The credential.

@@ -75,7 +75,7 @@ class Codec:
         """Return the meaning of the next bytes.
 
         Raises:
-            Malformed: They are no frames.
+            Malformed: The bytes are not frames.
         """
         messages, reply, end = [], b"", None
         try:

@@ -88,7 +88,7 @@ class Messages:
         """Send a message.
 
         Raises:
-            ConnectionLost: The connection has ended, or the server took it not in time.
+            ConnectionLost: The connection has ended, or the server did not take the message in time.
             ControllerRuntimeError: A limit of the client's requests is over. The connection is closed.
         """
         self._stream.send(message, self._deadline())

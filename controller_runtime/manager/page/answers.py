@@ -78,7 +78,7 @@ class PictureStream:
         self._number = number_after(self.last_id, self.run)
 
     def next(self) -> bytes:
-        """Return the event of the present picture."""
+        """Take a picture of the page as it is now and return it as the next event."""
         picture = self.page.picture(self.wish)
         self._number += 1
         return event_of(picture, self.run, self._number)

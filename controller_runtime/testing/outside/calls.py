@@ -68,7 +68,7 @@ class Watched(Protocol):
         """Return the present state."""
 
     def notice(self) -> None:
-        """Tell the observer of changes that no call has made."""
+        """Report to the observer changes that no call has made."""
 
     def calling(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function that calls a method of the fake over this line."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import attrs
 
 Snapshot = Mapping[str, Any]
-"""The things that an outside service holds, by their names, as values of JSON; one thing if its state is no mapping."""
+"""The things that an outside holds, by their names, as values of JSON; one thing if its state is not a mapping."""
 
 _ABSENT = object()
 

@@ -114,7 +114,7 @@ class Baseline:
         return self._differences(number, self.naming.names(born(run)), state)
 
     def is_at(self, number: int, run: Run, state: State) -> bool:
-        """Return whether a run is where the calm one was at a rest; True if there was no such rest."""
+        """Return whether `state` is that of the calm run at its rest `number`; True if the calm run had fewer rests."""
         return number >= len(self.rests) or not self.differences(number, run, state)
 
     def shorter(self, run: Run) -> Baseline:
