@@ -91,7 +91,7 @@ def _classic_type(path: str, accept: str) -> str:
     """Return the media type of a classic document.
 
     Raises:
-        StatusError: 406, the client accepts none that there is.
+        StatusError: 406, the client accepts none of these types.
     """
     if path == "/version":  # no object of the API, so it has no message
         check_known(accept or _JSON, (_JSON,))
@@ -104,7 +104,7 @@ def _classic_type(path: str, accept: str) -> str:
 
 
 def _media_type(path: str, accept: str) -> str:
-    """Return the media type of the answer; empty if the client accepts none that there is."""
+    """Return the media type of the answer; empty if the client accepts none of those that exist."""
     if path == "/openapi/v3":  # the index is JSON for every client
         return _JSON
     forms = tuple(_FORMS) if path == "/openapi/v2" else (_JSON,)

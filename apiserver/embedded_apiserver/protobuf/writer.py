@@ -190,7 +190,7 @@ def _list_writer(one: Write) -> Write:
 
 
 def _map_writer(number: int, schema: Schema) -> Write:
-    """Return the writer of a map: an entry is a message with the key and the value, a list in a message of its own."""
+    """Return the writer of a map: an entry is a message of key and value; a list as value is a separate message."""
     if schema.items is not None:
         value_of = _message_writer(2, functools.partial(_joined, _list_writer(_writer(1, schema.items))))
     else:

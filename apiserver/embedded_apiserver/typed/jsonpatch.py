@@ -38,11 +38,11 @@ class Inapplicable(Exception):
 
 
 class Missing(Inapplicable):
-    """The place at which the operation is to be applied is not there."""
+    """The place at which the operation is to be applied does not exist."""
 
 
 class MissingKey(Missing):
-    """The container is there, and the member is not that is to be removed."""
+    """The member to be removed does not exist, though its container does."""
 
 
 class Operation(msgspec.Struct, gc=False):

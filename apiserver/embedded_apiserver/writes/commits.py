@@ -62,8 +62,8 @@ class Commits:
 
         `entries` are its managed fields. If they are None, the writer owns all of its fields. `is_applied` is True for
         the result of a server-side apply, in which nulls of custom objects are left out only now, and `is_untidy` if it
-        has empty metadata. `sent` is the object before admission, whose fields the writer owns, and `check` what
-        admission has against the result.
+        has empty metadata. `sent` is the object before admission, whose fields the writer owns, and `check` lets
+        admission refuse the result.
         """
         host, now = self._host, self._host.now()
         try:

@@ -168,7 +168,7 @@ def _end_of(obj: Object) -> tuple[object, object]:
 
 
 def _set_finalizers(kind: Kind, metadata: dict[str, Any], options: DeleteOptions) -> None:
-    """Set the finalizers that decide what happens to dependents; they stay as they are if they say it already."""
+    """Set the finalizers that decide what happens to dependents; they are left alone if they decide so already."""
     before = metadata.get("finalizers", [])
     said = [one for one in before if one in (_ORPHAN, _FOREGROUND)]
     match options.propagation_policy, options.orphan_dependents:

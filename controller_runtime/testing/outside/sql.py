@@ -168,11 +168,11 @@ class Connection:
         self.call("commit")
 
     def rollback(self) -> None:
-        """Give up what was changed."""
+        """Roll the changes back."""
         fake_of(self._database).give_up(self._number)  # no call: the service sees the end of a connection
 
     def close(self) -> None:
-        """Give up what was changed, and the connection."""
+        """Roll the changes back, and close the connection."""
         self.rollback()
         self._is_dead = True
 

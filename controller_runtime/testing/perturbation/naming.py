@@ -79,7 +79,7 @@ class Naming:
         return bool(self.chance or self.loose)
 
     def names(self, born: Born) -> dict[Name, Name]:
-        """Return the names in every run of the objects of one run; those that are the same are left out."""
+        """Return, by the name of an object in one run, its name in every run; equal names are left out."""
         if not self.patterns:
             return {}
         namespaces = {each.key: found.key for each in born if (found := self._found(each, born, {})) != each}

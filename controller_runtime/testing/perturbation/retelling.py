@@ -61,7 +61,7 @@ class Retelling(NamedTuple):
                 return
 
     def rest(self, story: Sequence[Told], at_rest: Callable[[], object]) -> None:
-        """Tell the rest of a story after its test was left, because a change is being missed.
+        """Play the rest of a story after its test was left at a missed change.
 
         Time does not pass until the change that follows the missed one has come.
 

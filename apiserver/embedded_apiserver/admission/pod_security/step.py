@@ -76,7 +76,7 @@ class PodSecurity(Step):
                 self._judge(attributes, template, policy, causes)
 
     def _judge(self, attributes: Attributes, pod: Object, policy: Policy, causes: list[Cause]) -> None:
-        """Refuse a pod, or note and warn of what a policy has against it; templates are not refused."""
+        """Check a pod by a policy: refuse it, or record and warn of its violations. Templates are not refused."""
         if causes:
             annotate(_ERROR, f"Failed to parse policy: {_together(causes)}")
         found: dict[LevelVersion, str] = {}

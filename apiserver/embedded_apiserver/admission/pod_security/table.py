@@ -93,7 +93,7 @@ CHECKS = (
 
 
 def violations(asked: LevelVersion, newest: int, metadata: Object, spec: Object) -> list[Violation]:
-    """Return what a level has against a pod.
+    """Return the violations of a level by a pod.
 
     Args:
         asked: The level; one of a later release than `newest` is as it is there.

@@ -28,7 +28,7 @@ class Violation(NamedTuple):
 
 
 CheckPod = Callable[[Object, Object], Violation | None]
-"""Returns what it has against a pod with a metadata and a spec, both in the form in which they are stored."""
+"""Returns the violation by a pod, from its metadata and its spec in stored form; None if it passes the check."""
 
 
 def context(owner: Object) -> Object:

@@ -59,7 +59,7 @@ class ValidatingAdmissionPolicy(Step):
     def _denials(
         self, policy: Policy, attributes: Attributes, annotations: dict[str, dict[str, None]]
     ) -> Iterator[tuple[Binding | None, Denial]]:
-        """Yield what a policy has against a write, by binding; without one if it cannot be used at all.
+        """Yield the denials of a write by a policy, with their binding; None as binding if the policy cannot be used.
 
         Its annotations of the audit log are added to `annotations`.
         """

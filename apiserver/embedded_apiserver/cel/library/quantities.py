@@ -31,7 +31,7 @@ class Quantity(Opaque):
     Attributes:
         value: The digits.
         scale: The power of ten.
-        is_small: Whether a real server keeps it in 64 bits, for it calls no other an integer.
+        is_small: Whether a real server keeps it in 64 bits; only such a quantity counts as an integer.
     """
 
     __slots__ = ("is_small", "scale", "value")

@@ -6,6 +6,6 @@
 - `field_paths`: the paths that rules may name, and the names of fields in expressions.
 - `compiled`: the rules of a schema and those below it, compiled once for each version of a definition.
 - `correlation`: which part of a stored object is the old value of a part of its update.
-- `judged`: what the rules have against an object.
+- `judged`: the violations of the rules by an object.
 - `written`: what is wrong with the rules themselves, found when the definition is written.
 """

@@ -47,7 +47,7 @@ class Quiet:
         look: Looks at the operator.
 
     Attributes:
-        lull: The longest time in seconds without a change that a change of the operator ended, during a wait.
+        lull: The longest pause in seconds, during a wait, after which the operator made another change.
 
     Threads: one for `wait_for`; any for `note`.
     """
@@ -91,7 +91,7 @@ class Quiet:
                 self._wait = None
 
     def _rests(self, quiet: float, patience: float, began: float) -> str | None:
-        """Look once; return an empty text for a rest, why there is none, or None to look again after a pause."""
+        """Look once; return an empty text for a rest, the reason against one, or None to look again after a pause."""
         is_busy = self._look().busy
         now = self._host.monotonic()
         with self._lock:
