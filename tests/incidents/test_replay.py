@@ -6,8 +6,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import random
+import secrets
 import socket
 import time
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -320,3 +323,40 @@ def test_a_request_without_an_answer_is_waited_for_until_the_coroutine_is_cancel
     assert isinstance(sent, Sent)
     assert (sent.at, sent.status, incident.end.outcome) == (None, 0, "error")
     assert replay(incident, setup).verdict is Verdict.SAME
+
+
+def _drawn_by_uuid4() -> str:
+    return str(uuid.uuid4())
+
+
+TAKEN: dict[str, Callable[[], object]] = {
+    "uuid4": _drawn_by_uuid4,
+    "random": lambda: random.random(),
+    "secrets": lambda: secrets.token_hex(8),
+    "environment": lambda: os.environ.get("HOME", ""),
+    "getenv": lambda: os.getenv("HOME"),
+}
+
+
+@pytest.mark.parametrize("take", TAKEN.values(), ids=[*TAKEN])
+def test_code_that_takes_what_is_not_recorded_is_undecided_once_it_differs(take: Callable[[], object]) -> None:
+    def act(manager: Manager, request: Request) -> None:
+        patching(manager, request, f"of {take()}")
+
+    before = (random.getstate(), dict(os.environ), os.urandom)
+    incident = incident_of(acting(patching))
+    replayed, again = replay(incident, acting(act)), replay(incident, acting(act))
+
+    assert replayed.verdict is Verdict.UNDECIDED
+    assert "taken elsewhere:" in told(replayed)
+    assert [each.request for each in replayed.writes] == [each.request for each in again.writes]
+    assert (random.getstate(), dict(os.environ), os.urandom) == before
+
+
+def test_code_that_takes_what_is_not_recorded_and_does_the_same_is_the_same() -> None:
+    def act(manager: Manager, request: Request) -> None:
+        assert os.environ.get("NOBODY_SETS_THIS") is None
+        assert random.random() < 1
+        patching(manager, request)
+
+    assert replayed_by(act).verdict is Verdict.SAME

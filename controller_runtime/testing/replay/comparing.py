@@ -36,6 +36,7 @@ class Replayed:
         error: The error that it raised; None if it raised none.
         is_async: Whether it is a coroutine, whose requests may overlap.
         clocks: Where its code asked a real clock, whose times are not recorded.
+        taken: Where its code took random numbers or variables of the environment that are not recorded.
     """
 
     incident: Incident
@@ -48,6 +49,7 @@ class Replayed:
     error: BaseException | None = None
     is_async: bool = False
     clocks: Sequence[str] = ()
+    taken: Sequence[str] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -60,7 +62,7 @@ class Replayed:
             return Verdict.UNDECIDED
         if not self.differs:
             return Verdict.UNDECIDED if self.unknown else Verdict.SAME
-        if self.clocks:
+        if self.clocks or self.taken:
             return Verdict.UNDECIDED
         first = next((each for each in self.writes if not each.is_recorded), None)
         before = len(self.unknown) if first is None or self._calls_outside else first.unknown

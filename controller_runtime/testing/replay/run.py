@@ -32,6 +32,7 @@ from controller_runtime.manager.manager import Manager, Setup
 from controller_runtime.queue.workqueue import WorkQueue
 from controller_runtime.testing.replay.attempt import ReplayedAttempt
 from controller_runtime.testing.replay.comparing import Replayed
+from controller_runtime.testing.replay.sources import noticed
 from controller_runtime.testing.replay.world import World
 from controller_runtime.testing.simulation import Simulation
 from controller_runtime.testing.simulation.real_clock import RealClockWarning
@@ -151,6 +152,7 @@ def replay(incident: Incident, setup: Setup) -> Replayed:
 
 def _run(incident: Incident, setup: Setup, host: Host, simulation: Simulation) -> Replayed:
     managers: list[Manager] = []
+    taken: list[str] = []
 
     def prepare(server: APIServer) -> None:
         if managers:
@@ -165,8 +167,9 @@ def _run(incident: Incident, setup: Setup, host: Host, simulation: Simulation) -
     stop = Stop(host, "stop of a replay")
     recorder = _Recorder(attempt, stop)
     workers = _workers(host, controller, incident, stop, recorder)
-    workers.start(1)
-    _let_end(simulation, recorder)
+    with noticed(attempt, incident.seed, taken.append):
+        workers.start(1)
+        _let_end(simulation, recorder)
     manager.stopping.set()
     stop.set()
     simulation.settle()
@@ -183,6 +186,7 @@ def _run(incident: Incident, setup: Setup, host: Host, simulation: Simulation) -
         unknown=tuple(dict.fromkeys(attempt.unknown)),
         lines=tuple(attempt.lines),
         error=recorder.error,
+        taken=tuple(dict.fromkeys(taken)),
         is_async=isinstance(controller.reconciler, AsyncReconciler),
     )
 

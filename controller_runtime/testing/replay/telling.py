@@ -32,7 +32,12 @@ def _lines(replayed: Replayed) -> Iterator[str]:
     yield from _part("end", [_end(incident.end)], [_end(replayed.end)])
     if replayed.end.error is not None and replayed.end.error.stack:
         yield indented(bounded(f"stack:\n{replayed.end.error.stack.rstrip()}"))
-    for title, items in (("not recorded", replayed.unknown), ("real clocks", replayed.clocks), ("cut", incident.cut)):
+    for title, items in (
+        ("not recorded", replayed.unknown),
+        ("real clocks", replayed.clocks),
+        ("taken elsewhere", replayed.taken),
+        ("cut", incident.cut),
+    ):
         if items:
             yield f"{title}:"
             yield from (f"  {printable(bounded(each, _LONGEST))}" for each in items)
@@ -46,7 +51,16 @@ def _why(replayed: Replayed) -> str:
         return ", because the process stopped while it was recorded"
     if replayed.unknown:
         return ", because of what was not recorded"
-    return ", because its code asks a real clock: take `manager.host` as a Clock"
+    if replayed.clocks:
+        return ", because its code asks a real clock: take `manager.host` as a Clock"
+    return ", because its code takes values that are not recorded: take those of `manager.host`"
+
+
+def why_undecided(replayed: Replayed) -> str:
+    """Return the reason why a replay is undecided, in one line."""
+    if replayed.incident.end.outcome == "cancelled":
+        return "the process stopped while it was recorded"
+    return next(iter((*replayed.unknown, *replayed.clocks, *replayed.taken)), "")
 
 
 def _part(title: str, recorded: list[str], now: list[str]) -> Iterator[str]:

@@ -78,7 +78,7 @@ if sys.version_info >= (3, 12):
         monitoring.use_tool_id(_TOOL, "controller_runtime.testing")
 
         def started(code: CodeType, offset: int) -> object:
-            if _is_under_test(code):
+            if is_under_test(code):
                 monitoring.set_local_events(_TOOL, code, events.CALL)
             return monitoring.DISABLE  # the code is not looked at again
 
@@ -102,13 +102,14 @@ else:
 
 def _profile_for(fail: Fail) -> Callable[[FrameType, str, Any], None]:
     def profile(frame: FrameType, event: str, called: Any) -> None:
-        if event == "c_call" and called in _SEEN and _is_under_test(frame.f_code):
+        if event == "c_call" and called in _SEEN and is_under_test(frame.f_code):
             _tell(frame, called, fail)
 
     return profile
 
 
-def _is_under_test(code: CodeType) -> bool:
+def is_under_test(code: CodeType) -> bool:
+    """Return whether code is neither of the standard library, nor of an installed package, nor of this one."""
     return not code.co_filename.startswith((*_folders_of_others(), "<frozen "))
 
 
