@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
 from apimachinery.http import HTTPRequest
+from controller_runtime.core.leaves import Steps, leaves
 from controller_runtime.core.resource_paths import resource_path
 
 LONGEST = 256 * 1024
@@ -43,14 +43,14 @@ class WrittenFields:
             remembered; and whether all of these have values that are times. Nothing for a body that cannot be read.
         """
         place = request.method, request.path
-        leaves = leaves_of(request.body)
+        now = leaves_of(request.body)
         last = self._last.get(place)
         if last is None and len(self._last) >= MOST_PLACES:
             self._last.clear()
-        self._last[place] = leaves
-        differing = [] if last is None else [path for path in {**leaves, **last} if leaves.get(path) != last.get(path)]
-        shown = (differing or [*leaves])[:MOST_FIELDS]
-        return tuple(shown), bool(shown) and all(is_time(leaves.get(path)) for path in shown)
+        self._last[place] = now
+        differing = [] if last is None else [path for path in {**now, **last} if now.get(path) != last.get(path)]
+        shown = (differing or [*now])[:MOST_FIELDS]
+        return tuple(shown), bool(shown) and all(is_time(now.get(path)) for path in shown)
 
 
 def leaves_of(body: bytes) -> dict[str, object]:
@@ -63,22 +63,22 @@ def leaves_of(body: bytes) -> dict[str, object]:
         return {}
     if isinstance(document, list):
         return {str(each["path"]).replace("/", "."): each.get("value") for each in document if _is_operation(each)}
-    return {path: value for path, value in _leaves(document, "") if not _SERVER_SET.fullmatch(path)}
+    found = {_text(steps): value for steps, value in leaves(document)}
+    return {path: value for path, value in found.items() if not _SERVER_SET.fullmatch(path)}
 
 
 def _is_operation(each: object) -> bool:
     return isinstance(each, dict) and "path" in each and each.get("op") != "test"
 
 
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, object]]:
-    if isinstance(value, dict) and value:
-        for name, each in value.items():
-            yield from _leaves(each, f"{path}.{name}" if _PLAIN_NAME.fullmatch(name) else f"{path}[{name!r}]")
-    elif isinstance(value, list) and value:
-        for at, each in enumerate(value):
-            yield from _leaves(each, f"{path}[{at}]")
-    else:
-        yield path, value
+def _text(steps: Steps) -> str:
+    """Return a path such as `.spec.containers[0].image`."""
+    return "".join(map(_step_text, steps))
+
+
+@functools.lru_cache(4096)  # most writes of a program have the same names
+def _step_text(step: str | int) -> str:
+    return f".{step}" if isinstance(step, str) and _PLAIN_NAME.fullmatch(step) else f"[{step!r}]"
 
 
 def is_time(value: object) -> bool:

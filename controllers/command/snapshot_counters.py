@@ -13,6 +13,7 @@ from apimachinery.host import Host
 from apimachinery.objects import Cached
 from controller_runtime.cache.store import Delta
 from controllers.node_ttl import ANNOTATION
+from controllers.shared.views import ConditionsView
 
 ZONE = "topology.kubernetes.io/zone"
 
@@ -30,19 +31,10 @@ class _Spec(msgspec.Struct, gc=False):
     taints: list[_Taint] | None = None
 
 
-class _Condition(msgspec.Struct, gc=False):
-    type: str
-    status: str
-
-
-class _Status(msgspec.Struct, gc=False):
-    conditions: list[_Condition] | None = None
-
-
 class _Node(msgspec.Struct, gc=False):
     metadata: _Metadata
     spec: _Spec | None = None
-    status: _Status | None = None
+    status: ConditionsView | None = None
 
 
 class _PodMetadata(msgspec.Struct, gc=False, rename="camel"):
@@ -51,7 +43,7 @@ class _PodMetadata(msgspec.Struct, gc=False, rename="camel"):
 
 class _Pod(msgspec.Struct, gc=False):
     metadata: _PodMetadata
-    status: _Status | None = None
+    status: ConditionsView | None = None
 
 
 _decoder = msgspec.json.Decoder(_Node)
@@ -141,7 +133,7 @@ def _features(node: Cached) -> _Features:
     )
 
 
-def _ready(status: _Status | None) -> str | None:
+def _ready(status: ConditionsView | None) -> str | None:
     return next((c.status for c in (status.conditions if status else None) or [] if c.type == "Ready"), None)
 
 

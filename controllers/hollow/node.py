@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from controllers.shared.views import ConditionsView
+
 ZONES = ("zone-a", "zone-b", "zone-c")
 RACK_SIZE = 4
 """Number of nodes in one rack; they would lose their power together."""
@@ -22,21 +24,10 @@ HEALTHY: Mapping[str, tuple[str, str]] = {
 """Status and reason of each condition of a healthy node, in a kubelet's order."""
 
 
-class HollowCondition(msgspec.Struct, gc=False):
-    """The part of a condition that tells whether it is as a healthy node posts it."""
-
-    type: str
-    status: str
-
-
-class _Status(msgspec.Struct, gc=False):
-    conditions: list[HollowCondition] | None = None
-
-
 class NodeConditions(msgspec.Struct, gc=False):
     """The part of a Node that its hollow kubelet reads: its conditions."""
 
-    status: _Status | None = None
+    status: ConditionsView | None = None
 
     def statuses(self) -> dict[str, str]:
         """Return the status of each condition, by type."""

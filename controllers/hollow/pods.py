@@ -20,6 +20,7 @@ from controller_runtime.client.patches import PatchType
 from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.manager.manager import Manager
 from controllers.hollow.kubelet_pods import WORKERS, KubeletPods
+from controllers.shared.views import ConditionView
 
 CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 """Conditions of a pod that runs, all of them True, in a kubelet's order."""
@@ -59,16 +60,11 @@ class _Spec(msgspec.Struct, gc=False, rename="camel"):
     containers: list[_Container] = msgspec.field(default_factory=list)
 
 
-class _Condition(msgspec.Struct, gc=False):
-    type: str = ""
-    status: str = ""
-
-
 class _Status(msgspec.Struct, gc=False, rename="camel"):
     phase: str = ""
     pod_ip: str = msgspec.field(default="", name="podIP")
     start_time: str = ""
-    conditions: list[_Condition] | None = None
+    conditions: list[ConditionView] | None = None
 
 
 class HollowPod(msgspec.Struct, gc=False):

@@ -19,7 +19,8 @@ from controller_runtime.client.patches import PatchType
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.events.recorder import EventRecorder
 from controllers.node_lifecycle.monitor import Monitor
-from controllers.node_lifecycle.views import MonitoredPodView, node_of
+from controllers.node_lifecycle.views import MonitoredPodView
+from controllers.shared.views import node_of
 
 log = get_logger(__name__)
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from apimachinery.errors import UNREADABLE
-from apimachinery.objects import Cached, ObjectKey
+from apimachinery.objects import ObjectKey
+from controllers.shared.views import ConditionsView, PlaceView
 
 READY = "Ready"
 NEVER_UPDATED = "NodeStatusNeverUpdated"
@@ -120,25 +120,12 @@ class NodeLeaseView(msgspec.Struct, gc=False, frozen=True):
         return self.spec.renew_time if self.spec else None
 
 
-class _PodCondition(msgspec.Struct, gc=False, frozen=True):
-    type: str
-    status: str = ""
-
-
-class _PodStatus(msgspec.Struct, gc=False, frozen=True):
-    conditions: list[_PodCondition] | None = None
-
-
-class _PodSpec(msgspec.Struct, gc=False, frozen=True, rename="camel"):
-    node_name: str | None = None
-
-
 class MonitoredPodView(msgspec.Struct, gc=False, frozen=True):
     """The part of a pod that says where it runs and whether it is ready."""
 
     metadata: _Metadata
-    spec: _PodSpec | None = None
-    status: _PodStatus | None = None
+    spec: PlaceView | None = None
+    status: ConditionsView | None = None
 
     @property
     def key(self) -> ObjectKey:
@@ -157,22 +144,6 @@ class MonitoredPodView(msgspec.Struct, gc=False, frozen=True):
         return next((each.status for each in conditions if each.type == READY), None)
 
 
-class _Placed(msgspec.Struct, gc=False, frozen=True):
-    spec: _PodSpec | None = None
-
-
-_placed = msgspec.json.Decoder(_Placed)
-
-
 def condition(conditions: list[NodeCondition], kind: str) -> NodeCondition | None:
     """Return the condition of that type, or None."""
     return next((each for each in conditions if each.type == kind), None)
-
-
-def node_of(pod: Cached | None) -> str:
-    """Return the node that a pod is bound to; empty if there is none, or the pod cannot be decoded."""
-    try:
-        spec = _placed.decode(pod.raw).spec if pod is not None else None
-    except UNREADABLE:
-        return ""
-    return (spec.node_name if spec else None) or ""

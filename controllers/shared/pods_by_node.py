@@ -6,33 +6,17 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable
 
-import msgspec
-
-from apimachinery.errors import UNREADABLE
 from apimachinery.objects import Cached, ObjectKey
 from controller_runtime.api.resources import PODS
 from controller_runtime.manager.manager import Manager
+from controllers.shared.views import node_of
 
 INDEX = "spec.nodeName"
 """Name of the index, for `Lister.by_index`: the field that the API server's field selector has for it."""
 
 
-class _Spec(msgspec.Struct, gc=False, rename="camel"):
-    node_name: str = ""
-
-
-class _Pod(msgspec.Struct, gc=False):
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-
-
-_pod = msgspec.json.Decoder(_Pod)
-
-
-def _node_of(pod: Cached) -> tuple[str, ...]:
-    try:
-        name = _pod.decode(pod.raw).spec.node_name
-    except UNREADABLE:  # an index must not raise; a lister that reads the pod raises or logs it
-        return ()
+def _index(pod: Cached) -> tuple[str, ...]:
+    name = node_of(pod)  # empty for a pod that cannot be read, since an index must not raise
     return (name,) if name else ()
 
 
@@ -43,5 +27,5 @@ def pods_by_node(manager: Manager) -> Callable[[str], Iterable[ObjectKey]]:
     """
     informer = manager.informer(PODS)
     with contextlib.suppress(ValueError):  # another controller has added the index
-        informer.add_index(INDEX, _node_of)
+        informer.add_index(INDEX, _index)
     return lambda node: [pod.key for pod in informer.store.by_index(INDEX, node)]

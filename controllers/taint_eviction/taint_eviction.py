@@ -34,7 +34,7 @@ from controllers.shared.pods_by_node import pods_by_node
 from controllers.taint_eviction.countdown import Countdown, Countdowns
 from controllers.taint_eviction.node_limit import NodeLimit, RetryDelay
 from controllers.taint_eviction.toleration import Taint, leaves_at, were_added_again
-from controllers.taint_eviction.views import PodCondition, TaintedNodeView, ToleratingPodView
+from controllers.taint_eviction.views import TaintedNodeView, ToleratingPodView, WrittenCondition
 
 log = get_logger(__name__)
 
@@ -202,7 +202,7 @@ class TaintEviction(Reconciler):
     def _mark(self, key: ObjectKey, pod: ToleratingPodView) -> str:
         """Write into the pod's status why it is deleted, and return the resourceVersion of that write."""
         metadata = pod.metadata
-        before = next((one for one in pod.status.conditions or () if one.type == EVICTED["type"]), PodCondition())
+        before = next((one for one in pod.status.conditions or () if one.type == EVICTED["type"]), WrittenCondition())
         if msgspec.to_builtins(before) == EVICTED:
             return metadata.resource_version
         condition: dict[str, object] = {**EVICTED, "observedGeneration": metadata.generation}

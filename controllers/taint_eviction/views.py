@@ -40,7 +40,7 @@ class _PodSpec(msgspec.Struct, gc=False, rename="camel"):
     tolerations: list[Toleration] | None = None
 
 
-class PodCondition(msgspec.Struct, gc=False):
+class WrittenCondition(msgspec.Struct, gc=False):
     """The part of a condition that this controller writes, so that it can be compared with `EVICTED`."""
 
     type: str = ""
@@ -50,7 +50,7 @@ class PodCondition(msgspec.Struct, gc=False):
 
 
 class _PodStatus(msgspec.Struct, gc=False):
-    conditions: list[PodCondition] | None = None
+    conditions: list[WrittenCondition] | None = None
 
 
 class ToleratingPodView(msgspec.Struct, gc=False):

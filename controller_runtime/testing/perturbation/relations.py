@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from controller_runtime.testing.perturbation.world import State, Values, leaves
+from controller_runtime.testing.perturbation.world import State, Values, values
 from embedded_apiserver.perturbation import Name
 
 RUNS = 8
@@ -95,7 +95,7 @@ def _values(state: State, varying: Values) -> dict[Place, Any]:
         (name, path): _decoded(name, path, value)
         for name, several in state.items()
         if len(several) == 1
-        for path, value in leaves(several[0])
+        for path, value in values(several[0])
         if (name, path) in varying and isinstance(value, str | int)
     }
 

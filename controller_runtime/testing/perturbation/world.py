@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from controller_runtime.core.leaves import leaves
 from embedded_apiserver.perturbation import Name, name_of
 
 LEFT_OUT = frozenset({"events"})
@@ -140,20 +141,13 @@ def renamed(state: State, names: Mapping[Name, Name]) -> State:
 
 def counted(state: State, ignored: Values) -> tuple[int, int]:
     """Return how many values a state has, and how many of them are ignored."""
-    paths = [(name, path) for name, several in state.items() for obj in several for path, _ in leaves(obj)]
+    paths = [(name, path) for name, several in state.items() for obj in several for path, _ in values(obj)]
     return len(paths), sum(_is_ignored(Difference(name, path, None, None), ignored) for name, path in paths)
 
 
-def leaves(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
-    """Return the values of an object that have no parts, each with its path."""
-    if isinstance(value, dict) and value:
-        for name, part in value.items():
-            yield from leaves(part, f"{path}.{name}" if path else name)
-    elif isinstance(value, list) and value:
-        for index, part in enumerate(value):
-            yield from leaves(part, f"{path}.{index}")
-    else:
-        yield path, value
+def values(obj: Any) -> Iterable[tuple[str, Any]]:
+    """Return the values of an object that have no parts, each with its path, such as `spec.containers.0.image`."""
+    return ((".".join(map(str, steps)), value) for steps, value in leaves(obj))
 
 
 def _text(name: Name) -> str:
