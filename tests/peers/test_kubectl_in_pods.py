@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
+import select
 import shutil
 import socket
 import subprocess
+import termios
 from collections.abc import Iterator
 from pathlib import Path
 
+import attrs
 import pytest
 
 from embedded_apiserver import KubernetesServer, run
@@ -33,9 +39,45 @@ def psql(process: Process) -> int:
             line = process.stdin.readline().decode().strip()
             process.stdout.write(f"you said {line}\n")
             return 0
+        case ("size",):
+            while process.size == (0, 0):
+                process.wait(0.01)
+            process.stdout.write("{} x {}\n".format(*process.size))
+            process.wait(60)
     process.log("queried")
     process.stdout.write(" ".join(process.args))
     return 7
+
+
+@attrs.frozen
+class Terminal:
+    """kubectl, whose three streams are a pseudo-terminal, and the other end of that."""
+
+    child: subprocess.Popen[bytes]
+    screen: int
+
+    def until(self, text: bytes) -> bytes:
+        """Return what is shown, until it contains a text."""
+        shown = b""
+        while text not in shown:
+            assert select.select([self.screen], [], [], 60)[0], shown
+            shown += os.read(self.screen, 1024)
+        return shown
+
+
+@contextlib.contextmanager
+def terminal(server: KubernetesServer, *arguments: str) -> Iterator[Terminal]:
+    assert KUBECTL is not None
+    screen, end = pty.openpty()
+    termios.tcsetwinsize(end, (25, 80))
+    command = [KUBECTL, "--kubeconfig", str(server.kubeconfig), *arguments]
+    with subprocess.Popen(command, stdin=end, stdout=end, stderr=end, start_new_session=True) as child:
+        os.close(end)
+        try:
+            yield Terminal(child, screen)
+        finally:
+            child.kill()
+            os.close(screen)
 
 
 def upper(process: Process) -> None:
@@ -74,6 +116,17 @@ def test_exec_shows_output_and_the_exit_status(server: KubernetesServer) -> None
 def test_exec_and_attach_pass_input_on(server: KubernetesServer) -> None:
     assert kubectl(server, "exec", "-i", "db-0", "--", "cat", stdin=b"text").stdout == b"TEXT"
     assert kubectl(server, "attach", "-i", "db-0", stdin=b"x").stdout == b"postgres"
+
+
+def test_a_terminal_shows_what_is_typed_edits_lines_and_interrupts(server: KubernetesServer) -> None:
+    with terminal(server, "exec", "-it", "db-0", "--", "sh") as typed:
+        os.write(typed.screen, b"hellp\x7fo\r")
+        assert typed.until(b"you said hello\r\n").startswith(b"hellp")
+        assert typed.child.wait(timeout=60) == 0
+    with terminal(server, "exec", "-it", "db-0", "--", "size") as typed:
+        typed.until(b"80 x 25\r\n")
+        os.write(typed.screen, b"\x03")
+        assert typed.child.wait(timeout=60) == 130
 
 
 def test_cp_copies_in_both_directions(server: KubernetesServer, files: dict[str, bytes], tmp_path: Path) -> None:

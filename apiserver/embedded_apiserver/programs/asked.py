@@ -17,6 +17,8 @@ def agreed(
 ) -> tuple[str, Callable[[], None]]:
     """Return the subprotocol of a connection, and the function that announces its messages.
 
+    A client that offers none gets the one without a name, as from a kubelet.
+
     Raises:
         StatusError: The request is not a WebSocket, or speaks none of the protocols.
     """
@@ -24,11 +26,11 @@ def agreed(
         raise bad_request("Upgrade request required")
     if request.headers["upgrade"].lower() != "websocket":
         raise bad_request(f"unable to upgrade: this server speaks WebSockets, not {request.headers['upgrade']}")
-    offered = [one.strip() for one in request.headers.get("sec-websocket-protocol", "").split(",")]
+    offered = [one.strip() for one in request.headers.get("sec-websocket-protocol", "").split(",")]  # [""] for none
     for protocol in protocols:
         if protocol in offered:
             return protocol, on_ready
-    raise bad_request(f"requested protocol(s) are not supported: {offered}; supports {list(protocols)}")
+    raise bad_request(f"requested protocol(s) are not supported: {offered}; supports {list(filter(None, protocols))}")
 
 
 def ports_of(text: str) -> list[int]:

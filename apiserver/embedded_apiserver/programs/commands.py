@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The connection of one exec or attach: `v5.channel.k8s.io`, or `v4.channel.k8s.io`, in which input cannot end.
+"""The connection of one exec or attach: `v5.channel.k8s.io`, or an older subprotocol, in which input cannot end.
 
 The first byte of each message names its channel: input, output, errors, the outcome, and sizes of the terminal. In v5,
-a message on channel 255 ends the channel that it names.
+a message on channel 255 ends the channel that it names. Before v4 the
+outcome is a text, and only that of a failure is sent.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from embedded_apiserver.programs.link import Link
 from embedded_apiserver.programs.process import Inlet, Life, Output
 from embedded_apiserver.programs.terminal import typed
 
-PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
-"""The subprotocols, the preferred one first."""
+PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io", "channel.k8s.io", "")
+"""The subprotocols, the preferred one first; the last one is that of a client which names none."""
 
 _STDIN, _STDOUT, _STDERR, _OUTCOME, _RESIZE, _CLOSE = 0, 1, 2, 3, 4, 255
 _INTERRUPTED = 130
@@ -72,7 +73,11 @@ class CommandLink(Link):
 
     def exited(self, code: int) -> None:
         """Send the exit status, and end the connection."""
-        self.put(bytes((_OUTCOME,)) + json.dumps(outcome(code)).encode(), is_urgent=lambda: True)
+        told = outcome(code)
+        if self.protocol in PROTOCOLS[:2]:
+            self.put(bytes((_OUTCOME,)) + json.dumps(told).encode(), is_urgent=lambda: True)
+        elif code:
+            self.put(bytes((_OUTCOME,)) + told["message"].encode(), is_urgent=lambda: True)
         self.finish()
 
     def send(self, message: bytes) -> bool:

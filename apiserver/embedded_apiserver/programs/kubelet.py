@@ -121,13 +121,13 @@ class Kubelet:
             return None
         if part(pod, "status").get("phase") != "Running":
             raise untyped(f"unable to forward port because pod is not running. Current status={_phase(pod)}")
-        protocol, told = agreed(request, (tunnel.PROTOCOL, ports.PROTOCOL), on_ready)
+        protocol, told = agreed(request, (tunnel.PROTOCOL, *ports.PROTOCOLS), on_ready)
         if protocol == tunnel.PROTOCOL:
             return tunnel.Tunnel(self._host, told, partial(self._connect, pod, programs))
         wanted = [number for name, text in request.query if name == "ports" for number in ports_of(text)]
         if not wanted:
             raise bad_request('query parameter "port" is required')
-        link = ports.PortLink(self._host, wanted, told)
+        link = ports.PortLink(self._host, protocol, wanted, told)
         for index, port in enumerate(wanted):
             life, inlet = link.ends[index]
             ended = partial(link.ended, index)

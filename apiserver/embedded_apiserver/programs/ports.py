@@ -10,7 +10,8 @@ from apimachinery.host import Host
 from embedded_apiserver.programs.link import Link
 from embedded_apiserver.programs.process import Inlet, Life
 
-PROTOCOL = "v4.channel.k8s.io"
+PROTOCOLS = ("v4.channel.k8s.io", "")
+"""The subprotocols; the last one is that of a client which names none."""
 
 
 class PortLink(Link):
@@ -18,6 +19,7 @@ class PortLink(Link):
 
     Args:
         host: Provides the lock.
+        protocol: One of `PROTOCOLS`.
         ports: The ports.
         on_ready: See `Link`.
 
@@ -25,8 +27,8 @@ class PortLink(Link):
         ends: The end of each connection at the pod, with whether it is to end and what it reads.
     """
 
-    def __init__(self, host: Host, ports: Sequence[int], on_ready: Callable[[], None]) -> None:
-        super().__init__(host, PROTOCOL, on_ready)
+    def __init__(self, host: Host, protocol: str, ports: Sequence[int], on_ready: Callable[[], None]) -> None:
+        super().__init__(host, protocol, on_ready)
         self.ends = []
         for index, port in enumerate(ports):
             life = Life(self)

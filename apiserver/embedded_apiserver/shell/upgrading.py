@@ -39,7 +39,10 @@ class Upgrading:
         """Answer a request with a connection, until either side ends it."""
         assert isinstance(answer, Upgraded), "a request to upgrade opens no watch"
         socket = web.WebSocketResponse(
-            protocols=(answer.protocol,), compress=False, max_msg_size=LONGEST_MESSAGE, timeout=_CLOSE_TIMEOUT
+            protocols=tuple(filter(None, [answer.protocol])),
+            compress=False,
+            max_msg_size=LONGEST_MESSAGE,
+            timeout=_CLOSE_TIMEOUT,
         )
         try:
             await socket.prepare(request)

@@ -65,6 +65,16 @@ def test_input_that_the_client_does_not_offer_has_ended(talking: Talking) -> Non
     assert talking.result("cat", streams=("stdout",)).code == 0
 
 
+@pytest.mark.parametrize("protocol", ["channel.k8s.io", ""])
+def test_before_v4_the_outcome_is_a_text_and_only_that_of_a_failure_is_sent(talking: Talking, protocol: str) -> None:
+    talking.server.programs["c"] = lambda process: int(process.args[0])
+
+    assert talking.result("0", protocol=protocol).channels == {}
+    assert talking.result("3", protocol=protocol).channels == {
+        3: b"command terminated with non-zero exit code: command terminated with exit code 3"
+    }
+
+
 def test_output_that_the_client_does_not_want_is_dropped(talking: Talking) -> None:
     def run(process: Process) -> None:
         process.stdout.write("out")

@@ -29,8 +29,9 @@ def served(talking: Talking) -> None:
     talking.server.programs["c"] = failing
 
 
-def test_each_port_has_two_channels_that_begin_with_its_number(talking: Talking) -> None:
-    stream = talking.open("portforward", ("ports", "80"), ("ports", "81"), protocol=V4, streams=())
+@pytest.mark.parametrize("protocol", [V4, ""])
+def test_each_port_has_two_channels_that_begin_with_its_number(talking: Talking, protocol: str) -> None:
+    stream = talking.open("portforward", ("ports", "80"), ("ports", "81"), protocol=protocol, streams=())
 
     talking.send(stream, b"\0a\n", b"\2b\n")
 

@@ -69,7 +69,8 @@ class Talking:
         streams: Iterable[str] = ("stdin", "stdout", "stderr"),
     ) -> Stream:
         """Open a connection."""
-        headers = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-protocol": protocol}
+        headers = {"connection": "Upgrade", "upgrade": "websocket"}
+        headers |= {"sec-websocket-protocol": protocol} if protocol else {}
         pairs = (*query, *((name, "true") for name in streams))
         request = HTTPRequest("GET", f"{PODS}/{pod}/{part}", pairs, headers)
         return self.transport.stream(request, self.host.monotonic() + 30)
