@@ -208,7 +208,7 @@ def _endpoint(storage: Storage, namespace: str, name: str, port: str) -> str:
     """Return the address of a pod behind a service.
 
     Raises:
-        StatusError: 404, there is no such service, or nobody has written where it leads; 503, it has no such port, or
+        StatusError: 404, there is no such service, or its endpoints have not been written; 503, it has no such port, or
             no pod is ready.
     """
     service = _found(storage, SERVICE, namespace, name)

@@ -125,7 +125,7 @@ def _of_the_subset(pattern: str) -> SubsetPattern:
 def _engine() -> tuple[Any, Any]:
     """Return RE2 and its options; imported when the first pattern is compiled, since most servers see none.
 
-    Without RE2 both are None. Two threads that are here at once log twice, and do no other harm.
+    Without RE2 both are None. Two threads that are here at once log twice, which does no other harm.
     """
     try:
         import re2

@@ -43,7 +43,7 @@ class Served(Webhook, Protocol):
 
     @property
     def is_serving(self) -> bool:
-        """Whether they are served at present; calls are refused otherwise."""
+        """True while the webhooks are served; otherwise calls are refused."""
 
     @property
     def service(self) -> ObjectKey:

@@ -23,7 +23,7 @@ class Decision(NamedTuple):
 
     Attributes:
         allowed: True if the request is allowed.
-        reason: The binding that allows it, or the bindings whose roles are missing; empty if there is nothing to say.
+        reason: The binding that allows it, or the bindings whose roles are missing; empty without either.
     """
 
     allowed: bool

@@ -123,7 +123,7 @@ class _Compiler:
 
     def _call(self, node: syntax.Call) -> Code:
         operands = [self.code(operand) for operand in node.operands]
-        # A part that takes the value of another, be it as a variable, is compiled after it.
+        # A part that takes the value of another, also as a variable, is compiled after it.
         self._is_unsure = self._is_unsure or makes_unsure(node)
         match node.function, operands:
             case ("_&&_" | "_||_", [left, right]):

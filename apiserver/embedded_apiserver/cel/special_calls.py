@@ -136,4 +136,4 @@ SPECIAL: dict[str, Callable[[Call, list[Code]], Code | None]] = {
     "_[?_]": _item,
 }
 TRUSTING = (_equality, _order, _match)
-"""Those that trust the types that the checker found."""
+"""The calls that trust the types that the checker found."""

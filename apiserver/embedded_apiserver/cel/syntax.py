@@ -145,7 +145,7 @@ class StructureLiteral(Node):
 
 
 class Form(enum.Enum):
-    """How a comprehension runs; each is a loop of its own."""
+    """The way in which a comprehension runs; each is a separate loop."""
 
     ALL = enum.auto()
     EXISTS = enum.auto()

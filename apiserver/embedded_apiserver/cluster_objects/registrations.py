@@ -114,7 +114,7 @@ class Registrations:
 
     def _put(self, name: str, spec: dict[str, Any], found: dict[str, Any] | None) -> None:
         if found is None:
-            if self._storage.get(API_SERVICE.resource, name) is None:  # otherwise it is somebody's own
+            if self._storage.get(API_SERVICE.resource, name) is None:  # otherwise it is a user's own
                 body = {"metadata": {"name": name, "labels": {_MANAGED: "true"}}, "spec": spec}
                 self._objects.create(Route(API_SERVICE), Content(msgspec.json.encode(body), "", {}, _AGENT))
         elif found["spec"] != spec:

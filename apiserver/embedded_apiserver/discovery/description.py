@@ -36,7 +36,7 @@ _PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _FORMS = {_JSON: _JSON, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf": _PROTOBUF, _PROTOBUF: _PROTOBUF}
 # The slashes in the path of a group version, `/apis/apps/v1`.
 _DEEP = 3
-# How long clients may cache a document that never changes.
+# The time for which clients may cache a document that never changes.
 _CACHE_TIME = timedelta(days=365)
 
 

@@ -35,7 +35,7 @@ class Perturbing:
 
     @classmethod
     def of(cls, path: Path | None, command: str) -> Perturbing | None:
-        """Return what the options ask for; None if that is nothing.
+        """Return the perturbation that the options ask for; None without such options.
 
         Raises:
             UsageError: The file is not a plan, or it needs a command, or there is a command for nothing.

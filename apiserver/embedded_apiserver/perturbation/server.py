@@ -131,6 +131,6 @@ class PerturbedServer:
 
 
 def unheard(answer: Answer) -> None:
-    """End an answer whose client has ended: a command goes on, and nobody hears of it."""
+    """End an answer whose client has ended: a command goes on, and its outcome is sent to no client."""
     if not isinstance(answer, HTTPResponse):
         answer.close()

@@ -59,7 +59,7 @@ def encode(message: str, obj: Mapping[str, Any]) -> bytes:
 
 
 class _Field(NamedTuple):
-    """How one field is written.
+    """The way in which one field is written.
 
     Attributes:
         name: Its name in JSON; empty for a message whose fields belong to the parent.

@@ -47,7 +47,7 @@ class Column:
 
 @attrs.frozen
 class Layout:
-    """How tables of a kind look.
+    """The columns of tables of a kind.
 
     Attributes:
         columns: The columns.

@@ -68,7 +68,7 @@ def reserve(port: int, bind: str = LOOPBACK) -> socket.socket:
     """Return a socket that is bound to a port of the address `bind` and does not listen, so connections are refused.
 
     Raises:
-        OSError: The port is taken or not allowed, or the address is none of this machine.
+        OSError: The port is taken or not allowed, or the address does not belong to this machine.
     """
     sock = socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET, socket.SOCK_STREAM)
     try:

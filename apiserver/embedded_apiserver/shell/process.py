@@ -75,7 +75,7 @@ def run(
         publish: Called with the port before the server says that it is ready.
 
     Raises:
-        UsageError: The port is taken, the address is none of this machine, or the kubeconfig cannot be written.
+        UsageError: The port is taken, the address does not belong to this machine, or the kubeconfig cannot be written.
 
     Threads: the main one, because Python delivers signals there.
     """

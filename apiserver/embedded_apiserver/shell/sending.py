@@ -45,7 +45,7 @@ def cut(request: web.BaseRequest) -> web.StreamResponse:
     """Close the connection of a request without an answer."""
     if request.transport is not None:
         request.transport.abort()
-    return web.Response()  # nobody gets it
+    return web.Response()  # no client gets it
 
 
 def short_response(request: web.BaseRequest, answer: HTTPResponse, *, last: bool) -> web.StreamResponse | None:

@@ -51,7 +51,7 @@ class TLSCaller:
             for one port only.
 
     Raises:
-        UsageError: An address is none.
+        UsageError: An address is not valid.
 
     Threads: any.
     """
@@ -68,7 +68,7 @@ class TLSCaller:
         """Return a caller that knows services by texts such as `default/webhooks=127.0.0.1:9443`.
 
         Raises:
-            UsageError: A text is none such.
+            UsageError: A text is not of this form.
         """
         return cls(host, dict([one.partition("=")[::2] for one in services]))
 

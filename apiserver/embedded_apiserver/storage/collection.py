@@ -16,7 +16,7 @@ class Collection:
     Args:
         history: The limits of the history.
         oldest: The version with which the collection begins.
-        is_new: Whether there was none of this name before, so that all earlier states are empty.
+        is_new: Whether no collection had this name before, so that all earlier states are empty.
 
     Attributes:
         objects: The objects by key.

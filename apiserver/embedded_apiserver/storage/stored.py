@@ -100,7 +100,7 @@ class Stored(msgspec.Struct, gc=False, eq=False):
 
     @property
     def is_untidy(self) -> bool:
-        """Whether a real server has stored empty metadata with it, which nobody sees, until the next write.
+        """Whether a real server has stored empty metadata with it, which no answer shows, until the next write.
 
         It stores a custom object as the apply has left it, and so the next write changes something even if it says
         nothing new.

@@ -85,7 +85,7 @@ _amount = functools.lru_cache(maxsize=1024)(parse_quantity)
 def _add(total: dict[str, Decimal], amounts: Mapping[str, str] | None) -> int:
     """Add amounts of processors and memory to a total, and return how many there are: no others count for the quality.
 
-    An amount of zero is none.
+    An amount of zero counts as absent.
     """
     count = 0
     for name in _COUNTED if amounts else ():

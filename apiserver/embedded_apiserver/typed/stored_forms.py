@@ -45,7 +45,7 @@ _HOOKS = "io.k8s.api.admissionregistration.v1."
 
 
 class StoredForm(NamedTuple):
-    """How the fields of one type are stored.
+    """The forms in which the fields of one type are stored.
 
     Attributes:
         defaults: The values of absent fields; None for a field that is stored as null.

@@ -32,7 +32,7 @@ USER_AGENT = "garbage-collector"
 class GarbageCollector:
     """Deletes objects whose owners are gone, and releases deleted owners that wait for their dependents.
 
-    To release an owner is to remove the finalizer with which it waits.
+    An owner is released by removing the finalizer with which it waits.
 
     `see` takes note of each change and adds the objects that it may concern to `due`; `look` acts on one object
     and may be repeated at any time.

@@ -38,7 +38,7 @@ class InvalidAnswer(CallFailed):
 
 
 class Undecodable(CallFailed):
-    """The webhook has answered with a patch that is none."""
+    """The webhook has answered with an invalid patch."""
 
 
 class Verdict(NamedTuple):
@@ -105,7 +105,7 @@ def ask(
 
     Raises:
         InvalidAnswer: The answer contradicts itself or the request.
-        Undecodable: Its patch is none.
+        Undecodable: Its patch is invalid.
         CallFailed: There is no answer that can be used.
     """
     if not version:
@@ -136,7 +136,7 @@ def handed(
 
     Raises:
         InvalidAnswer: The answer contradicts itself or the request.
-        Undecodable: Its patch is none.
+        Undecodable: Its patch is invalid.
         CallFailed: There is no answer that can be used.
     """
     if version != _HANDED:

@@ -32,7 +32,7 @@ class WithServices:
     def __init__(self, caller: Caller, storage: Storage) -> None:
         self._caller = caller
         self._storage = storage
-        self.hand = hand_of(caller)  # as it is: a service that nobody knows is one of those that are called
+        self.hand = hand_of(caller)  # as it is: a service that is not known is one of those that are called
 
     def call(self, target: Target, request: HTTPRequest, timeout: float) -> HTTPResponse:
         """See `Caller.call`."""

@@ -52,7 +52,7 @@ class Addresses:
         # Guards everything below.
         self._lock = host.lock("apiserver/addresses")
         self._known: dict[str, tuple[Stored, set[str | int]]] = {}
-        # By address or port: the version at which a read shows who has it.
+        # The version at which a read shows the owner of an address or port, by address or port.
         self._given: dict[str | int, float] = {}
         self._read_until = 0
         # One after the other, so that what has become free is not given again at once.

@@ -104,7 +104,7 @@ def _check_types(kind: Kind, raw: Mapping[str, Any]) -> None:
 
 
 def _unconverted(kind: Kind, raw: Mapping[str, Any], fault: str) -> status.StatusError:
-    """Return the refusal of a value of the right type that is none of those that its field can have."""
+    """Return the refusal of a value that has the right type, but is not among the values of its field."""
     failure = f"unable to convert unstructured object to {_version(kind)}: {fault}"
     return status.untyped(f"failed to convert new object ({_shown(kind, raw)}) to proper version: {failure}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from apimachinery.host import Host
 
-# As a real server's: no vowels, so that no words arise, and no 0, 1 and 3.
+# The characters of a real server: no vowels, so that no words arise, and no 0, 1 and 3.
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 _STEM_LENGTH = 58  # characters of generateName that are used: with a suffix of five, a DNS label of 63 at most

@@ -227,7 +227,7 @@ class Cursor:
         return self
 
     def fetchone(self) -> tuple[Any, ...] | None:
-        """Return the next row; None if there is none left."""
+        """Return the next row; None after the last."""
         return self._rows.pop(0) if self._rows else None
 
     def fetchall(self) -> Rows:

@@ -52,7 +52,7 @@ class NamedThings:
         """Change some properties of a thing.
 
         Raises:
-            Missing: There is none of this name.
+            Missing: No thing has this name.
         """
         self.state[name] = {**self._found(name), **properties}
 
@@ -60,7 +60,7 @@ class NamedThings:
         """Delete a thing.
 
         Raises:
-            Missing: There is none of this name.
+            Missing: No thing has this name.
         """
         self._found(name)
         del self.state[name]
@@ -70,7 +70,7 @@ class NamedThings:
         """Return a copy of the properties of a thing.
 
         Raises:
-            Missing: There is none of this name.
+            Missing: No thing has this name.
         """
         return copy.deepcopy(self._found(name))
 

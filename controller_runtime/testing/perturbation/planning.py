@@ -37,7 +37,7 @@ class Planned(NamedTuple):
 
     @property
     def pruned(self) -> int:
-        """How many are left out, because another plan shows the same."""
+        """The number of plans left out because another plan shows the same."""
         return self.possible - len(self.plans)
 
 

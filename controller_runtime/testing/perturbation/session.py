@@ -114,7 +114,7 @@ class Session:
 
     @property
     def phase(self) -> Phase:
-        """How far the plan has come."""
+        """The phase of the plan."""
         return NotYet() if self._at is None else self._at.striker.phase
 
     @property
@@ -187,7 +187,7 @@ class Session:
         self._is_in_fixtures = True
 
     def enter_test(self) -> None:
-        """Note that the body of a test begins; what its fixtures have told is not told again."""
+        """Note that the body of a test begins; the steps of its fixtures are not played again."""
         self._is_in_fixtures = False
         if self.run.prelude is not None:
             self.run.prelude = len(self.run.story)

@@ -38,7 +38,7 @@ class One:
         path: Its file.
         controller: Its controller; empty if it could not be read.
         fate: The result.
-        changes: What the version does otherwise.
+        changes: The differences of the version.
         why: The reason why it is undecided or could not be read; empty otherwise.
         text: The replay as `replay FILE` shows it, of the first one with these changes; empty otherwise.
     """
@@ -90,7 +90,7 @@ def files_in(folder: Path) -> list[Path]:
     """Return the incidents in a folder and those below it, in order.
 
     Raises:
-        UsageError: There are none.
+        UsageError: The folder has no records.
     """
     found = sorted(folder.rglob("*.json"))
     if not found:
@@ -164,7 +164,7 @@ class Summary:
 
     @property
     def counts(self) -> Counter[Fate]:
-        """How many records have each result."""
+        """The number of records by result."""
         return Counter(each.fate for each in self.every)
 
     @property

@@ -46,7 +46,7 @@ class Simulation:
 
     Attributes:
         seed: As given.
-        on_wait: Called at the end of each `advance` with its seconds, and of each `settle` with 0; None for nobody.
+        on_wait: Called at the end of each `advance` with its seconds, and of each `settle` with 0; None for no call.
 
     Threads: `advance` and `settle` are for the thread that entered the block; all else for any of the simulation.
     """

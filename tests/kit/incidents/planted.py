@@ -29,7 +29,7 @@ class Plan:
 
     Attributes:
         style: One of `STYLES`.
-        reads: What it reads first, of `READS`.
+        reads: The name in `READS` of what it reads first.
         writes: How many writes come before the failure.
         failure: The name of one of `FAILURES`.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kubernetes' functions of IP addresses and networks, with Go's texts for those that are none."""
+"""Kubernetes' functions of IP addresses and networks, with Go's texts for invalid ones."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _text(value: Any) -> str:
 
 
 def _list_in(annotations: Mapping[str, str], name: str) -> Sequence[Any]:
-    """Return the list in an annotation; empty if there is none, or it is not one."""
+    """Return the list in an annotation; empty if the annotation is absent or not a list."""
     try:
         found = json.loads(annotations.get(name, "[]"))
     except ValueError:

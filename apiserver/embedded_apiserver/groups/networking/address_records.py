@@ -20,7 +20,7 @@ _SERVICES = "services"
 
 
 def held(service: Object | None) -> list[str]:
-    """Return the addresses of a service; a headless one has none, and without a service there are none."""
+    """Return the addresses of a service; empty for a headless service, and for None."""
     return [one for one in part(service or {}, "spec").get("clusterIPs") or () if one != NONE]
 
 

@@ -39,7 +39,7 @@ class ActFailed(UsageError):
 
 @attrs.frozen
 class Ready:
-    """When an operator has started.
+    """The condition by which an operator counts as started.
 
     Attributes:
         log: A text that it has printed by then; empty for none.
