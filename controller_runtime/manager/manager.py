@@ -32,6 +32,7 @@ from controller_runtime.controller.observers import Observers
 from controller_runtime.controller.panics import OnPanic, ignore_panic
 from controller_runtime.controller.self_wakes import SelfWakes
 from controller_runtime.controller.stories import Stories
+from controller_runtime.core.pod_namespace import pod_namespace
 from controller_runtime.crd.types import CustomResource
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.events.recorder import EventAPI, EventRecorder
@@ -365,22 +366,21 @@ class Manager:
             self.definitions.see(*(collection.resource for collection in thing.collections))
         self._members.add(thing)
 
-    def ring(
-        self, name: str, by: RingBy = RingBy.NAMESPACE, *, namespace: str = "default", **options: Unpack[RingOptions]
-    ) -> Ring:
+    def ring(self, name: str, by: RingBy = RingBy.NAME, *, namespace: str = "", **options: Unpack[RingOptions]) -> Ring:
         """Return a new ring, in which this replica takes part while the manager runs; see `docs/ring.md`.
 
         Args:
             name: The ring's name, the same in all replicas.
-            by: The property of requests that decides which of them stay together.
-            namespace: Where the ring's ConfigMap and its members' leases are.
+            by: The property of requests that decides which of them stay together; by default that of `--ring-by`.
+            namespace: Where the ring's ConfigMap and its members' leases are; empty is the manager's,
+                or else the pod's, or else `default`, as for `--ring`.
             **options: As for `RingConfig`.
 
         Raises:
             UsageError: The manager has a ring of this name already, or is stopping or has stopped.
             ValueError: An option is out of range.
         """
-        ring = self._rings.make(name, by, namespace, options)
+        ring = self._rings.make(name, by, namespace or self.namespace or pod_namespace(), options)
         self.add(ring)
         self.add(ring.requested)
         if ring.config.check_rights:

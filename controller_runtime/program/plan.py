@@ -10,13 +10,11 @@ import attrs
 
 from apimachinery.errors import UsageError
 from apimachinery.objects import ObjectKey
+from controller_runtime.core.pod_namespace import pod_namespace
 from controller_runtime.election.config import Candidacy, LeaderElectionConfig
 from controller_runtime.manager.endpoints import NOWHERE
 from controller_runtime.program.cluster import Cluster, choose_cluster
 from controller_runtime.ring.by import RingBy
-
-POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-"""The file in which Kubernetes tells a pod its namespace."""
 
 
 @attrs.frozen(kw_only=True)
@@ -135,7 +133,7 @@ def plan_program(
         return ProgramPlan(cluster, None, None)
     name, namespace = _place(options, lease_name, lease_namespace)
     ring = RingPlan(name, namespace, RingBy(options.ring_by)) if options.ring else None
-    record = ObjectKey(f"{name}-deletions", _pod_namespace() if in_pod else namespace)
+    record = ObjectKey(f"{name}-deletions", pod_namespace() if in_pod else namespace)
     return ProgramPlan(cluster, election, ring, record=record)
 
 
@@ -158,7 +156,7 @@ def _check_plan(options: ProgramOptions, cluster: Cluster) -> None:
 
 def _place(options: ProgramOptions, lease_name: str, lease_namespace: str | None) -> tuple[str, str]:
     """Return the name and the namespace of what replicas coordinate by: a lease, a ring, or both."""
-    namespace = options.leader_election_namespace or lease_namespace or options.namespace or _pod_namespace()
+    namespace = options.leader_election_namespace or lease_namespace or options.namespace or pod_namespace()
     return options.leader_election_id or lease_name, namespace
 
 
@@ -199,10 +197,3 @@ def _candidacy(options: ProgramOptions) -> Candidacy:
         return Candidacy(**{name: version for name, version in versions.items() if version is not None})
     except ValueError as error:
         raise UsageError(f"this replica cannot be a candidate: {error}") from error
-
-
-def _pod_namespace() -> str:
-    try:
-        return POD_NAMESPACE.read_text(encoding="utf-8").strip() or "default"
-    except OSError:
-        return "default"

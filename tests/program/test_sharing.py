@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import attrs
@@ -21,7 +22,7 @@ from controller_runtime import (
     Result,
 )
 from controller_runtime.errors import UsageError
-from controller_runtime.program.plan import RingPlan
+from controller_runtime.program.plan import ProgramOptions, RingPlan, plan_program
 from controller_runtime.program.sharing import share_work
 from controller_runtime.program.snapshot import SnapshotSource
 from controller_runtime.resources import NODES
@@ -136,3 +137,16 @@ def test_a_controller_is_shared_once_and_only_if_it_says_so(cluster: EmbeddedClu
     with pytest.raises(UsageError, match="whole does not say that it is shareable"):
         ring.share(whole)
     assert (controller.needs_leader, whole.needs_leader) == (False, True)
+
+
+@pytest.mark.parametrize("namespace", ["", "huts"])
+def test_a_ring_of_code_has_the_defaults_of_the_flag(sim: Simulation, namespace: str) -> None:
+    planned = plan_program(
+        ProgramOptions(embedded=True, ring=True, namespace=namespace), in_pod=False, lease_name="cabins"
+    ).ring
+    assert planned is not None
+    with EmbeddedCluster(sim.host("program"), namespace=namespace) as cluster:
+        ring = cluster.manager.ring("cabins")
+
+    assert (ring.config.name, ring.config.namespace) == (planned.name, planned.namespace)
+    assert inspect.signature(Manager.ring).parameters["by"].default is planned.by
