@@ -43,8 +43,8 @@ class Pace:
 
         Args:
             error: Why the last try failed; it may carry the server's own `retry_after`.
-            is_relist: The server answers, but has lost what the watch needs, so a list follows. Lists are what costs
-                the server, so the delay counts from the last list: if that was long ago, the wait is short.
+            is_relist: The server answers, but has lost what the watch needs, so a list follows. A list costs the
+                server most, so the delay counts from the last list: if that was long ago, the wait is short.
         """
         delay = self._retrying.next_delay()
         if is_relist:

@@ -21,9 +21,9 @@ def uuid_of(chance: Random) -> str:
 
 
 class AttemptRandom(Random):
-    """Random numbers of the running attempt, and outside of one those of the host. Threads: any.
+    """Random numbers: in an attempt those that it records, otherwise those of the host. Threads: any.
 
-    All methods of `random.Random` draw from the two that are here.
+    Every method of `random.Random` calls one of the two that are overridden here.
     """
 
     def __init__(self, host: Host) -> None:

@@ -25,8 +25,8 @@ _permitted: contextvars.ContextVar[bool] = contextvars.ContextVar("own connectio
 class OutsideRefused(BaseException):
     """A call to the world outside was refused.
 
-    It is no `Exception`, so that code which takes any failure of a service for a passing one neither tries again nor
-    goes on as if the service were away.
+    It is not an `Exception`, so that code which handles any failure of a service neither tries again nor goes on as if
+    the service were down.
 
     Attributes:
         call: The call.

@@ -31,7 +31,7 @@ VALIDATING: Resource[dict[str, Any]] = Resource(
 
 @attrs.frozen
 class Target:
-    """An object that names the authorities of webhooks."""
+    """An object whose `caBundle` fields name the certificate authorities of webhooks."""
 
     resource: Resource[dict[str, Any]]
     name: str

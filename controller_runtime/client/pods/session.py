@@ -45,7 +45,7 @@ class Session:
         within: Seconds until the command must have ended.
 
     Attributes:
-        exit_code: The exit status; None until the command has told it.
+        exit_code: The exit status; None until the server has reported it.
 
     Raises:
         APIError: The server refused the request.
