@@ -84,7 +84,7 @@ class Changes:
         return self._gate is not None and not self._gate.is_open and self._gate.holds
 
     def is_before_the_next_change(self) -> bool:
-        """Return whether a change is hidden from the operator, and the step that makes the next one is still to come."""
+        """Return whether a change is hidden from the operator while the step that makes the next one is to come."""
         trigger = self._trigger
         if not isinstance(trigger, AtChange) or not trigger.is_far or not self.holds:
             return False
