@@ -61,7 +61,7 @@ class Priority(Step):
             raise attributes.refused(text)
 
     def _default(self) -> Mapping[str, Any] | None:
-        """Return the class of pods that name none; the lowest, if there are several."""
+        """Return the default priority class; the one of the lowest value, if there are several."""
         classes = [item.decode() for item in self._storage.read(_CLASSES).items]
         defaults = [one for one in classes if one.get("globalDefault")]
         return min(defaults, key=lambda one: int(one.get("value", 0)), default=None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a checked tree to functions."""
+"""Compiles a checked tree to functions."""
 
 from __future__ import annotations
 

@@ -106,4 +106,4 @@ VALUES: dict[str, Callable[[str], object]] = {
     "false": lambda text: False,
     "null": lambda text: None,
 }
-"""By the token of a literal: the function that makes its value from its text."""
+"""The functions that make the value of a literal from its text, by token."""

@@ -14,7 +14,7 @@ from embedded_apiserver.typed import values
 
 _LONGEST = 4096  # characters that a pattern is tried on; a longer string counts as malformed
 Check = Callable[[str], bool]
-"""From a string to whether it has the format."""
+"""Returns whether a string has the format."""
 
 
 def normalized(name: str) -> str:

@@ -91,7 +91,7 @@ def paths_of(kind: Kind, texts: Texts) -> Iterator[tuple[str, dict[str, Any]]]:
 
     Args:
         kind: The kind.
-        texts: The descriptions of parameters; a release has none of a parameter that it lacks.
+        texts: The descriptions of parameters, without those of parameters that the release lacks.
     """
     below = f"{root_of(kind)}/namespaces/{{namespace}}" if kind.namespaced else root_of(kind)
     collection = _Place(kind, f"{below}/{kind.plural}", texts)

@@ -12,7 +12,7 @@ from embedded_apiserver.label_match import selector_text
 from embedded_apiserver.objects import Object
 
 Cell = Callable[[Object, datetime], str | float | bool | None]
-"""From a stored object and the present time to the cell in its row."""
+"""Returns the cell in the row of a stored object, at the present time."""
 NONE = "<none>"
 Cells = Mapping[str, Cell]
 """The cells of a kind, by the names of the columns."""

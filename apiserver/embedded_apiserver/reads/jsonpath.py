@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 Step = Callable[[Any], Iterator[Any]]
-"""From a value to the values that one step of a path leads to."""
+"""Returns the values to which one step of a path leads from a value."""
 
 # `inner` is possessive (`*+`): a long path that does not match would otherwise take quadratic time.
 _STEP = re.compile(

@@ -16,7 +16,7 @@ from embedded_apiserver.status import StatusError, untyped
 from embedded_apiserver.storage.stored import Change, Stored
 
 Show = Callable[[bytes], bytes]
-"""From the stored bytes of an object to the bytes that are sent, both without kind and apiVersion."""
+"""Returns the bytes to send from the stored bytes of an object, both without kind and apiVersion."""
 
 Prepare = Callable[[Sequence[Mapping[str, Any]]], None]
 """Prepares the conversion of several stored objects."""

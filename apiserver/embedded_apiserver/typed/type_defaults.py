@@ -17,8 +17,9 @@ from embedded_apiserver.typed.service_defaults import port, service
 from embedded_apiserver.typed.stored_forms import defaults_of
 
 TypeDefault = Callable[[Any, Object], Any]
-"""From a value with the defaults that are data, and the old object's value at its place (empty if there is none), to
-the value with all defaults: the same one if it has them already."""
+"""Returns a value with all defaults, the same one if it has them already.
+
+It is given the value with the defaults that are data, and the old object's value at its place, empty if absent."""
 
 _NO_PER_INDEX_LIMIT = (1 << 31) - 1
 _APPS, _CORE = "io.k8s.api.apps.v1.", "io.k8s.api.core.v1."

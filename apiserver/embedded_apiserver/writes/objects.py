@@ -160,7 +160,7 @@ class Objects:
     def _applied(
         self, route: Route, current: Stored, old: Object, config: Object, writer: Writer, asked: Asked, sent: int
     ) -> tuple[Object, bytes | None]:
-        """Store what an apply of `sent` bytes makes of an object; return it, and None if another write came first."""
+        """Store the result of an apply of `sent` bytes; return it with its bytes, None if another write came first."""
         kind, now, options = route.kind, self._host.now(), asked.options
         assert isinstance(options, WriteOptions), "an apply is no deletion"
         shown = kind.policy.shown_form(old)

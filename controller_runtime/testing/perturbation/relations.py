@@ -22,7 +22,7 @@ _CHANCE = 0.02
 """A relation is believed if values without any would show it in all calm runs with at most this chance."""
 
 _MOST = 100
-"""Relations of more values are not looked for: there would be too many pairs."""
+"""The most values among which relations are looked for: more would make too many pairs."""
 
 Place = tuple[Name, str]
 

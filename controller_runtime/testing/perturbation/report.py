@@ -19,7 +19,7 @@ _SHOWN = 8
 
 
 def judge(session: Session) -> Sequence[str]:
-    """Judge a perturbed run that has ended; return what it did and a correct program would not have done.
+    """Judge a perturbed run that has ended; return its acts that a correct program would not have done.
 
     Raises:
         Skipped: The plan could not happen, or too little could be compared to say that the run has passed.

@@ -27,7 +27,7 @@ from typing import Any
 
 _PACKAGE = str(Path(__file__).parents[2])
 _TOOL = 4
-"""Of the numbers of tools that Python reserves for no kind of tool, the one that Hypothesis does not take."""
+"""The number of this tool: reserved by Python for no kind of tool, and not taken by Hypothesis."""
 
 Fail = Callable[["RealClockWarning"], None]
 """Called with the warning if the filters of `warnings` make it an error. An error that were raised in the code under

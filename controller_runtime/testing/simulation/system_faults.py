@@ -39,7 +39,7 @@ class FaultKind(enum.StrEnum):
     CUT_IN = "cut-in"
     """Nothing passes from the server to the host: the server acts, and the host hears nothing."""
     BROWN_OUT = "brown-out"
-    """Of the host's writes two thirds or more are late, lose their answers, or fail as by `FAIL`. It follows from the
+    """Two thirds or more of the host's writes are late, lose their answers, or fail as by `FAIL`. It follows from the
     seed whether its watches are silent, and whether a quarter of its reads goes wrong, too."""
     PAUSE = "pause"
     """No thread of the host runs, while its clocks go on."""

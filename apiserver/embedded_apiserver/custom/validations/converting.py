@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From JSON to the values of expressions, where a schema says that they differ.
+"""Converts JSON to the values of expressions, where a schema says that they differ.
 
 Most values are those of JSON, and are not touched. Whole numbers of a field for any number become doubles, dates and
 durations values of their own, and lists that are sets or maps are compared as such.
