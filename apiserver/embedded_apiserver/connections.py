@@ -100,7 +100,10 @@ def answer(
     _address_of_kubelet(storage, node)
     if "upgrade" not in request.headers:
         raise bad_request("Upgrade request required")
-    raise untyped(f"error dialing backend: no kubelet can be reached on node {node}")
+    why = f"no kubelet can be reached on node {node}"
+    if container and on_ready is not None and (refused := kubelet.refused(request, on_ready, why)) is not None:
+        return refused
+    raise untyped(f"error dialing backend: {why}")
 
 
 def _log(

@@ -26,11 +26,16 @@ def agreed(
         raise bad_request("Upgrade request required")
     if request.headers["upgrade"].lower() != "websocket":
         raise bad_request(f"unable to upgrade: this server speaks WebSockets, not {request.headers['upgrade']}")
-    offered = [one.strip() for one in request.headers.get("sec-websocket-protocol", "").split(",")]  # [""] for none
+    wanted = offered(request)
     for protocol in protocols:
-        if protocol in offered:
+        if protocol in wanted:
             return protocol, on_ready
-    raise bad_request(f"requested protocol(s) are not supported: {offered}; supports {list(filter(None, protocols))}")
+    raise bad_request(f"requested protocol(s) are not supported: {wanted}; supports {list(filter(None, protocols))}")
+
+
+def offered(request: HTTPRequest) -> list[str]:
+    """Return the subprotocols that a client offers; an empty one if it offers none."""
+    return [one.strip() for one in request.headers.get("sec-websocket-protocol", "").split(",")]
 
 
 def ports_of(text: str) -> list[int]:

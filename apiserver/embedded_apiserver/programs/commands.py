@@ -57,6 +57,9 @@ class CommandLink(Link):
         self._typed = b""  # the line that is being typed; its reader's own
         if not streams.stdin:
             self.inlet.end()
+        # An empty message tells that the connection is there.
+        first = _STDOUT if streams.stdout else _STDERR if streams.stderr else _OUTCOME
+        self.put(bytes((first,)), is_urgent=lambda: True)
 
     def output(self, *, is_error: bool) -> Output:
         """Return an output of the process; what it writes is dropped if the client does not want it."""
@@ -78,6 +81,12 @@ class CommandLink(Link):
             self.put(bytes((_OUTCOME,)) + json.dumps(told).encode(), is_urgent=lambda: True)
         elif code:
             self.put(bytes((_OUTCOME,)) + told["message"].encode(), is_urgent=lambda: True)
+        self.finish()
+
+    def failed(self, message: str) -> None:
+        """Send that the command could not begin, and end the connection."""
+        told = internal(message)
+        self.put(bytes((_OUTCOME,)) + json.dumps(told).encode(), is_urgent=lambda: True)
         self.finish()
 
     def send(self, message: bytes) -> bool:
@@ -128,4 +137,16 @@ def outcome(code: int) -> Mapping[str, Any]:
         "message": f"command terminated with non-zero exit code: command terminated with exit code {code}",
         "reason": "NonZeroExitCode",
         "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
+    }
+
+
+def internal(message: str) -> Mapping[str, Any]:
+    """Return the Status of a command that could not begin."""
+    return {
+        "metadata": {},
+        "status": "Failure",
+        "message": f"Internal error occurred: {message}",
+        "reason": "InternalError",
+        "details": {"causes": [{"message": message}]},
+        "code": 500,
     }

@@ -17,7 +17,7 @@ from embedded_apiserver.groups.pods.kinds import POD
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.options import Query, is_true, query_of
 from embedded_apiserver.programs import commands, ports, tunnel
-from embedded_apiserver.programs.asked import agreed, log_query, ports_of
+from embedded_apiserver.programs.asked import agreed, log_query, offered, ports_of
 from embedded_apiserver.programs.environment import environment_of
 from embedded_apiserver.programs.link import Link
 from embedded_apiserver.programs.process import Inlet, Killed, Life, Output, Process
@@ -93,8 +93,7 @@ class Kubelet:
         if program is None:
             return None
         _check_running(pod, container)
-        query = query_of(request.query)
-        streams = commands.Streams(*(is_true(query.get(name)) for name in ("stdin", "stdout", "stderr", "tty")))
+        streams = _streams(request)
         if not any(streams[:3]):
             raise bad_request("you must specify at least 1 of stdin, stdout, stderr")
         protocol, told = agreed(request, commands.PROTOCOLS, on_ready)
@@ -107,6 +106,17 @@ class Kubelet:
         process.args, process.is_attached, process.tty = args, attach, streams.tty
         link.resized = partial(setattr, process, "size")
         self._start(pod, (program.main or program.run) if attach else program.run, process, link.life, link.exited)
+        return link
+
+    def refused(self, request: HTTPRequest, on_ready: Callable[[], None], why: str) -> Upgraded | None:
+        """Return the connection of a command that reaches no kubelet; None if the client does not speak v5.
+
+        A real server answers v5 itself, before it connects, and older subprotocols are the kubelet's.
+        """
+        if commands.PROTOCOLS[0] not in offered(request):
+            return None
+        link = commands.CommandLink(self._host, commands.PROTOCOLS[0], _streams(request), on_ready)
+        link.failed(f"error sending request: {why}")
         return link
 
     def ports(self, pod: Object, request: HTTPRequest, on_ready: Callable[[], None] | None) -> Upgraded | None:
@@ -255,6 +265,11 @@ def _carried_out(function: Function, process: Process) -> int:
 
 def _named(pod: Object, container: str) -> Mapping[str, Any]:
     return next(one for one in all_containers(part(pod, "spec")) if one["name"] == container)
+
+
+def _streams(request: HTTPRequest) -> commands.Streams:
+    query = query_of(request.query)
+    return commands.Streams(*(is_true(query.get(name)) for name in ("stdin", "stdout", "stderr", "tty")))
 
 
 def _phase(pod: Object) -> str:

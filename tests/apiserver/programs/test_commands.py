@@ -7,7 +7,7 @@ import json
 
 import pytest
 from kit.apiserver.asking import PODS
-from kit.apiserver.talking import CLOSE_STDIN, V4, Talking
+from kit.apiserver.talking import CLOSE_STDIN, V4, V5, Talking
 
 from apimachinery.errors import UsageError
 from controller_runtime.testing.simulation import Simulation
@@ -69,9 +69,10 @@ def test_input_that_the_client_does_not_offer_has_ended(talking: Talking) -> Non
 def test_before_v4_the_outcome_is_a_text_and_only_that_of_a_failure_is_sent(talking: Talking, protocol: str) -> None:
     talking.server.programs["c"] = lambda process: int(process.args[0])
 
-    assert talking.result("0", protocol=protocol).channels == {}
+    assert talking.result("0", protocol=protocol).channels == {1: b""}
     assert talking.result("3", protocol=protocol).channels == {
-        3: b"command terminated with non-zero exit code: command terminated with exit code 3"
+        1: b"",
+        3: b"command terminated with non-zero exit code: command terminated with exit code 3",
     }
 
 
@@ -120,11 +121,32 @@ def test_a_program_is_found_by_its_image_with_and_without_a_tag(talking: Talking
         assert talking.result("x", pod="q").code == status
 
 
-def test_a_container_without_a_program_has_no_kubelet(talking: Talking) -> None:
+@pytest.mark.parametrize("part", ["exec", "attach"])
+def test_without_a_kubelet_v5_is_answered_by_an_error_on_its_channel_as_by_a_real_server(
+    talking: Talking, part: str
+) -> None:
+    """A kube-apiserver of 1.36.2 sent these messages, with the text of its own connection after `error sending`."""
     talking.asking.ok("POST", "/api/v1/nodes", {"metadata": {"name": "n"}, "status": {"addresses": [{"address": "a"}]}})
-    talking.server.programs["other"] = lambda process: 0
+    why = "error sending request: no kubelet can be reached on node n"
 
-    answer = talking.exec("x").response
+    said = talking.hear(talking.open(part, ("command", "x"), streams=("stdout",)))
+
+    assert said.channels.keys() == {1, 3}
+    assert said.outcome == {
+        "metadata": {},
+        "status": "Failure",
+        "message": f"Internal error occurred: {why}",
+        "reason": "InternalError",
+        "details": {"causes": [{"message": why}]},
+        "code": 500,
+    }
+
+
+@pytest.mark.parametrize(("part", "protocol"), [("exec", V4), ("exec", ""), ("portforward", V5), ("portforward", V4)])
+def test_without_a_kubelet_other_connections_are_refused(talking: Talking, part: str, protocol: str) -> None:
+    talking.asking.ok("POST", "/api/v1/nodes", {"metadata": {"name": "n"}, "status": {"addresses": [{"address": "a"}]}})
+
+    answer = talking.open(part, ("command", "x"), ("ports", "80"), protocol=protocol, streams=("stdout",)).response
 
     assert (answer.status, json.loads(answer.body)["message"]) == (
         500,
