@@ -5,13 +5,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import TypeVar
 
-from apimachinery.objects import ObjectKey
-from controller_runtime.api.conditions import ObjectCondition
-from controller_runtime.api.readiness import Readiness
-from controller_runtime.api.resources import Kind
-from controller_runtime.client.client import Client
 from controller_runtime.client.request_threads import Job, RequestThreads
 
 T = TypeVar("T")
@@ -19,71 +14,28 @@ V = TypeVar("V")
 
 
 class AsyncCalls:
-    """The base of an asynchronous client: its threads, and `wait`.
+    """Awaits blocking functions, each on a thread of a pool.
 
     Args:
-        client: Sends the requests.
-        threads: The threads to send them on; None: 16 of its own.
+        threads: The pool.
 
     Threads: any, also from several event loops at once.
     """
 
-    def __init__(self, client: Client, threads: RequestThreads | None = None) -> None:
-        self._client = client
-        self._threads = threads or RequestThreads(client.host)
+    def __init__(self, threads: RequestThreads) -> None:
+        self._threads = threads
 
-    @overload
-    async def wait(
-        self, resource: Kind[T], key: ObjectKey, *, until: ObjectCondition | Readiness, within: float = ...
-    ) -> T: ...
+    async def read(self, function: Callable[[], T]) -> T:
+        """Return what a function returns; if the coroutine is cancelled meanwhile, the answer is ignored."""
+        return await self.run(function, is_read=True)
 
-    @overload
-    async def wait(
-        self,
-        resource: Kind[Any],
-        key: ObjectKey,
-        view: type[V],
-        *,
-        until: ObjectCondition | Readiness,
-        within: float = ...,
-    ) -> V: ...
+    async def run(self, function: Callable[[], T], *, is_read: bool) -> T:
+        """Return what a function returns.
 
-    @overload
-    async def wait(
-        self, resource: Kind[T], key: ObjectKey, *, until: Callable[[T | None], bool], within: float = ...
-    ) -> T | None: ...
-
-    @overload
-    async def wait(
-        self,
-        resource: Kind[Any],
-        key: ObjectKey,
-        view: type[V],
-        *,
-        until: Callable[[V | None], bool],
-        within: float = ...,
-    ) -> V | None: ...
-
-    async def wait(
-        self,
-        resource: Kind[Any],
-        key: ObjectKey,
-        view: type[Any] | None = None,
-        *,
-        until: Callable[[Any], bool],
-        within: float = 30.0,
-    ) -> Any:
-        """Wait until an object is as wanted; see `Client.wait`.
-
-        It occupies a thread for all that time, on which `until` is called too. A wait whose coroutine is cancelled goes
-        on there, at most for as long as it was to last, and its result is ignored.
+        Args:
+            function: Sends a request.
+            is_read: Whether its answer may be ignored; else a coroutine that is cancelled waits for it first.
         """
-        return await self._read(lambda: self._client.wait(resource, key, *given(view), until=until, within=within))
-
-    async def _read(self, function: Callable[[], T]) -> T:
-        return await self._run(function, is_read=True)
-
-    async def _run(self, function: Callable[[], T], *, is_read: bool) -> T:
         loop = asyncio.get_running_loop()
         ended = asyncio.Event()
 

@@ -6,17 +6,24 @@ from __future__ import annotations
 import asyncio
 import builtins
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypeVar, overload
 
 from apimachinery.errors import Conflict
 from apimachinery.objects import Cached, ObjectKey
 from apimachinery.plain_functions import synchronous
+from controller_runtime.api.conditions import ObjectCondition
+from controller_runtime.api.readiness import Readiness
 from controller_runtime.api.resources import Kind, Resource
-from controller_runtime.client.async_calls import given
-from controller_runtime.client.async_entering import AsyncEnters
+from controller_runtime.client.async_calls import AsyncCalls, given
 from controller_runtime.client.bodies import Body, Target, target
+from controller_runtime.client.client import Client
 from controller_runtime.client.create_or_patch import Made, Mutate, create_or_patch
+from controller_runtime.client.entering import LONG
 from controller_runtime.client.patches import PatchType
+from controller_runtime.client.pods.asynchronous import AsyncLogs, AsyncPortForward, AsyncSession
+from controller_runtime.client.pods.commands import MOST_BYTES, CommandResult
+from controller_runtime.client.request_threads import RequestThreads
 from controller_runtime.client.retry import ConflictRetry
 from controller_runtime.client.write_options import FieldValidation
 from controller_runtime.crd.types import CustomResource
@@ -25,7 +32,7 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 
-class AsyncClient(AsyncEnters):
+class AsyncClient:
     """Reads and writes objects of one API server, for coroutines.
 
     Each method does what the method of `Client` with the same name does, and raises the same; the methods that send
@@ -43,6 +50,11 @@ class AsyncClient(AsyncEnters):
 
     Threads: any, also from several event loops at once.
     """
+
+    def __init__(self, client: Client, threads: RequestThreads | None = None) -> None:
+        self._client = client
+        self._threads = threads or RequestThreads(client.host)
+        self._calls = AsyncCalls(self._threads)
 
     def within(self, seconds: float) -> AsyncClient:
         """Return a copy whose requests may take `seconds` at most; see `Client.within`."""
@@ -74,7 +86,7 @@ class AsyncClient(AsyncEnters):
 
     async def resource(self, name: str, api_version: str = "") -> Resource[Any]:
         """Return the resource of any kind that the server serves; see `Client.resource`."""
-        return await self._read(lambda: self._client.resource(name, api_version))
+        return await self._calls.read(lambda: self._client.resource(name, api_version))
 
     @overload
     async def get(self, resource: Kind[T], key: ObjectKey) -> T: ...
@@ -84,7 +96,7 @@ class AsyncClient(AsyncEnters):
 
     async def get(self, resource: Kind[Any], key: ObjectKey, view: type[Any] | None = None) -> Any:
         """Return one object as the server has it now; see `Client.get`."""
-        return await self._read(lambda: self._client.get(resource, key, *given(view)))
+        return await self._calls.read(lambda: self._client.get(resource, key, *given(view)))
 
     @overload
     async def get_subresource(self, resource: Kind[Any], key: ObjectKey, subresource: str) -> dict[str, Any]: ...
@@ -96,7 +108,7 @@ class AsyncClient(AsyncEnters):
         self, resource: Kind[Any], key: ObjectKey, subresource: str, view: type[Any] | None = None
     ) -> Any:
         """Return a subresource as the server has it now; see `Client.get_subresource`."""
-        return await self._read(lambda: self._client.get_subresource(resource, key, subresource, *given(view)))
+        return await self._calls.read(lambda: self._client.get_subresource(resource, key, subresource, *given(view)))
 
     @overload
     async def list(
@@ -126,8 +138,137 @@ class AsyncClient(AsyncEnters):
         """Return the objects of a collection as the server has them now; see `Client.list`."""
         selectors = {"label_selector": label_selector, "field_selector": field_selector}
         if view is None:
-            return await self._read(lambda: self._client.list(resource, namespace, **selectors))
-        return await self._read(lambda: self._client.list(resource, namespace, **selectors, view=view))
+            return await self._calls.read(lambda: self._client.list(resource, namespace, **selectors))
+        return await self._calls.read(lambda: self._client.list(resource, namespace, **selectors, view=view))
+
+    @overload
+    async def wait(
+        self, resource: Kind[T], key: ObjectKey, *, until: ObjectCondition | Readiness, within: float = ...
+    ) -> T: ...
+
+    @overload
+    async def wait(
+        self,
+        resource: Kind[Any],
+        key: ObjectKey,
+        view: type[V],
+        *,
+        until: ObjectCondition | Readiness,
+        within: float = ...,
+    ) -> V: ...
+
+    @overload
+    async def wait(
+        self, resource: Kind[T], key: ObjectKey, *, until: Callable[[T | None], bool], within: float = ...
+    ) -> T | None: ...
+
+    @overload
+    async def wait(
+        self,
+        resource: Kind[Any],
+        key: ObjectKey,
+        view: type[V],
+        *,
+        until: Callable[[V | None], bool],
+        within: float = ...,
+    ) -> V | None: ...
+
+    async def wait(
+        self,
+        resource: Kind[Any],
+        key: ObjectKey,
+        view: type[Any] | None = None,
+        *,
+        until: Callable[[Any], bool],
+        within: float = 30.0,
+    ) -> Any:
+        """Wait until an object is as wanted; see `Client.wait`.
+
+        It occupies a thread for all that time, on which `until` is called too. A wait whose coroutine is cancelled goes
+        on there, at most for as long as it was to last, and its result is ignored.
+        """
+        return await self._calls.read(
+            lambda: self._client.wait(resource, key, *given(view), until=until, within=within)
+        )
+
+    # Pods.
+
+    async def logs(
+        self,
+        key: ObjectKey,
+        *,
+        container: str = "",
+        follow: bool = False,
+        previous: bool = False,
+        since: float | datetime | None = None,
+        tail: int | None = None,
+        most_bytes: int | None = None,
+        timestamps: bool = False,
+        within: float | None = None,
+    ) -> AsyncLogs:
+        """Return the lines of a container's log, for `async for`; see `Client.logs`."""
+        opened = await self._calls.read(
+            lambda: self._client.logs(
+                key,
+                container=container,
+                follow=follow,
+                previous=previous,
+                since=since,
+                tail=tail,
+                most_bytes=most_bytes,
+                timestamps=timestamps,
+                within=within,
+            )
+        )
+        return AsyncLogs(self._calls.read, opened)
+
+    async def exec(
+        self,
+        key: ObjectKey,
+        command: Sequence[str],
+        *,
+        container: str = "",
+        stdin: bytes | str | None = None,
+        within: float | None = None,
+        most_bytes: int = MOST_BYTES,
+    ) -> CommandResult:
+        """Carry out a command in a container; see `Client.exec`. Like a write, it is waited for if it is cancelled."""
+        return await self._calls.run(
+            lambda: self._client.exec(
+                key, command, container=container, stdin=stdin, within=within, most_bytes=most_bytes
+            ),
+            is_read=False,
+        )
+
+    async def open_exec(
+        self,
+        key: ObjectKey,
+        command: Sequence[str],
+        *,
+        container: str = "",
+        stdin: bool = True,
+        tty: bool = False,
+        within: float = LONG,
+    ) -> AsyncSession:
+        """Begin a command in a container, and return its streams; see `Client.open_exec`."""
+        opened = await self._calls.run(
+            lambda: self._client.open_exec(key, command, container=container, stdin=stdin, tty=tty, within=within),
+            is_read=False,
+        )
+        return AsyncSession(self._calls.read, opened)
+
+    async def attach(
+        self, key: ObjectKey, *, container: str = "", stdin: bool = False, tty: bool = False, within: float = LONG
+    ) -> AsyncSession:
+        """Attach to the process of a container; see `Client.attach`."""
+        opened = await self._calls.run(
+            lambda: self._client.attach(key, container=container, stdin=stdin, tty=tty, within=within), is_read=False
+        )
+        return AsyncSession(self._calls.read, opened)
+
+    def port_forward(self, key: ObjectKey, port: int, *, within: float = LONG) -> AsyncPortForward:
+        """Return a port of a pod; see `Client.port_forward`."""
+        return AsyncPortForward(self._calls.read, self._client.port_forward(key, port, within=within))
 
     # Writes.
 
@@ -285,4 +426,6 @@ class AsyncClient(AsyncEnters):
             UsageError: The function is an `async def`, or returned a coroutine.
             Exception: As the function raises.
         """
-        return await self._run(synchronous("AsyncClient.call", function, "await it without `call`"), is_read=False)
+        return await self._calls.run(
+            synchronous("AsyncClient.call", function, "await it without `call`"), is_read=False
+        )
