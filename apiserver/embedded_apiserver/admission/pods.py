@@ -20,7 +20,7 @@ _TOLERATED_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreach
 
 
 class Priority(Step):
-    """Sets the priority of a pod by its class, and refuses another number.
+    """Sets the priority of a pod by its class, of which the two system ones always exist, and refuses another number.
 
     A second class that is the default of all pods is refused, too.
     """
