@@ -25,9 +25,8 @@ _NOTHING = Decimal(0)
 
 
 class ResourceQuota(Step):
-    """Refuses a write that would exceed a quota, whose status has the count as soon as a write is answered.
-
-    A quota of the scope `CrossNamespacePodAffinity` counts nothing.
+    """Refuses a write that would exceed a quota, whose status has the count as soon as a write is answered; a quota of
+    the scope `CrossNamespacePodAffinity` counts nothing.
     """
 
     name = "ResourceQuota"
