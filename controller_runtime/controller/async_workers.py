@@ -23,6 +23,7 @@ from apimachinery.stop import Stage, Stop, spawn
 from controller_runtime.controller.active_reconciles import ActiveReconciles
 from controller_runtime.controller.coroutine_stacks import stack_of, stacks_of
 from controller_runtime.controller.counters import Ended, Outcome, ReconcileCounters
+from controller_runtime.controller.kept_state import state_of
 from controller_runtime.controller.loop_watchdog import LoopWatchdog
 from controller_runtime.controller.reconciler import AsyncReconciler, Request, Result
 from controller_runtime.controller.settlement import Settlement
@@ -104,6 +105,7 @@ class AsyncWorkers:
         self._stop = stop
         self._settlement = settlement
         self._timeout = settlement.timeout
+        self._pass_state = state_of(reconciler)
         self._tally = settlement.tally
         # The loop's thread, and the two that end with it.
         self._loop_threads: list[Thread] = []
@@ -239,6 +241,8 @@ class AsyncWorkers:
                 timer.cancel()
 
     async def _call(self, running: _Reconcile) -> object:
+        if self._pass_state is not None:
+            self._pass_state(running.request)
         if self._timeout is None:
             return await self._reconciler.reconcile(running.request)
         with deadline_scope(running.started + self._timeout):

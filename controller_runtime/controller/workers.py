@@ -9,6 +9,7 @@ from apimachinery.errors import ShutDown
 from apimachinery.host import Host, Thread
 from apimachinery.stop import Stop, spawn
 from controller_runtime.controller.counters import Ended, Outcome, ReconcileCounters
+from controller_runtime.controller.kept_state import state_of
 from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, Result
 from controller_runtime.controller.settlement import Settlement
 from controller_runtime.core.deadline import deadline_scope
@@ -54,6 +55,7 @@ class Workers:
         self._stop = stop
         self._settlement = settlement
         self._timeout = settlement.timeout
+        self._pass_state = state_of(reconciler)
         self._tally = settlement.tally
         self._threads: list[Thread] = []
 
@@ -106,6 +108,8 @@ class Workers:
             self._settle(request, result, started)
 
     def _call(self, request: Request, started: float) -> object:
+        if self._pass_state is not None:
+            self._pass_state(request)
         if self._timeout is None:
             return self._reconciler.reconcile(request)
         with deadline_scope(started + self._timeout):

@@ -51,6 +51,9 @@ class Attempt(Protocol):
     def chance(self) -> random.Random:
         """Return the source of this attempt's random numbers."""
 
+    def state(self, name: str, snapshot: Callable[[], Any], restore: Callable[[Any], None]) -> None:
+        """Pass what is kept between reconciles, before its first use: as JSON by `snapshot`, or back by `restore`."""
+
     def note(self, reason: str) -> None:
         """Note a reason for which this attempt should be kept for a later look."""
 

@@ -17,9 +17,11 @@ from controller_runtime.cache.observed import ObservedReads
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.handlers import enqueue_owner
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
+from controller_runtime.core.attempts import current_attempt
 from controller_runtime.deletions import DeletionBudget
 from controller_runtime.dependents.memory import Memory, PrimaryMemory, is_behind, recorded
 from controller_runtime.dependents.owned import Id, Owned, Wanted, wanted_of
+from controller_runtime.dependents.plain_memory import plain_memory, restore_memory
 from controller_runtime.dependents.plan import Apply, DependentState, Seen, decide, in_order
 from controller_runtime.dependents.pruning import Pruner, controller_uid
 from controller_runtime.dependents.refusals import Warnings, is_refusal, refused
@@ -214,7 +216,16 @@ class Dependents(Generic[P]):
         return [*plan.states]
 
     def _memory_of(self, owner: ObjectMeta) -> PrimaryMemory:
-        return self._memory.of(ObjectKey(owner.name, owner.namespace), owner.uid)
+        memory = self._memory.of(ObjectKey(owner.name, owner.namespace), owner.uid)
+        if (attempt := current_attempt()) is not None:  # a reconcile that is recorded, or replayed
+            resources = {str(resource): resource for resource in self._stores}
+            name = f"Dependents {self.name} of {owner.namespace}/{owner.name}"
+            attempt.state(
+                name,
+                lambda: plain_memory(memory, self._host.monotonic()),
+                lambda plain: restore_memory(memory, plain, resources, self._host.monotonic()),
+            )
+        return memory
 
     def _seen(self, each: Id, memory: PrimaryMemory) -> Seen:
         store = self._stores[each[0]]

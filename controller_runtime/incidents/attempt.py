@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 import attrs
+import msgspec
 
 from apimachinery.errors import ControllerRuntimeError
 from apimachinery.host import Host
@@ -23,6 +24,7 @@ from controller_runtime.incidents.steps import (
     get_step,
     select_step,
     sent_step,
+    state_step,
     stream_step,
     time_step,
 )
@@ -173,6 +175,11 @@ class RecordedAttempt:
             self._chance = seeded(self.seed)
         return self._chance
 
+    def state(self, name: str, snapshot: Callable[[], Any], restore: Callable[[Any], None]) -> None:
+        """See `Attempt.state`. The first one of a name counts."""
+        if self.is_open and not any(step[0] is state_step and step[1] == name for step in self.steps):
+            self._add((state_step, name, msgspec.json.encode(snapshot())))
+
     def note(self, reason: str) -> None:
         """See `Attempt.note`."""
         if self.is_open and reason not in self.reasons:
@@ -231,6 +238,8 @@ class RecordedAttempt:
             return self._counted_selection(step)
         if make is sent_step:
             return self._counted_request(step)
+        if make is state_step:
+            return step if self._has_room(_STEP + len(step[2]), "states") else None
         return step if self._has_room(_STEP, "times" if make is time_step else "reads") else None
 
     def _counted_selection(self, step: tuple[Any, ...]) -> tuple[Any, ...] | None:

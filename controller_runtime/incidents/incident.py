@@ -110,7 +110,14 @@ class Stream(msgspec.Struct, frozen=True, tag="stream", rename="camel", forbid_u
     path: str
 
 
-Step: TypeAlias = Get | Select | Ask | Time | Sent | Stream
+class State(msgspec.Struct, frozen=True, tag="state", rename="camel", forbid_unknown_fields=True):
+    """What a reconciler, or a part of one, kept between reconciles, as it was before its first use."""
+
+    name: str
+    value: msgspec.Raw
+
+
+Step: TypeAlias = Get | Select | Ask | Time | Sent | Stream | State
 
 
 class Line(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -267,6 +274,6 @@ def _check(found: Incident) -> None:
             raise ValueError("a read names a body that is not there")
         if isinstance(step, Time) and isinstance(step.at, str) and datetime.fromisoformat(step.at).tzinfo is None:
             raise ValueError(f"the time {step.at!r} has no zone")
-        if isinstance(step, Sent):
-            for part in (step.body, step.answer):
+        if isinstance(step, Sent | State):
+            for part in (step.body, step.answer) if isinstance(step, Sent) else (step.value,):
                 _any.decode(part)

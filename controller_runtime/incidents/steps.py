@@ -12,12 +12,25 @@ from datetime import datetime
 from typing import Any
 
 import attrs
+import msgspec
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.objects import Cached, ObjectKey
 from apimachinery.texts import kept_text
 from controller_runtime.incidents.bodies import Bodies, raw_json
-from controller_runtime.incidents.incident import NOTHING, NULL, Ask, Error, Get, Kind, Select, Sent, Stream, Time
+from controller_runtime.incidents.incident import (
+    NOTHING,
+    NULL,
+    Ask,
+    Error,
+    Get,
+    Kind,
+    Select,
+    Sent,
+    State,
+    Stream,
+    Time,
+)
 from controller_runtime.incidents.standins import without_tokens
 
 _HEADERS = ("content-type", "accept")
@@ -78,6 +91,11 @@ def ask_step(bodies: Bodies, began: float, resource: Any, what: str, answer: Any
 def time_step(bodies: Bodies, began: float, clock: str, at: Any) -> Time:
     """Return the time of a clock."""
     return Time(clock, at.isoformat() if isinstance(at, datetime) else at)
+
+
+def state_step(bodies: Bodies, began: float, name: str, value: bytes) -> State:
+    """Return what was kept between reconciles."""
+    return State(name, msgspec.Raw(without_tokens(value)))
 
 
 def stream_step(bodies: Bodies, began: float, path: str) -> Stream:

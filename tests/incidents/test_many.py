@@ -180,3 +180,15 @@ def test_wrong_use_is_refused_in_one_line(
 
     assert (ended.status, ended.stderr.count("\n")) == (2, 1)
     assert message in ended.stderr
+
+
+def test_a_record_of_which_one_change_is_not_allowed_differs(
+    old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    newer = _newer(tmp_path, HELPER.replace("OLD", "ancient").replace("len(data", "1 + len(data"))
+    lines = ("PATCH configmaps: .metadata.annotations.kind", "PATCH configmaps: sent now")
+    Path("meant").write_text("\n".join(f"sizes: {each}" for each in lines), encoding="utf-8")
+    ended = replayed(capsys, "--with", newer, "--undecided", "10", "--allow", "meant")
+
+    assert ended.status == 3
+    assert "  sizes: PATCH configmaps: .metadata.annotations.size\n" in ended.stdout

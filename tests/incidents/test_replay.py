@@ -360,3 +360,15 @@ def test_code_that_takes_what_is_not_recorded_and_does_the_same_is_the_same() ->
         patching(manager, request)
 
     assert replayed_by(act).verdict is Verdict.SAME
+
+
+async def _setup_later(manager: Manager) -> None:
+    """Do nothing: what it returns would never run."""
+
+
+@pytest.mark.parametrize("setup", [_setup_later, lambda manager: _setup_later(manager)], ids=["async", "awaitable"])
+def test_a_setup_that_is_a_coroutine_is_refused(setup: Any) -> None:
+    incident = incident_of(acting(patching))
+
+    with pytest.raises(UsageError, match="setup.*(async def|coroutine|await)"):
+        replay(incident, setup)

@@ -17,7 +17,7 @@ from apimachinery.host import Host
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.objects import Cached, ObjectKey
 from controller_runtime.incidents.chance import seeded
-from controller_runtime.incidents.incident import NULL, Incident, Kind, Line, Sent
+from controller_runtime.incidents.incident import NULL, Incident, Kind, Line, Sent, State
 from controller_runtime.testing.replay.memory import Memory, place_of
 from controller_runtime.testing.replay.world import World
 
@@ -65,6 +65,7 @@ class ReplayedAttempt:
         self.unknown: list[str] = []
         self.lines: list[Line] = []
         self.unsent: list[Sent] = [step for step in incident.steps if isinstance(step, Sent)]
+        self._states = {step.name: bytes(step.value) for step in incident.steps if isinstance(step, State)}
         self._incident = incident
         self._memory = Memory(incident)
         self._host = host
@@ -141,6 +142,11 @@ class ReplayedAttempt:
         if not self._incident.seed and "random numbers of the host" not in self.unknown:
             self.unknown.append("random numbers of the host")
         return self._chance
+
+    def state(self, name: str, snapshot: Callable[[], Any], restore: Callable[[Any], None]) -> None:
+        """See `Attempt.state`. A state that was not recorded is a new one's."""
+        if (value := self._states.pop(name, None)) is not None:
+            restore(msgspec.json.decode(value))
 
     def note(self, reason: str) -> None:
         """See `Attempt.note`."""

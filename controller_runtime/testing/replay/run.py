@@ -84,6 +84,7 @@ class _Inside(Reconciler):
 
     def __init__(self, inner: Reconciler) -> None:
         self._inner = inner
+        _take_state(self, inner)
 
     def reconcile(self, request: Request) -> Result:
         with _refusals():
@@ -95,6 +96,7 @@ class _InsideLater(AsyncReconciler):
 
     def __init__(self, inner: AsyncReconciler) -> None:
         self._inner = inner
+        _take_state(self, inner)
 
     async def reconcile(self, request: Request) -> Result:
         with _refusals():
@@ -102,6 +104,13 @@ class _InsideLater(AsyncReconciler):
 
     async def close(self) -> None:
         await self._inner.close()
+
+
+def _take_state(outer: object, inner: object) -> None:
+    """Give the outer one the methods by which `kept_state.state_of` passes the state of the inner one."""
+    for name in ("snapshot", "restore"):
+        if (method := getattr(inner, name, None)) is not None:
+            setattr(outer, name, method)
 
 
 @contextmanager
