@@ -196,6 +196,7 @@ def test_coroutines_that_run_at_the_same_time_do_not_mix() -> None:
 def test_nothing_is_recorded_of_a_thread_that_its_reconcile_left_behind() -> None:
     def act(manager: Manager, request: Request) -> None:
         maps = manager.lister(CONFIG_MAPS, dict, namespace="default")
+        maps.get(request)
         attempt = current_attempt()
         assert attempt is not None
         left.append(lambda: attempt.get(CONFIG_MAPS, A, maps.source.get))
@@ -204,7 +205,7 @@ def test_nothing_is_recorded_of_a_thread_that_its_reconcile_left_behind() -> Non
     with recorded(acting(act)) as recording:
         recording.create()
         left[0]()
-        assert recording.first().incident().steps == []
+        assert len(recording.first().incident().steps) == 1
 
 
 def transports_of(manager: Manager) -> list[str]:

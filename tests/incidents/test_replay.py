@@ -370,5 +370,5 @@ async def _setup_later(manager: Manager) -> None:
 def test_a_setup_that_is_a_coroutine_is_refused(setup: Any) -> None:
     incident = incident_of(acting(patching))
 
-    with pytest.raises(UsageError, match="setup.*(async def|coroutine|await)"):
+    with pytest.raises(UsageError, match=r"setup.*(async def|coroutine|await)"):
         replay(incident, setup)
