@@ -45,6 +45,14 @@ unmodified and with all their controllers, on the embedded server with three hol
 StatefulSet with claims, Jobs, a CronJob, a quota and garbage collection behave, and no request is refused again and
 again.
 
+## Pods behind a real kube-apiserver
+
+With `REAL_KUBECONFIG` naming a kube-apiserver of 1.36 or later without nodes,
+`tests/peers/test_pods_behind_a_real_server.py` plays a kubelet on loopback, to which that server hands connections on
+(the node declares the feature `ExtendWebSocketsToKubelet`): `exec`, `logs` and `port_forward` of this library's client
+and `kubectl exec` pass through it. Seen with 1.36.2. Servers before 1.36 speak SPDY to kubelets, which the played one
+does not.
+
 ## controller-runtime for Go
 
 `python tests/peers/suites/go.py` runs the suites of the packages client, cache, controller and manager at v0.24.1
