@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Self, overload
 
 from apimachinery.errors import NotFound
@@ -12,18 +13,23 @@ from apimachinery.objects import Cached, ObjectKey, cached_from_bytes
 from controller_runtime.api.resources import Kind, resource_of
 from controller_runtime.client.answers import document_of
 from controller_runtime.client.bodies import Body, Target, key_of, target, typed, with_key, without_nones
-from controller_runtime.client.entering import ClientEnters
+from controller_runtime.client.calls import JSON
+from controller_runtime.client.entering import LONG, caller_of, opened
 from controller_runtime.client.lost_status import lost_status
 from controller_runtime.client.missing_kinds import explained
 from controller_runtime.client.patches import PatchType
+from controller_runtime.client.pods.commands import MOST_BYTES, CommandResult, carry_out
+from controller_runtime.client.pods.logs import Logs, log_query
+from controller_runtime.client.pods.ports import PortForward
+from controller_runtime.client.pods.session import Session
+from controller_runtime.client.reads import ClientReads
 from controller_runtime.client.write_options import FieldValidation, WriteOptions
 from controller_runtime.crd.types import CustomResource
 
-_JSON = "application/json"
 _APPLY = "application/apply-patch+yaml"
 
 
-class Client(ClientEnters):
+class Client(ClientReads):
     """Reads and writes objects of one API server.
 
     Every call is one request with a deadline; a list is one request for each page. A failed request raises
@@ -31,7 +37,8 @@ class Client(ClientEnters):
     been done. Warnings of the server are logged, each text once; so is a status of a declared class that the server
     would drop.
 
-    The base classes have the reads, `wait`, and the calls that enter pods.
+    The base class has the reads and `wait`. To enter pods, a role needs `get` on `pods/log`, and `get` and `create` on
+    `pods/exec`, `pods/attach` and `pods/portforward`.
 
     Args:
         host: The clock, and the version in the user agent.
@@ -92,7 +99,7 @@ class Client(ClientEnters):
         if known.namespaced and not (own or namespace):
             article = "an" if known.kind[0] in "AEIO" else "a"
             raise ValueError(f"{article} {known.kind} needs a namespace: set it in its metadata, or pass it")
-        self._warnings.log_text(lost_status(known, body))
+        self._calls.warnings.log_text(lost_status(known, body))
         try:
             return self._write("POST", known.path(own or namespace), body)
         except NotFound as error:
@@ -149,7 +156,7 @@ class Client(ClientEnters):
             NotFound: No object has that key.
         """
         known = resource_of(resource)
-        self._warnings.log_text(lost_status(known, patch, subresource))
+        self._calls.warnings.log_text(lost_status(known, patch, subresource))
         return self._write("PATCH", known.path(key.namespace, key.name, subresource), patch, type.value)
 
     @overload
@@ -205,7 +212,7 @@ class Client(ClientEnters):
         more = {"force": "true"} if force else {}
         if field_manager is not None:
             more["fieldManager"] = field_manager
-        self._warnings.log_text(lost_status(known, body, subresource))
+        self._calls.warnings.log_text(lost_status(known, body, subresource))
         # The content type says YAML, which JSON is a part of.
         return self._write("PATCH", known.path(namespace, name, subresource), body, _APPLY, **more)
 
@@ -230,7 +237,7 @@ class Client(ClientEnters):
         known = resource_of(resource)
         body = with_key(typed(known, obj or {}, subresource), key)
         path = known.path(key.namespace, key.name, subresource)
-        return document_of(self._call("POST", path, body, query=self._options.query()))
+        return document_of(self._calls.call("POST", path, body, query=self._options.query()))
 
     def delete(
         self,
@@ -258,7 +265,7 @@ class Client(ClientEnters):
         """
         preconditions = {"uid": uid, "resourceVersion": resource_version}
         options = self._options.deletion(grace_period_seconds, propagation_policy, preconditions)
-        self._call("DELETE", resource_of(resource).path(key.namespace, key.name), options)
+        self._calls.call("DELETE", resource_of(resource).path(key.namespace, key.name), options)
 
     def delete_collection(
         self,
@@ -291,8 +298,135 @@ class Client(ClientEnters):
             raise ValueError(f"{known} is namespaced: name a namespace")
         query = without_nones(labelSelector=label_selector or None, fieldSelector=field_selector or None)
         options = self._options.deletion(grace_period_seconds, propagation_policy)
-        self._call("DELETE", known.path(namespace), options, query=tuple(query.items()))
+        self._calls.call("DELETE", known.path(namespace), options, query=tuple(query.items()))
 
-    def _write(self, method: str, path: str, body: object, content_type: str = _JSON, **query: str) -> Cached:
-        answer = self._call(method, path, body, content_type=content_type, query=self._options.query(**query))
+    def logs(
+        self,
+        key: ObjectKey,
+        *,
+        container: str = "",
+        follow: bool = False,
+        previous: bool = False,
+        since: float | datetime | None = None,
+        tail: int | None = None,
+        most_bytes: int | None = None,
+        timestamps: bool = False,
+        within: float | None = None,
+    ) -> Logs:
+        """Return the lines of a container's log, to iterate over.
+
+        Args:
+            key: The pod.
+            container: The container; empty if the pod has only one.
+            follow: Go on with the lines that come, until the container ends.
+            previous: The log before the last restart.
+            since: Only lines of the last seconds, or since an aware time.
+            tail: Only so many lines from the end.
+            most_bytes: Only so many bytes, after which the last line may be cut.
+            timestamps: Begin each line with its time.
+            within: Seconds until the log must be over; None: those of a request, or no limit for one that is followed.
+
+        Raises:
+            NotFound: There is no such pod.
+            BadRequest: The pod has no such container, several and none is named, or it has not begun.
+            ConnectionLost: The server gave no answer; while lines are read, also if the log was cut.
+        """
+        query = log_query(
+            container,
+            follow=follow,
+            previous=previous,
+            since=since,
+            tail=tail,
+            most_bytes=most_bytes,
+            timestamps=timestamps,
+        )
+        if within is None and not follow:
+            within = self._calls.timeout
+        return Logs(caller_of(self._calls), caller_of(self._calls).request(key, "log", query), within)
+
+    def exec(
+        self,
+        key: ObjectKey,
+        command: Sequence[str],
+        *,
+        container: str = "",
+        stdin: bytes | str | None = None,
+        within: float | None = None,
+        most_bytes: int = MOST_BYTES,
+    ) -> CommandResult:
+        """Carry out a command in a container, and return its exit status and its output.
+
+        The command is a list of arguments; there is no shell unless it begins one. An error leaves open whether the
+        command has run, or still runs: a command that a reconciler sends should do no harm if it is sent again.
+
+        Args:
+            key: The pod.
+            command: The program and its arguments.
+            container: The container; empty if the pod has only one.
+            stdin: The input, a str as UTF-8; None for none.
+            within: Seconds until the command must have ended; None: those of a request.
+            most_bytes: The most bytes of output.
+
+        Raises:
+            NotFound: There is no such pod.
+            APIError: The server refused the request, or could not run the command.
+            ConnectionLost: No exit status came in time, or the connection was cut.
+            OutputTooLong: The command wrote more than `most_bytes`.
+            UsageError: The transport needs `wsproto`, which is not installed.
+            ValueError: The command is a str, or empty.
+        """
+        raw = stdin.encode() if isinstance(stdin, str) else stdin
+        within = self._calls.timeout if within is None else within
+        session = self.open_exec(key, command, container=container, stdin=raw is not None, within=within)
+        return carry_out(self.host, session, command, raw, most_bytes)
+
+    def open_exec(
+        self,
+        key: ObjectKey,
+        command: Sequence[str],
+        *,
+        container: str = "",
+        stdin: bool = True,
+        tty: bool = False,
+        within: float = LONG,
+    ) -> Session:
+        """Begin a command in a container, and return its streams; close them, or use `with`.
+
+        Args:
+            key: The pod.
+            command: The program and its arguments.
+            container: The container; empty if the pod has only one.
+            stdin: Whether the command has an input.
+            tty: Whether it has a terminal, to which both outputs go.
+            within: Seconds until the command must have ended.
+
+        Raises:
+            APIError: The server refused the request.
+            ConnectionLost: The server gave no answer.
+            ValueError: The command is a str, or empty.
+        """
+        if isinstance(command, str) or not command:
+            raise ValueError(f"the command {command!r} must be a list of arguments, such as ['psql', '-c', 'select 1']")
+        query = tuple(("command", each) for each in command)
+        return opened(self._calls, key, "exec", query, container, stdin=stdin, tty=tty, within=within)
+
+    def attach(
+        self, key: ObjectKey, *, container: str = "", stdin: bool = False, tty: bool = False, within: float = LONG
+    ) -> Session:
+        """Attach to the process of a container, and return its streams; see `open_exec`."""
+        return opened(self._calls, key, "attach", (), container, stdin=stdin, tty=tty, within=within)
+
+    def port_forward(self, key: ObjectKey, port: int, *, within: float = LONG) -> PortForward:
+        """Return a port of a pod: `connect` gives a connection to it, `listen` a port of this machine.
+
+        Args:
+            key: The pod.
+            port: The port.
+            within: Seconds that a connection may last.
+        """
+        caller = caller_of(self._calls)
+        return PortForward(caller, caller.request(key, "portforward", (("ports", str(port)),)), within)
+
+    def _write(self, method: str, path: str, body: object, content_type: str = JSON, **query: str) -> Cached:
+        answer = self._calls.call(method, path, body, content_type=content_type, query=self._options.query(**query))
         return cached_from_bytes(answer.body)

@@ -1,45 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The half of `Client` that sends requests and reads; `client.py` adds the writes."""
+"""A client that reads; `client.py` adds the writes, and the calls that enter pods."""
 
 from __future__ import annotations
 
 import builtins
 import copy
 import os
+from collections.abc import Callable
 from typing import Any, Self, TypeVar, overload
+
+import attrs
 
 from apimachinery.errors import ConnectionLost, DecodeError
 from apimachinery.host import Host
-from apimachinery.http import HTTPRequest, HTTPResponse
+from apimachinery.http import HTTPRequest
 from apimachinery.objects import ObjectKey
 from apimachinery.system import SystemHost
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.collection import Collection
+from controller_runtime.api.conditions import ObjectCondition
+from controller_runtime.api.readiness import Readiness
 from controller_runtime.api.resources import Kind, Resource, resource_of
-from controller_runtime.client.answers import check
-from controller_runtime.client.bodies import encoded
-from controller_runtime.client.deadlines import DeadlineTransport
+from controller_runtime.client.calls import Calls
 from controller_runtime.client.discovery import Discovery
 from controller_runtime.client.kubeconfig_transport import kubeconfig_transport
-from controller_runtime.client.listwatch import ListWatch
 from controller_runtime.client.paging import ListBounds
 from controller_runtime.client.subresources import kind_of
 from controller_runtime.client.throttle import ThrottledTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.client.user_agent import user_agent as default_user_agent
+from controller_runtime.client.waiting import wait_for
 from controller_runtime.client.warnings import Warnings
-from controller_runtime.client.write_options import Query
 
 T = TypeVar("T")
 V = TypeVar("V")
 
-_JSON = "application/json"
-
 
 class ClientReads:
-    """The constructor, the copies with other limits, and the reads of `Client`, its only subclass.
-
-    It is a class of its own because one file would be too long.
+    """Reads objects of one API server, and waits for their states; the base of `Client`, and whole without it.
 
     Args:
         host: Its clock bounds the calls, and its name is part of the user agent.
@@ -65,13 +63,20 @@ class ClientReads:
     ) -> None:
         if request_timeout <= 0:
             raise ValueError(f"request_timeout ({request_timeout}) must be positive")
-        self.transport = transport
-        self.host = host
-        self._timeout = request_timeout
         self._list_bounds = list_bounds or ListBounds()
-        self._agent = user_agent or default_user_agent(host)
-        self._warnings = Warnings(host)
-        self._discovery = Discovery(host, lambda path, accept: self._call("GET", path, accept=accept))
+        calls = Calls(host, transport, request_timeout, user_agent or default_user_agent(host), Warnings(host))
+        self._calls = calls
+        self._discovery = Discovery(host, lambda path, accept: calls.call("GET", path, accept=accept))
+
+    @property
+    def host(self) -> Host:
+        """The clock of its deadlines."""
+        return self._calls.host
+
+    @property
+    def transport(self) -> Transport:
+        """Carries its requests."""
+        return self._calls.transport
 
     @classmethod
     def from_kubeconfig(cls, path: str | os.PathLike[str] | None = None, context: str | None = None) -> Self:
@@ -98,9 +103,7 @@ class ClientReads:
         """
         if seconds <= 0:
             raise ValueError(f"seconds ({seconds}) must be positive")
-        quick = copy.copy(self)
-        quick._timeout = min(seconds, self._timeout)
-        return quick
+        return self._with(attrs.evolve(self._calls, timeout=min(seconds, self._calls.timeout)))
 
     def until(self, deadline: float) -> Self:
         """Return a copy whose requests must be over by `deadline`, in monotonic seconds of the host.
@@ -113,9 +116,7 @@ class ClientReads:
                 raise ConnectionLost(f"{request.method} {request.path} was not sent: its deadline has passed")
             return deadline
 
-        bounded = copy.copy(self)
-        bounded.transport = DeadlineTransport(self.transport, limit)
-        return bounded
+        return self._with(self._calls.bounded(limit))
 
     def limited(self, qps: float, burst: int = 10) -> Self:
         """Return a copy that begins at most `burst` requests at once and then `qps` a second, as client-go does.
@@ -126,9 +127,8 @@ class ClientReads:
         Raises:
             ValueError: `qps` is not positive, or `burst` is less than one.
         """
-        other = copy.copy(self)
-        other.transport = ThrottledTransport(self.host, self.transport, qps, burst)
-        return other
+        throttled = ThrottledTransport(self.host, self.transport, qps, burst)
+        return self._with(attrs.evolve(self._calls, transport=throttled))
 
     def resource(self, name: str, api_version: str = "") -> Resource[Any]:
         """Return the resource of any kind that the server serves; its objects are read as dicts.
@@ -161,7 +161,7 @@ class ClientReads:
         """
         known = resource_of(resource)
         decode = decoder_for(view, known)
-        return decode(self._call("GET", known.path(key.namespace, key.name)).body)
+        return decode(self._calls.call("GET", known.path(key.namespace, key.name)).body)
 
     @overload
     def get_subresource(self, resource: Kind[Any], key: ObjectKey, subresource: str) -> dict[str, Any]: ...
@@ -179,7 +179,7 @@ class ClientReads:
         """
         known = resource_of(resource)
         decode = decoder_for(view or dict, kind_of(known, subresource))
-        return decode(self._call("GET", known.path(key.namespace, key.name, subresource)).body)
+        return decode(self._calls.call("GET", known.path(key.namespace, key.name, subresource)).body)
 
     @overload
     def list(
@@ -220,13 +220,7 @@ class ClientReads:
             DecodeError: One of the objects cannot be read, or the list goes beyond its bounds.
         """
         decode = decoder_for(view, resource_of(resource))
-        collection = ListWatch(
-            self.host,
-            self.transport,
-            Collection(resource, namespace, label_selector, field_selector),
-            request_timeout=self._timeout,
-            warnings=self._warnings,
-        )
+        collection = self._calls.objects(Collection(resource, namespace, label_selector, field_selector))
         found: builtins.list[Any] = []
         for page in collection.pages(bounds=self._list_bounds):
             if page.undecodable:
@@ -234,20 +228,75 @@ class ClientReads:
             found += [decode(cached.raw) for cached in page.items]
         return found
 
-    def _call(
+    @overload
+    def wait(
+        self, resource: Kind[T], key: ObjectKey, *, until: ObjectCondition | Readiness, within: float = ...
+    ) -> T: ...
+
+    @overload
+    def wait(
         self,
-        method: str,
-        path: str,
-        body: object = None,
+        resource: Kind[Any],
+        key: ObjectKey,
+        view: type[V],
         *,
-        content_type: str = _JSON,
-        accept: str = _JSON,
-        query: Query = (),
-    ) -> HTTPResponse:
-        headers = {"user-agent": self._agent, "accept": accept}
-        if body is not None:
-            headers["content-type"] = content_type
-        request = HTTPRequest(method, path, query, headers, b"" if body is None else encoded(body))
-        answer = self.transport.request(request, self.host.monotonic() + self._timeout)
-        self._warnings.log_new(answer, path)
-        return check(answer)
+        until: ObjectCondition | Readiness,
+        within: float = ...,
+    ) -> V: ...
+
+    @overload
+    def wait(
+        self, resource: Kind[T], key: ObjectKey, *, until: Callable[[T | None], bool], within: float = ...
+    ) -> T | None: ...
+
+    @overload
+    def wait(
+        self,
+        resource: Kind[Any],
+        key: ObjectKey,
+        view: type[V],
+        *,
+        until: Callable[[V | None], bool],
+        within: float = ...,
+    ) -> V | None: ...
+
+    def wait(
+        self,
+        resource: Kind[Any],
+        key: ObjectKey,
+        view: type[Any] | None = None,
+        *,
+        until: Callable[[Any], bool],
+        within: float = 30.0,
+    ) -> Any:
+        """Wait until an object is as wanted, and return it as the resource's model or as `view`, as `get` does.
+
+        The object is watched, alone; if the server does not allow that, it is read once a second. So a role needs
+        `list` and `watch` of this name, or `get`. Failures that pass, such as a lost connection, are retried
+        meanwhile. The limits of this client hold: each request ends `within` its own, and the wait ends with the
+        deadline of `until`, of a reconcile or of a leadership, with the error that a request has then.
+
+        Args:
+            resource: Its resource.
+            key: Its name and namespace.
+            view: The class to read it as; None for that of the resource.
+            until: Called with each state, with None while the object is absent: `ready`, `condition("Ready")`,
+                `gone`, or a function, but no `async def`. It must be quick.
+            within: Seconds to wait.
+
+        Returns:
+            The object in the first state for which `until` is true; None if absent.
+
+        Raises:
+            WaitTimeout: `until` was not true in time; the message shows the last state.
+            NotFound: The server does not serve the resource.
+            Forbidden: The object may be neither watched nor read.
+            DecodeError: The object cannot be read.
+            ValueError: `within` is not positive.
+        """
+        return wait_for(self._calls, resource, key, view, until, within)
+
+    def _with(self, calls: Calls) -> Self:
+        other = copy.copy(self)
+        other._calls = calls
+        return other

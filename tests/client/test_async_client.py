@@ -85,7 +85,8 @@ def slow(method: str, seconds: float) -> Faults:
     return fault
 
 
-PUBLIC = [name for name in dir(Client) if not name.startswith("_") and name != "from_kubeconfig"]
+PUBLIC = [name for name in dir(Client) if callable(getattr(Client, name)) and not name.startswith("_")]
+PUBLIC.remove("from_kubeconfig")
 OF_COROUTINES = {name: f"Async{name}" for name in ("Logs", "PortForward", "Session")}
 COPIES = {"within", "until", "limited", "writing"}
 

@@ -90,7 +90,7 @@ class Refusing(TransportWrapper):
 
 def test_objects_that_cannot_be_rewritten_are_told(cluster: EmbeddedCluster) -> None:
     migration, stop = a_migration(cluster, 7)
-    migration.client.transport = Refusing(migration.client.transport)
+    migration.client = Client(migration.client.host, Refusing(migration.client.transport))
 
     text = (
         "7 of 7 objects could not be rewritten, so nothing was pruned; mend them and run it again: default/c0: too old;"
