@@ -97,6 +97,11 @@ class Cached(msgspec.Struct, gc=False, frozen=True, eq=False):
         raise NotImplementedError
 
     @property
+    def head(self) -> bytes:
+        """JSON with all of its metadata: `raw`, unless a cache has the metadata alone and would fetch the rest."""
+        return self.raw
+
+    @property
     def name(self) -> str:
         """The object's name."""
         raise NotImplementedError
@@ -164,7 +169,7 @@ class Received(Cached, gc=False, frozen=True, eq=False):
 
 def _decode(decoder: msgspec.json.Decoder[T], cached: Cached) -> T:
     try:
-        return decoder.decode(cached.raw)
+        return decoder.decode(cached.head)
     except UNREADABLE as error:
         raise DecodeError(f"{cached.key}: {error}") from error
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import itertools
 import random
@@ -189,6 +190,17 @@ def _node_template() -> str:
     return msgspec.json.encode(whole).decode().replace("2026-01-01T00:00:00Z", "@SINCE@")
 
 
+SECRET_BYTES = 60_000
+"""The bytes of the data of a made Secret."""
+
+
+def secret(index: int, version: int) -> bytes:
+    """Return the JSON of a Secret with the metadata of `secret_metadata`."""
+    obj = msgspec.json.decode(secret_metadata(index, version))
+    release = base64.b64encode(random.Random(index).randbytes(SECRET_BYTES * 3 // 4)).decode()
+    return msgspec.json.encode(obj | {"kind": "Secret", "apiVersion": "v1", "data": {"release": release}})
+
+
 def secret_metadata(index: int, version: int) -> bytes:
     """Return the JSON of the metadata of a Secret, as Helm writes one for each revision of a release."""
     chance = random.Random(index)
@@ -240,14 +252,24 @@ class MadeObjects:
         count: How many there are.
         kind: Their kind.
         version: Their API version.
+        body: Returns the JSON of an object as a whole by the path of its request.
     """
 
-    def __init__(self, make: Callable[[int], bytes], count: int, kind: str, version: str) -> None:
+    def __init__(
+        self,
+        make: Callable[[int], bytes],
+        count: int,
+        kind: str,
+        version: str,
+        body: Callable[[str], bytes] | None = None,
+    ) -> None:
         self._make, self._count, self._kind, self._version = make, count, kind, version
+        self._body = body
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
-        """Refuse: there is nothing but the stream."""
-        raise NotImplementedError(request.path)
+        """Answer with one object as a whole; nothing else is asked for beside the stream."""
+        assert self._body is not None, request.path
+        return HTTPResponse(200, {}, self._body(request.path))
 
     def stream(self, request: HTTPRequest, deadline: float) -> MadeStream:
         """Open the streamed list."""

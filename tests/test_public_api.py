@@ -53,6 +53,7 @@ PUBLIC = {
     "WorkQueue",
 }  # fmt: skip
 OTHERS = {
+    "caches": {"Bodies", "Compression"},
     "conditions": {
         "condition", "condition_of", "conditions_of", "with_condition", "ObjectCondition", "gone", "ready",
         "Readiness",

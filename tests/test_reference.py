@@ -13,6 +13,7 @@ import attrs
 import pytest
 
 import controller_runtime
+import controller_runtime.caches
 import controller_runtime.conditions
 import controller_runtime.errors
 import controller_runtime.log
@@ -68,6 +69,7 @@ def kind_of(value: object) -> str:
     "package",
     [
         controller_runtime,
+        controller_runtime.caches,
         controller_runtime.conditions,
         controller_runtime.errors,
         controller_runtime.log,

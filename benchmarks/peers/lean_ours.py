@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A large collection in one of our caches: made|recorded|nodes|secrets (their metadata) COUNT on|off CHANGES.
+"""A large collection in one of our caches: made|recorded|nodes|secrets|secrets-read COUNT on|off CHANGES.
+
+Of `secrets` the cache has the metadata; of `secrets-read` also the bodies of 20, which are read one after another.
 
 Prints the memory of the whole process after its list and the peak until then, the CPU of the cache for each object of
 the list, for a read and for an event, and the memory after each object has changed CHANGES times.
@@ -16,15 +18,18 @@ from pathlib import Path
 from typing import Any
 
 from apimachinery.host import Host
+from apimachinery.objects import cached_from_bytes
 from apimachinery.stop import Stop
 from apimachinery.system import SystemHost
 from benchmarks.harness import peak_mib_of, report
-from benchmarks.large import VERSION, MadeObjects, node, pod, secret_metadata
+from benchmarks.large import SECRET_BYTES, VERSION, MadeObjects, node, pod, secret, secret_metadata
 from controller_runtime.api.builtin_resources import SECRETS
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import NODES, PODS, Resource
+from controller_runtime.cache.bodies import Bodies
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
+from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.client.decoding import PARTIAL, Decoding, WatchEvent
 
@@ -36,8 +41,11 @@ WORKS: dict[str, tuple[Resource[Any], Make]] = {
     "recorded": (PODS, partial(pod, is_recorded=True)),
     "nodes": (NODES, node),
     "secrets": (SECRETS.only_metadata(), secret_metadata),
+    "secrets-read": (SECRETS.only_metadata(), secret_metadata),
 }
 READS = 5_000
+BODIES = 20
+"""The Secrets that are read whole in `secrets-read`, as many as an operator reads of all those of a cluster."""
 
 
 def memory_mib() -> float:
@@ -54,15 +62,25 @@ def main() -> None:
     lines = time.process_time()
     json_bytes = sum(len(make(index, VERSION)) for index in range(0, count, max(1, count // 1000))) / min(count, 1000)
     make_us = (time.process_time() - lines) / min(count, 1000) * 1e6
-    options = CacheOptions(compress=None if compress else False)
-    informers = Informers(host, MadeObjects(lambda index: make(index, VERSION), count, *kind), options)
-    informer, stop = informers.of(Collection(resource)), Stop(host)
+    reads = range(0, count, count // BODIES)[:BODIES] if what == "secrets-read" else ()
+    options = CacheOptions(compress=None if compress else False, bodies=Bodies() if reads else None)
+    made = MadeObjects(
+        lambda index: make(index, VERSION), count, *kind, body=lambda path: secret(numbers[path], VERSION)
+    )
+    informers = Informers(host, made, options)
+    informer, stop = informers.of(Collection(SECRETS if reads else resource)), Stop(host)
     before, cpu = memory_mib(), time.process_time()
     informers.start(stop)
     informers.wait_for_sync(stop, 900.0)
     filled = time.process_time() - cpu
     peak = peak_mib_of("self")
     settle(host, informer)
+    keys = [cached_from_bytes(make(index, VERSION)).key for index in reads]
+    numbers = {SECRETS.path(key.namespace, key.name): index for key, index in zip(keys, reads, strict=True)}
+    for key in keys:
+        found = Lister(informer.reads, SECRETS, dict).get(key)
+        assert found is not None
+        assert len(found["data"]["release"]) == SECRET_BYTES
     gc.collect()
     figures = {"objects": float(len(informer.store)), "json_bytes": json_bytes, "before_mib": before, "peak_mib": peak}
     figures |= {

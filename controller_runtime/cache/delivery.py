@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from apimachinery.host import Host
 from apimachinery.objects import Cached, PlainKey
 from apimachinery.plain_functions import plain, refuse_awaitable
+from controller_runtime.cache.delivering import Delivering
 from controller_runtime.cache.forms import Sharing, alone
 from controller_runtime.cache.index import IndexFunction
 from controller_runtime.cache.latch import Latch
@@ -56,6 +57,7 @@ class Delivery:
         # because this one is, handlers must be quick.
         # Guards the handlers, each with the function to call once it has received the initial list.
         self._lock = host.lock(f"delivery of {label}")
+        self._delivering = Delivering()  # in it, user code runs under the lock
         self._handlers: dict[int, tuple[Handler, Callable[[], None]]] = {}
         self._next_id = 0
 
@@ -84,7 +86,7 @@ class Delivery:
 
     def apply(self, event: WatchEvent) -> None:
         """Apply one event to the store, and call the handlers if an object has changed."""
-        with self._lock:
+        with self._lock, self._delivering:
             delta = self._store.apply(event, self._sharing())
             if delta is not None:
                 self._call_handlers(delta)
@@ -92,7 +94,7 @@ class Delivery:
 
     def replace(self, objects: dict[PlainKey, Cached], version: str) -> None:
         """Replace the content of the store with `objects`, and call the handlers for each difference."""
-        with self._lock:
+        with self._lock, self._delivering:
             initial = not self._store.filled
             for delta in self._store.replace(objects, version, self._sharing()):
                 self._call_handlers(delta)
@@ -114,7 +116,7 @@ class Delivery:
 
     def add_index(self, name: str, values_of: IndexFunction) -> None:
         """Add an index to the store while no change is being applied; see `Store.add_index`."""
-        with self._lock:
+        with self._lock, self._delivering:
             self._store.add_index(name, values_of)
 
     def add(self, handler: Handler, synced: Callable[[], None]) -> Callable[[], None]:
@@ -125,7 +127,7 @@ class Delivery:
             again. Idempotent.
         """
         plain(_HANDLER, handler)
-        with self._lock:
+        with self._lock, self._delivering:
             filled = self._store.filled
             for cached in self._store.list():
                 _call(handler, Delta(None, cached, initial=True))

@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from apimachinery.errors import StaleCache
 from apimachinery.objects import Cached, ObjectKey
 
 
@@ -21,6 +22,7 @@ class Held:
         key: The key.
         states: The state in each store.
         is_own: Whether a later state may be seen by this work; one that may not is another worker's object.
+        bodies: The last body that this work saw, by the store of its metadata, where a cache keeps bodies of some.
 
     Threads: one; it is in the context of the work.
     """
@@ -28,6 +30,7 @@ class Held:
     key: ObjectKey
     states: dict[Any, Cached | None]
     is_own: Callable[[Cached], bool]
+    bodies: dict[Any, Cached] = attrs.field(factory=dict)
 
     @property
     def present(self) -> Cached | None:
@@ -44,6 +47,21 @@ class Held:
         if found is not None and self.is_own(found):
             self.states[store] = found
         return self.states[store]
+
+    def body(self, store: object, key: ObjectKey, found: Cached | None) -> Cached | None:
+        """Return the body to see where there is `found`: that, if it is the work's own, else the last one seen.
+
+        Raises:
+            StaleCache: The object is gone, or another worker's, before this work saw its body. An absence would not be
+                the truth: another object may have the name. The cache is about to see it.
+        """
+        if key != self.key or store not in self.states:
+            return found
+        if found is not None and self.is_own(found):
+            self.bodies[store] = found
+        if store not in self.bodies:
+            raise StaleCache(f"{key} has gone, or has another owner, and the cache of its metadata has yet to show it")
+        return self.bodies[store]
 
 
 HELD: contextvars.ContextVar[Held | None] = contextvars.ContextVar("held object", default=None)

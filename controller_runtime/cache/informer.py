@@ -8,11 +8,14 @@ from collections.abc import Callable
 import attrs
 
 from apimachinery.host import Host, Thread
+from apimachinery.plain_functions import plain, synchronous
 from apimachinery.stop import Stop
 from controller_runtime.cache.audit_tally import AuditTally
+from controller_runtime.cache.body_source import BodySource
 from controller_runtime.cache.compression import compression_of
 from controller_runtime.cache.delivery import Delivery, Handler
 from controller_runtime.cache.divided import DividedStore
+from controller_runtime.cache.head import HeadReads, index_of_heads, of_heads
 from controller_runtime.cache.index import IndexFunction
 from controller_runtime.cache.large import LargeCache, Readers, warn_of_secrets
 from controller_runtime.cache.latch import Latch
@@ -21,7 +24,7 @@ from controller_runtime.cache.packing import Packing
 from controller_runtime.cache.reflector import Reflector
 from controller_runtime.cache.store import Delta, Store
 from controller_runtime.cache.subscription import Subscription
-from controller_runtime.cache.union import Peers
+from controller_runtime.cache.union import Peers, Readable
 from controller_runtime.client.listwatch import ListWatch
 
 
@@ -66,12 +69,16 @@ class Informer:
         listwatch: Lists and watches the collection.
         options: How the store fills.
         peers: The stores that may have the same objects, whose memory is then shared.
+        bodies: Brings the bodies of the objects, of which `listwatch` has the metadata; None if it has all of them.
         readers: Returns the names of the classes that the objects are read as, for a warning.
 
     Attributes:
         collection: The collection.
         resource: The resource of the collection.
-        store: The local copy.
+        store: The local copy; of metadata alone, if there are `bodies`.
+        reads: The `Readable` of its listers: the store, or the same with bodies that are fetched on demand.
+        bodies: As given.
+        kept_resource: The resource of the objects in the store.
         reflector: Fills the store; public for its state and counters.
         portion: The share of the objects that the store keeps; None for all.
         audit: The findings of a `CacheAudit`; the thread of that audit alone writes to it.
@@ -86,14 +93,18 @@ class Informer:
         options: CacheOptions | None = None,
         peers: Peers | None = None,
         readers: Readers = tuple,
+        bodies: BodySource | None = None,
     ) -> None:
         options = options or CacheOptions()
-        self.collection = listwatch.collection
-        self.resource = listwatch.collection.resource
+        self.collection = listwatch.collection if bodies is None else bodies.collection
+        self.resource = self.collection.resource
+        self.kept_resource = listwatch.collection.resource
+        self.bodies = bodies
+        self._name = name = str(listwatch) if bodies is None else f"{self.collection}, bodies on demand"
         portion = options.portion
-        label = f"store of {listwatch}"
-        large = LargeCache(self.collection, options.warn_at, readers)
-        self._packing = packing = Packing(host, str(listwatch), compression_of(options.compress), large)
+        label = f"store of {name}"
+        large = LargeCache(listwatch.collection, options.warn_at, readers)
+        self._packing = packing = Packing(host, name, compression_of(options.compress), large)
         form = packing.form
         if options.make_store is not None:
             self.store = options.make_store(host, label, form, self.collection, options.transform)
@@ -101,8 +112,7 @@ class Informer:
             self.store = Store(host, label, form) if portion is None else DividedStore(host, label, portion, form)
         self._host = host
         self._listwatch = listwatch
-        self._name = str(listwatch)
-        self._delivery = Delivery(host, self.store, str(listwatch), peers, packing)
+        self._delivery = Delivery(host, self.store, name, peers, packing)
         packing.follow(self.store, self._delivery.exchange, self._delivery.shared)
         self.reflector = Reflector(host, listwatch, self._delivery, options)
         self.store.liveness = self.reflector.liveness
@@ -113,9 +123,14 @@ class Informer:
             portion.on_widened = self.reflector.relist
         self.audit = AuditTally()
         # Guards the two fields below.
-        self._lock = host.lock(f"informer of {listwatch}")
+        self._lock = host.lock(f"informer of {name}")
         self._stops: _Stops | None = None  # None until `run`, which starts the threads of the subscriptions
         self._subscriptions: list[Subscription] = []
+        self.reads: Readable = self.store if bodies is None else HeadReads(self.store, bodies)
+        if bodies is not None:
+            self._delivery.add(bodies.changed, nothing)
+            if bodies.has_function:
+                self.subscribe(bodies.fetch_chosen, name=f"bodies/{self.resource.plural}")
 
     def __str__(self) -> str:
         return self._name
@@ -156,6 +171,8 @@ class Informer:
         remove handlers. An exception in it stops the program.
         """
         synced = Latch(self._host, f"sync of a handler of {self}")
+        if self.bodies is not None:
+            handler = of_heads(plain("a handler of an informer", handler), None)
         return Registration(synced, self._delivery.add(handler, synced.set))
 
     def subscribe(self, callback: Callable[[Delta], None], *, name: str) -> Subscription:
@@ -165,6 +182,8 @@ class Informer:
             callback: May be slow, keep state and have side effects. An exception in it stops the program.
             name: The thread's name.
         """
+        if self.bodies is not None:
+            callback = of_heads(synchronous(name, callback), self.bodies)
         subscription = Subscription(self._host, callback, name)
         subscription.attach(self._delivery.add)
         with self._lock:
@@ -181,7 +200,7 @@ class Informer:
         Raises:
             ValueError: The name is taken.
         """
-        self._delivery.add_index(name, values_of)
+        self._delivery.add_index(name, values_of if self.bodies is None else index_of_heads(values_of))
 
     def wait_for_handlers(self) -> None:
         """Wait until the handlers have been called for every change that the store shows at this moment."""
@@ -209,7 +228,7 @@ class Informer:
         # waiter wakes up and asks for the reason.
         stop.on_set(self._delivery.synced.give_up)
         self._packing.run(stop, stops.program)
-        warn_of_secrets(self.collection)
+        warn_of_secrets(self._listwatch.collection)
         self.reflector.run(stop)
 
     def leave_share(self) -> None:
@@ -222,3 +241,7 @@ class Informer:
         with self._lock:
             threads = [self._packing.thread, *(subscription.thread for subscription in self._subscriptions)]
         return [thread for thread in threads if thread is not None and not thread.join_until(deadline)]
+
+
+def nothing() -> None:
+    """Do nothing, as what waits for a handler whose initial list nobody waits for."""

@@ -11,18 +11,25 @@ import attrs
 
 from apimachinery.errors import CacheSyncTimeout, UsageError
 from apimachinery.host import Host, Thread
-from apimachinery.stop import Stop, spawn
+from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import Kind, Resource, resource_of
+from controller_runtime.cache.bodies import Bodies
+from controller_runtime.cache.body_source import BodyRequests
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.large import readers_of
+from controller_runtime.cache.making import Making
 from controller_runtime.cache.options import CacheOptions
-from controller_runtime.cache.scope import CacheScope, Scopes, options_of, without_covered
+from controller_runtime.cache.scope import (
+    CacheScope,
+    Scopes,
+    bodies_of,
+    options_of,
+    without_covered,
+)
 from controller_runtime.cache.share import Share
 from controller_runtime.cache.shared_informer import Key, Shared
-from controller_runtime.cache.transforms import MANAGED_FIELDS, Transform, plain_transform, removes
-from controller_runtime.cache.union import Peers
-from controller_runtime.client.listwatch import ListWatch
+from controller_runtime.cache.transforms import Transform, plain_transform
 from controller_runtime.client.transport import Transport
 
 
@@ -52,7 +59,6 @@ class Informers:
     ) -> None:
         self._host = host
         self.namespace = namespace
-        self._transport = transport
         self._options = options or CacheOptions()
         # Guards everything below.
         self._lock = host.lock("informers")
@@ -61,11 +67,16 @@ class Informers:
         self._whole: set[Collection] = set()  # of divided kinds
         self._scope = CacheScope()
         self._scopes: dict[Resource[Any], CacheScope] = {}
-        self._peers: dict[Resource[Any], Peers] = {}
+        self._making = Making(host, transport)
         self._shared: dict[Key, Shared] = {}
         self._views: dict[Resource[Any], set[type[Any]]] = {}
         self._released: list[Shared] = []  # and possibly still running
         self._stop: Stop | None = None  # that of the program, once started
+
+    def fetch_bodies(self, requests: BodyRequests) -> None:
+        """Set the way of requests for bodies, where a cache keeps those of some; a manager sets that of its client."""
+        with self._lock:
+            self._making.body_requests = requests
 
     def transform(self, resource: Kind[Any], transform: Transform) -> None:
         """Set the transform of a resource, in place of the one that it had.
@@ -96,8 +107,10 @@ class Informers:
         """Set what caches hold of all kinds and of single ones, where their readers do not say it; see `CacheScope`.
 
         Raises:
-            UsageError: Something that this would change is cached already.
+            UsageError: Something that this would change is cached already, or bodies are set for all kinds.
         """
+        if all_kinds.bodies is not None:
+            raise UsageError("bodies are those of a kind: scope_caches(kinds={SECRETS: CacheScope(bodies=…)})")
         scopes = {resource_of(kind): scope for kind, scope in kinds.items()}
         with self._lock:
             cached = {key.collection.resource for key in self._shared}
@@ -142,7 +155,7 @@ class Informers:
                 are delivered together: a wake-up of the thread costs more than a change.
             any_version: Begin with any state that the server has at hand, as by `CacheOptions.any_version`. Callers
                 that do not ask for it share the informer.
-            whole: Keep all objects, even if the caches of the kind are divided.
+            whole: Keep all of each object, whatever caches of the kind keep.
 
         Raises:
             ValueError: A selector is malformed, or a namespace was given for a cluster-scoped resource.
@@ -177,19 +190,52 @@ class Informers:
         return scopes.of(collection)
 
     def _of(self, key: Key, any_version: bool) -> Informer:
+        made: list[Shared] = []
         with self._lock:
-            shared = self._shared.get(key)
-            if shared is not None:
-                if any_version and not shared.any_version:
-                    raise UsageError(f"{shared.informer} is cached already: ask for any version before the first use")
-                shared.users += 1
-                return shared.informer
-            shared = self._shared[key] = self._make(key, any_version=any_version)
-            self._set_peers(key.collection.resource)
+            informer = self._taken(key, any_version, made)
             program = self._stop
         if program is not None:
-            self._run(shared, program)
+            for shared in made:
+                shared.start(self._host, program)
+        return informer
+
+    def _taken(self, key: Key, any_version: bool, made: list[Shared]) -> Informer:
+        """Return the informer for one more user, with the lock held; those that are new are added to `made`."""
+        shared = self._shared.get(key)
+        if shared is not None:
+            if any_version and not shared.any_version:
+                raise UsageError(f"{shared.informer} is cached already: ask for any version before the first use")
+            shared.users += 1
+            return shared.informer
+        options = self._options_of(key, any_version)
+        bodies = None if key.collection in self._whole else bodies_of(key.collection, options)
+        second = None if bodies is None else bodies.watched(key.collection)
+        watched = None if second is None else self._watching(Key(second, 0.0), made)
+        return self._made(key, options, bodies, watched, made)
+
+    def _watching(self, key: Key, made: list[Shared]) -> Informer:
+        shared = self._shared.get(key)
+        if shared is None:
+            return self._made(key, self._options_of(key, any_version=False), None, None, made)
+        shared.users += 1
         return shared.informer
+
+    def _made(
+        self, key: Key, options: CacheOptions, bodies: Bodies | None, watched: Informer | None, made: list[Shared]
+    ) -> Informer:
+        readers = readers_of(self.views, key.collection.resource)
+        shared = self._shared[key] = self._making.make(key, options, readers, bodies, watched)
+        self._set_peers(shared.informer.kept_resource)
+        made.append(shared)
+        return shared.informer
+
+    def _options_of(self, key: Key, any_version: bool) -> CacheOptions:
+        resource = key.collection.resource
+        scopes = (self._scopes.get(resource) or CacheScope(), self._scope)
+        options = options_of(scopes, self._options, self._transforms.get(resource))
+        share = None if key.collection in self._whole else self._shares.get(resource)
+        portion = None if share is None else share.portion()
+        return attrs.evolve(options, any_version=any_version or options.any_version, portion=portion)
 
     def release(self, informer: Informer) -> None:
         """Give back an informer. The last release ends it; the next `of` makes a new one.
@@ -210,11 +256,13 @@ class Informers:
             if shared.users:
                 return
             del self._shared[key]
-            self._set_peers(key.collection.resource)
+            self._set_peers(informer.kept_resource)
             if self._stop is not None:
                 self._released.append(shared)
         shared.stop.set()
         informer.leave_share()
+        if shared.watched is not None:
+            self.release(shared.watched)
         self._forget_ended()
 
     def start(self, stop: Stop) -> None:
@@ -229,7 +277,7 @@ class Informers:
             self._stop = stop
             waiting = [*self._shared.values()]
         for shared in waiting:
-            self._run(shared, stop)
+            shared.start(self._host, stop)
 
     def wait_for_sync(self, stop: Stop, timeout: float) -> bool:
         """Wait until every informer that exists now has its initial list; return False if `stop` was set first.
@@ -259,37 +307,8 @@ class Informers:
             every = [*self._shared.values(), *self._released]
         return [thread for shared in every for thread in shared.join_until(deadline)]
 
-    def _make(self, key: Key, *, any_version: bool) -> Shared:
-        resource = key.collection.resource
-        scopes = (self._scopes.get(resource) or CacheScope(), self._scope)
-        options = options_of(scopes, self._options, self._transforms.get(resource))
-        drops = self._options.drop_managed_fields
-        drops = removes(options.transform, MANAGED_FIELDS) if drops is None else drops
-        share = None if key.collection in self._whole else self._shares.get(resource)
-        portion = None if share is None else share.portion()
-        source = ListWatch(self._host, self._transport, key.collection, linger=key.linger, drop_managed_fields=drops)
-        source.shards = None if portion is None else lambda: portion.selector
-        options = attrs.evolve(options, any_version=any_version or options.any_version, portion=portion)
-        peers = self._peers.setdefault(resource, Peers(self._host))
-        informer = Informer(self._host, source, options, peers, readers_of(self.views, resource))
-        return Shared(informer, Stop(self._host, f"stop of {informer}"), options.any_version)
-
     def _set_peers(self, resource: Resource[Any]) -> None:
-        stores = [each.informer.store for key, each in self._shared.items() if key.collection.resource == resource]
-        self._peers[resource].stores = tuple(stores)
-
-    def _run(self, shared: Shared, program: Stop) -> None:
-        forget = program.on_set(shared.stop.set)
-        # A released informer leaves no callback at the program's stop, which would keep its store in memory.
-        shared.stop.on_set(forget)
-
-        def run() -> None:
-            try:
-                shared.informer.run(shared.stop, program)
-            finally:
-                shared.has_run = True
-
-        shared.thread = spawn(self._host, program, f"reflector/{shared.informer.resource.plural}", run)
+        self._making.set_peers(resource, [shared.informer for shared in self._shared.values()])
 
     def _forget_ended(self) -> None:
         with self._lock:

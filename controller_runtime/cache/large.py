@@ -46,6 +46,7 @@ def remedies(collection: Collection, *, can_compress: bool, is_compressed: bool)
         found.append("compress it: manager.scope_caches(CacheScope(compress=True))")
     if not collection.resource.is_partial:
         found.append(f"keep metadata alone, if that is enough: lister({name}.only_metadata())")
+        found.append(f"keep bodies of some: scope_caches(kinds={{{name}: CacheScope(bodies=Bodies())}})")
     if not (collection.label_selector or collection.field_selector):
         found.append(f"keep fewer objects: lister({name}, label_selector=…) or field_selector=…")
     if collection.resource.namespaced and not collection.namespace:
@@ -123,4 +124,5 @@ def warn_of_secrets(collection: Collection) -> None:
             why="each release of Helm is one, of up to 1 MiB, and every Secret can be read from this process",
             without_releases="lister(SECRETS, field_selector='type!=helm.sh/release.v1')",
             metadata_alone="lister(SECRETS.only_metadata())",
+            bodies_of_some="scope_caches(kinds={SECRETS: CacheScope(bodies=Bodies())})",
         )

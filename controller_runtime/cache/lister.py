@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, Self, TypeVar
 
 from apimachinery.errors import DecodeError, StaleCache, UsageError
@@ -12,6 +12,7 @@ from apimachinery.objects import AnyObject, Cached, ObjectKey, labels_of, meta
 from apimachinery.selectors import LabelSelector
 from controller_runtime.api.codec import decoder_for
 from controller_runtime.api.resources import Kind, Resource, resource_of
+from controller_runtime.cache.head import Head, all_whole, metadata_of
 from controller_runtime.cache.observed import ObservedReads
 from controller_runtime.cache.union import Readable
 from controller_runtime.core.story import current_steps
@@ -75,8 +76,14 @@ class Lister(Generic[T]):
     def get(self, key: ObjectKey) -> T | None:
         """Return the object of that key; None if the store has none.
 
+        Where a cache keeps the bodies of some (`CacheScope.bodies`), this may send a request; see `Bodies`.
+
         Raises:
             UnreadableObject: The object cannot be read as the class of this lister.
+            UsageError: Its body is not at hand, and a mapper, a predicate or an index asks for it.
+            StaleCache: Its body is older than its metadata, since the server's data was restored from a backup.
+            APIError: The server refused the request for its body.
+            ConnectionLost: There was no answer.
         """
         cached = self._reads.get(key)
         if (steps := current_steps()) is not None:
@@ -84,9 +91,22 @@ class Lister(Generic[T]):
             steps.read(("get", self._resource, key, version))
         return None if cached is None else self._decode(cached.raw)
 
+    async def body(self, key: ObjectKey) -> T | None:
+        """Return what `get` returns, for coroutines: a body that is not at hand is fetched while other coroutines run.
+
+        It differs from `get` only where a cache keeps the bodies of some (`CacheScope.bodies`).
+
+        Raises:
+            Exception: As for `get`.
+        """
+        found = self.source.get(key)
+        if type(found) is Head and found.bodies is not None and not found.bodies.is_at_hand(found.of):
+            return await found.bodies.on_thread(lambda: self.get(key))
+        return self.get(key)
+
     def keys(self) -> list[ObjectKey]:
         """Return the keys of all objects; nothing is decoded."""
-        found = [cached.key for cached in self._reads.select("keys", "", self.source.list)]
+        found = [cached.key for cached in self._reads.select("keys", "", lambda: metadata_of(self.source.list()))]
         self._note("keys", "", len(found))
         return found
 
@@ -96,7 +116,7 @@ class Lister(Generic[T]):
         Raises:
             UsageError: There is no such index.
         """
-        found = [cached.key for cached in self._indexed(name, value)]
+        found = [cached.key for cached in self._indexed(name, value, self._reads.metadata_by_index)]
         self._note("keys_by_index", f"{name}={value}", len(found))
         return found
 
@@ -106,13 +126,13 @@ class Lister(Generic[T]):
         Raises:
             UsageError: There is no such index.
         """
-        found = self._decoded(self._indexed(name, value))
+        found = self._decoded(self._indexed(name, value, self._reads.by_index))
         self._note("by_index", f"{name}={value}", len(found))
         return found
 
-    def _indexed(self, name: str, value: str) -> Sequence[Cached]:
+    def _indexed(self, name: str, value: str, read: Callable[[str, str], Sequence[Cached]]) -> Sequence[Cached]:
         try:
-            return self._reads.by_index(name, value)
+            return read(name, value)
         except KeyError:
             raise UsageError(
                 f"{self._resource} have no index {name!r}: add it before the manager starts, by "
@@ -186,7 +206,8 @@ class Lister(Generic[T]):
         """Return the objects that a label selector matches (empty: all), in one namespace (empty: in all).
 
         An object that cannot be read as the class of this lister is logged and left out, so that a single malformed
-        object does not stop every controller that lists. `get` raises for it.
+        object does not stop every controller that lists. `get` raises for it. Bodies that a cache with the bodies of
+        some lacks come by pages of a list.
 
         Raises:
             ValueError: The selector is malformed.
@@ -200,12 +221,13 @@ class Lister(Generic[T]):
         return found
 
     def _matching(self, namespace: str, labels: LabelSelector) -> Sequence[Cached]:
-        return [
+        found = [
             cached
             for cached in self.source.list()
             if (not namespace or cached.namespace == namespace)
             and (labels.is_everything or labels.matches(labels_of(cached)))
         ]
+        return all_whole(found, namespace, str(labels))
 
     def _note(self, verb: str, what: str, count: int) -> None:
         """Add a read to the steps of the reconcile that is being recorded, if one is."""

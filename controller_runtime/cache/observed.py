@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 from apimachinery.objects import Cached, ObjectKey, ObjectMeta
 from controller_runtime.api.resources import Resource
+from controller_runtime.cache.head import Head, all_whole, metadata_of, whole
 from controller_runtime.cache.union import Readable
-from controller_runtime.core.attempts import current_attempt
+from controller_runtime.core.attempts import current_attempt, unobserved
 
 T = TypeVar("T")
 
@@ -33,16 +34,35 @@ class ObservedReads:
     def get(self, key: ObjectKey) -> Cached | None:
         """Return the object of that key; None if there is none."""
         attempt = current_attempt()
-        return self.store.get(key) if attempt is None else attempt.get(self._resource, key, self.store.get)
+        if attempt is None:
+            found = self.store.get(key)
+            return whole(found) if type(found) is Head else found  # a call less in most reads
+        return attempt.get(self._resource, key, self._unobserved)
+
+    def _unobserved(self, key: ObjectKey) -> Cached | None:
+        """Return the object of a key; its body is a part of this read, so a request for it is none of the attempt's."""
+        with unobserved():
+            return whole(self.store.get(key))
 
     def select(self, verb: str, what: str, read: Callable[[], Sequence[Cached]]) -> Sequence[Cached]:
         """Return what `read` finds in the store; `verb` and `what` tell one selection from another."""
         attempt = current_attempt()
-        return read() if attempt is None else attempt.select(self._resource, verb, what, read)
+        if attempt is None:
+            return read()
+
+        def unobserved_read() -> Sequence[Cached]:
+            with unobserved():
+                return read()
+
+        return attempt.select(self._resource, verb, what, unobserved_read)
 
     def by_index(self, name: str, value: str) -> Sequence[Cached]:
         """Return the objects that have `value` in the index `name`."""
-        return self.select("by_index", f"{name}={value}", lambda: self.store.by_index(name, value))
+        return self.select("by_index", f"{name}={value}", lambda: all_whole(self.store.by_index(name, value)))
+
+    def metadata_by_index(self, name: str, value: str) -> Sequence[Cached]:
+        """Return the same, without the bodies of a cache that keeps those of some."""
+        return self.select("by_index", f"{name}={value}", lambda: metadata_of(self.store.by_index(name, value)))
 
     @property
     def version(self) -> str:

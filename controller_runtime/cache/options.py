@@ -10,6 +10,7 @@ import attrs
 
 from apimachinery.host import Host
 from controller_runtime.api.collection import Collection
+from controller_runtime.cache.bodies import Bodies
 from controller_runtime.cache.compression import Compression
 from controller_runtime.cache.forms import Form
 from controller_runtime.cache.patience import Patience
@@ -42,6 +43,8 @@ class CacheOptions:
         compress: Whether the objects are compressed in memory, which needs the extra `lean`. None does where it is
             installed, once the objects are 4 MiB of JSON; True does for any collection, from 250 objects on; a
             `Compression` has other bounds.
+        bodies: The objects that are kept whole, where the metadata of all is enough; None keeps all whole, and so does
+            a cache with a `make_store`.
         make_store: Makes the store, from its host, label and form, the collection and the transform; None makes a
             `Store`. A cache with a portion has a store of its own.
         warn_at: The bytes of memory from which one warning says what would make the cache smaller. None is 256 MiB, or
@@ -56,5 +59,6 @@ class CacheOptions:
     reachable: ServerReachable | None = None
     portion: Portion | None = None
     compress: bool | Compression | None = None
+    bodies: Bodies | None = None
     make_store: MakeStore | None = None
     warn_at: int | None = None

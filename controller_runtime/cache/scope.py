@@ -11,9 +11,10 @@ from apimachinery.errors import UsageError
 from apimachinery.plain_functions import plain
 from apimachinery.selectors import FieldSelector, LabelSelector
 from controller_runtime.api.collection import Collection
+from controller_runtime.cache.bodies import Bodies
 from controller_runtime.cache.compression import Compression
 from controller_runtime.cache.options import CacheOptions
-from controller_runtime.cache.transforms import Transform
+from controller_runtime.cache.transforms import Transform, Without
 
 
 def _by_name(namespaces: Iterable[str] | Mapping[str, CacheScope] | None) -> Mapping[str, CacheScope] | None:
@@ -41,9 +42,11 @@ class CacheScope:
             namespace cannot have one.
         compress: Whether the caches compress their objects, as `CacheOptions.compress` says; of a kind as a whole. To
             leave it to the size of each collection, set it in no scope.
+        bodies: Which objects are kept whole; of all others the caches keep the metadata, and fetch the rest when it is
+            read. None keeps all whole. It belongs to a kind as a whole, and all kinds cannot have one.
 
     Raises:
-        UsageError: `namespaces` is one name, or the scope of a namespace has namespaces, a transform or `compress`.
+        UsageError: `namespaces` is one name, or the scope of a namespace has more than selectors.
     """
 
     namespaces: Mapping[str, CacheScope] | None = attrs.field(default=None, converter=_by_name)
@@ -51,11 +54,12 @@ class CacheScope:
     field_selector: str | None = None
     transform: Transform | None = None
     compress: bool | Compression | None = None
+    bodies: Bodies | None = None
 
     def __attrs_post_init__(self) -> None:
         plain("transform of a CacheScope", self.transform)
         for name, scope in (self.namespaces or {}).items():
-            if (scope.namespaces, scope.transform, scope.compress) != (None, None, None):
+            if any((scope.namespaces, scope.transform, scope.bodies)) or scope.compress is not None:
                 raise UsageError(f"the scope of namespace {name!r} can have selectors alone")
 
 
@@ -121,7 +125,22 @@ def options_of(scopes: Iterable[CacheScope], options: CacheOptions, transform: T
     transforms = (transform, *(scope.transform for scope in scopes), options.transform)
     compress = [scope.compress for scope in scopes if scope.compress is not None]
     first, *_ = (*compress, options.compress)
-    return attrs.evolve(options, transform=next(filter(None, transforms), None), compress=first)
+    bodies = next(filter(None, (*(scope.bodies for scope in scopes), options.bodies)), None)
+    return attrs.evolve(options, transform=next(filter(None, transforms), None), compress=first, bodies=bodies)
+
+
+def bodies_of(collection: Collection, options: CacheOptions) -> Bodies | None:
+    """Return which bodies a cache of a collection keeps; None if it keeps all, as that of a second watch does."""
+    bodies = options.bodies
+    if bodies is None or collection.resource.is_partial or options.make_store is not None:
+        return None
+    watched = bodies.watched(Collection(collection.resource))
+    return None if watched is not None and covers(watched, collection) else bodies
+
+
+def options_of_heads(options: CacheOptions) -> CacheOptions:
+    """Return the options of a cache of metadata: a transform that may expect whole objects changes bodies alone."""
+    return options if isinstance(options.transform, Without) else attrs.evolve(options, transform=None)
 
 
 def covers(wide: Collection, narrow: Collection) -> bool:

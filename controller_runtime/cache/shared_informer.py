@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import attrs
 
-from apimachinery.host import Thread
-from apimachinery.stop import Stop
+from apimachinery.host import Host, Thread
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.collection import Collection
 from controller_runtime.cache.informer import Informer
 
@@ -28,6 +28,7 @@ class Shared:
         informer: The informer.
         stop: Ends this informer and nothing else.
         any_version: Whether it begins with any state that the server has.
+        watched: Has the bodies that a second watch brings; None if there is none.
         users: The calls of `Informers.of` that returned the informer, less those of `Informers.release`.
         thread: The thread of the informer's `run`; None before it is started.
         has_run: Whether the informer's `run` has ended.
@@ -36,9 +37,24 @@ class Shared:
     informer: Informer
     stop: Stop
     any_version: bool
+    watched: Informer | None = None
     users: int = 1
     thread: Thread | None = None
     has_run: bool = False
+
+    def start(self, host: Host, program: Stop) -> None:
+        """Run the informer on a thread of its own until `stop` or that of the program is set."""
+        forget = program.on_set(self.stop.set)
+        # A released informer leaves no callback at the program's stop, which would keep its store in memory.
+        self.stop.on_set(forget)
+
+        def run() -> None:
+            try:
+                self.informer.run(self.stop, program)
+            finally:
+                self.has_run = True
+
+        self.thread = spawn(host, program, f"reflector/{self.informer.resource.plural}", run)
 
     def has_ended(self) -> bool:
         """Return whether the informer has run, and neither the informer nor a subscription of it still runs."""

@@ -90,6 +90,10 @@ class Store:
         held = HELD.get()
         return found if held is None else held.read(self, key, found)
 
+    def stored(self, key: PlainKey) -> Cached | None:
+        """Return the object of that key, whatever is held; None if there is none."""
+        return self._objects.get(key)  # a look-up in a dict is whole, and the dict is replaced as a whole
+
     def by_index(self, name: str, value: str) -> tuple[Cached, ...]:
         """Return the objects that have `value` in the index `name`.
 

@@ -75,12 +75,12 @@ class Union:
     Threads: any, for every method.
     """
 
-    def __init__(self, host: Host, stores: Sequence[Store]) -> None:
+    def __init__(self, host: Host, stores: Sequence[Readable]) -> None:
         self._host = host
         self._stores = stores
 
     @property
-    def stores(self) -> Sequence[Store]:
+    def stores(self) -> Sequence[Readable]:
         """The stores that are read."""
         return self._stores
 
@@ -145,7 +145,7 @@ class Union:
         """Wait until no store shows `obj` any more; return False after `timeout` seconds."""
         return all(store.wait_for_deletion(obj, left) for store, left in self._left(timeout))
 
-    def _left(self, timeout: float) -> Iterator[tuple[Store, float]]:
+    def _left(self, timeout: float) -> Iterator[tuple[Readable, float]]:
         deadline = self._host.monotonic() + timeout
         for store in self._stores:
             yield store, max(0.0, deadline - self._host.monotonic())

@@ -83,7 +83,7 @@ class AsyncFinalizers(Generic[T]):
             Exception: As for `handle`.
         """
         try:
-            obj = lister.get(request)
+            obj = await lister.body(request)
         except UnreadableObject as error:
             metadata = error.cached.meta
             if metadata.deletion_timestamp is None:

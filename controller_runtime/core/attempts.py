@@ -7,9 +7,10 @@ records, or a record is replayed: then a read of a cache costs one look at that 
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -92,3 +93,13 @@ current: contextvars.ContextVar[Attempt | None] = contextvars.ContextVar("attemp
 
 current_attempt = current.get
 """Returns the attempt of the caller; None outside of one."""
+
+
+@contextlib.contextmanager
+def unobserved() -> Iterator[None]:
+    """Let nothing that happens in the block pass the attempt, because the whole of it is one read of the attempt."""
+    token = current.set(None)
+    try:
+        yield
+    finally:
+        current.reset(token)

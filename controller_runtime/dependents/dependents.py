@@ -83,7 +83,7 @@ class Dependents(Generic[P]):
         self._client = manager.client
         self._primary: Resource[P] = resource_of(primary)
         self._owned = in_order(owned, self._primary)
-        store = ObservedReads(self._primary, manager.informer(self._primary).store)
+        store = ObservedReads(self._primary, manager.informer(self._primary).reads)
         self._status = StatusWriter(manager.host, manager.client, self._primary, store, condition)
         self._memory = Memory(manager.host)
         self._warnings = Warnings(manager, name, self._primary)
@@ -92,7 +92,7 @@ class Dependents(Generic[P]):
         self._stores: dict[Resource[Any], ObservedReads] = {}
         for resource in dict.fromkeys(each.resource for each in self._owned):
             informer = manager.informer(resource)
-            self._stores[resource] = ObservedReads(resource, informer.store)
+            self._stores[resource] = ObservedReads(resource, informer.reads)
             try:
                 informer.add_index(self._pruner.index, controller_uid)
             except ValueError as error:

@@ -51,7 +51,7 @@ class ManagerCaches:
             raise UsageError(f"a lister reads one kind, not {len(kinds)}: give collections of one resource")
         [resource] = kinds
         self._definitions.see(resource)
-        stores = [informer.store for informer in self._informers.each(*collections, any_version=any_version)]
+        stores = [informer.reads for informer in self._informers.each(*collections, any_version=any_version)]
         lister: Lister[Any] = Lister(stores[0] if len(stores) == 1 else Union(self._host, stores), resource, view)
         self._informers.note_view(resource, resource.default_view() if view is None else view)
         return lister

@@ -173,12 +173,20 @@ def _informer(informer: Informer, now: float) -> dict[str, Any]:
         "objects": len(informer.store),
         "held_bytes": informer.store.sizes.held,
         "json_bytes": informer.store.sizes.json,
+        **_bodies(informer),
         "version": informer.store.version,
         "heard_since": round(now - reflector.liveness.heard_at, 3),
         "last_error": reflector.liveness.last_error,
         "handlers": informer.handlers,
         "backlogs": {subscription.name: subscription.backlog for subscription in informer.subscriptions},
     }
+
+
+def _bodies(informer: Informer) -> dict[str, Any]:
+    if informer.bodies is None:
+        return {}
+    kept = informer.bodies.kept
+    return {"bodies": {"kept": len(kept), "held_bytes": kept.held, "hits": kept.hits, "misses": kept.misses}}
 
 
 def _budget(state: BudgetState) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from apimachinery.stop import Stop
 from apimachinery.system import SystemHost
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import Kind
+from controller_runtime.cache.body_source import BodyRequests
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
@@ -151,6 +152,7 @@ class Manager:
         )
         self.elector, self.leaders, self.incident_recorder = way.elector, way.leaders, way.recorder
         self.deletions, self.client = limited_client(self, way.sent)
+        self.informers.fetch_bodies(BodyRequests(lambda: self.client.transport, self._request_threads))
         self.host = way.host  # what is made above takes the one that was given
         self.declared_webhooks = DeclaredWebhooks(host, self.transport)
         # Its client is not bound to a leadership: definitions are needed before there can be one.
@@ -265,7 +267,7 @@ class Manager:
             kinds: The scopes of single kinds.
 
         Raises:
-            UsageError: Something that this would change is cached already.
+            UsageError: Something that this would change is cached already, or bodies are set for all kinds.
         """
         self.informers.scope(all_kinds or CacheScope(), kinds)
 

@@ -106,7 +106,7 @@ class OwnersSlots:
 
 def _owners(cached: Cached) -> Sequence[_Owner]:
     try:
-        return _decode(cached.raw).metadata.owner_references or ()
+        return _decode(cached.head).metadata.owner_references or ()
     except UNREADABLE:
         return ()
 

@@ -76,7 +76,7 @@ class SlotRequests:
         Raises:
             UsageError: The lister is not one of this manager's.
         """
-        informers = [informer for informer in self._informers if informer.store in stores_of(lister.source)]
+        informers = [informer for informer in self._informers if informer.reads in stores_of(lister.source)]
         if not informers:
             raise UsageError(f"{self._index} needs a lister of its own manager: make it by `manager.lister`")
         for informer in informers:

@@ -33,7 +33,7 @@ SITE = Path(__file__).parent
 BACKTICKED = re.compile(r"(?<!`)`([^`]+)`(?!`)(?=(\w?))")
 NAME = re.compile(r"[A-Za-z_][\w.]*(?:\(\))?")
 ENTRY = re.compile(r"^\.\. auto(?!module)\w+:: (\S+)$", re.MULTILINE)
-MODULES = ("conditions", "errors", "log", "pods", "rate_limiters", "resources", "testing", "transports")
+MODULES = ("caches", "conditions", "errors", "log", "pods", "rate_limiters", "resources", "testing", "transports")
 ATTRS_DEFAULT = re.compile(r"attr_dict\['(\w+)'\]\.default")
 
 project = "controller-runtime for Python"

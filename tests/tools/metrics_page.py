@@ -13,6 +13,8 @@ from pathlib import Path
 from prometheus_client.metrics_core import Metric
 
 from apimachinery.stop import Stop, spawn
+from controller_runtime import CacheScope
+from controller_runtime.caches import Bodies
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
@@ -21,7 +23,7 @@ from controller_runtime.deletions import DeletionBudget
 from controller_runtime.election.config import LeaderElectionConfig
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.metrics import Metrics
-from controller_runtime.resources import NODES
+from controller_runtime.resources import NODES, SECRETS
 from controller_runtime.testing import EmbeddedCluster, FaultyTransport, Simulation, a_node
 from controller_runtime.testing.faults import Refused, scripted
 from controller_runtime.webhooks import Checks
@@ -54,6 +56,8 @@ def families() -> list[Metric]:
         transport = FaultyTransport(host, InProcessTransport(host, cluster.server), refusals)
         election = LeaderElectionConfig(name="shared", namespace="default")
         manager = Manager(host, transport, leader_election=election)
+        manager.scope_caches(kinds={SECRETS: CacheScope(bodies=Bodies())})
+        manager.lister(SECRETS)
         manager.recorder("idle")
         manager.webhooks.add(Checks(NODES, lambda *_: None))
         manager.add(Controller("idle", Idle()).watch(NODES).follow(NODES, lambda delta: ()).receive(Channel(host)))

@@ -222,6 +222,7 @@ def _caches(informers: Sequence[Informer], now: float) -> StatusTable:
                     len(store),
                     size(store.sizes.held),
                     size(store.sizes.json),
+                    _bodies(one),
                     seconds(store.staleness()) if store.filled else "",
                     seconds(silence),
                     sum(each.backlog for each in one.subscriptions),
@@ -237,12 +238,21 @@ def _caches(informers: Sequence[Informer], now: float) -> StatusTable:
         "objects",
         "memory",
         "as JSON",
+        "bodies",
         "lag",
         "silence",
         "backlog",
         "last error",
     )
     return StatusTable("Caches", columns, rows)
+
+
+def _bodies(informer: Informer) -> str:
+    """Return which bodies a cache of metadata keeps, and how many of those that were read were at hand."""
+    if informer.bodies is None:
+        return ""
+    kept = informer.bodies.kept
+    return f"{len(kept)} kept, {size(kept.held)}; {kept.hits} of {kept.hits + kept.misses} reads at hand"
 
 
 def _leaders(manager: Manager, now: float) -> Iterator[StatusTable]:

@@ -17,6 +17,7 @@ from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import NODES
 from controller_runtime.api.versions import compare_versions
+from controller_runtime.cache.bodies import Bodies
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.options import CacheOptions
 from controller_runtime.client.client import Client
@@ -33,6 +34,7 @@ from controller_runtime.testing.simulation.system_faults import (
     SystemFaults,
 )
 from embedded_apiserver import APIServer, History
+from kit.fault_runs.body_reads import BodyReads, drawn
 from kit.fault_runs.compressing import compress
 from kit.fault_runs.environment import Course
 from kit.fault_runs.invariants import Violated
@@ -81,11 +83,16 @@ def run(seed: int, *, profile: str = "broad", script: Iterable[SystemFault] | No
 
 
 class Reader:
-    """A program with one cache and three listeners: a handler, a slow subscriber, and a handler that is added late."""
+    """A program with one cache and three listeners: a handler, a slow subscriber, and a handler that is added late.
 
-    def __init__(self, host: SimulatedHost, network: Network, disk: RestorableDisk, *, compressed: bool) -> None:
+    With `bodies` its cache has the metadata of all objects, and it reads whole ones now and then.
+    """
+
+    def __init__(
+        self, host: SimulatedHost, network: Network, disk: RestorableDisk, bodies: Bodies | None, *, compressed: bool
+    ) -> None:
         self.stop = Stop(host)
-        options = CacheOptions(streaming=host.name == READERS[0], compress=compress(compressed))
+        options = CacheOptions(streaming=host.name == READERS[0], compress=compress(compressed), bodies=bodies)
         self.informers = Informers(host, NetworkTransport(network, host), options)
         self.informer = self.informers.of(Collection(NODES))
         asleep = Stop(host)
@@ -104,8 +111,11 @@ class Reader:
         self.ledgers = [ledger("handler"), ledger("slow subscriber", 3.0), ledger("late handler")]
         self.informer.add_handler(self.ledgers[0])
         self.informer.subscribe(self.ledgers[1], name="slow")
+        self.bodies = BodyReads(host, self.informer, disk, NAMES)
         self.informers.start(self.stop)
         host.spawn("late", add_late)
+        if bodies is not None:
+            host.spawn("bodies", lambda: self.bodies.read_until(self.stop))
         self._was_at = ""
         self._resets = 0
 
@@ -116,9 +126,9 @@ class Reader:
             if compare_versions(store.version, self._was_at) < 0 and store.resets == self._resets:
                 raise Violated("never back", f"{self.informer}: from {self._was_at} to {store.version}")
             self._was_at, self._resets = store.version, store.resets
-        for ledger in self.ledgers:
-            if ledger.violated is not None:
-                raise ledger.violated
+        for violated in (self.bodies.violated, *(ledger.violated for ledger in self.ledgers)):
+            if violated is not None:
+                raise violated
 
     def settled(self, served: set[tuple[str, str, str]]) -> None:
         """Raise `Violated` unless the cache holds what the server serves, and every listener knows all of it."""
@@ -127,6 +137,7 @@ class Reader:
             raise Violated("converges", f"{held} is held, {served} is served; {self.informer.last_error}")
         for ledger in self.ledgers:
             ledger.check_against(self.informer.store)
+        self.bodies.check_last(served)
 
 
 class CacheSystem:
@@ -145,8 +156,9 @@ class CacheSystem:
         sim.settle()
         self._hosts = {name: sim.host(name) for name in READERS}
         compressed = sim.chance("compression")
+        bodies = sim.chance("bodies")
         self._readers = [
-            Reader(host, self._network, self._disk, compressed=compressed.random() < 0.5)
+            Reader(host, self._network, self._disk, drawn(bodies, "at"), compressed=compressed.random() < 0.5)
             for host in self._hosts.values()
         ]
         user = sim.host("user")

@@ -67,4 +67,4 @@ class Ledger:
 
 def _content(cached: Cached | None) -> tuple[str, str, bytes] | None:
     """Return what two states of an object share if they are the same, in whatever form a store keeps them."""
-    return None if cached is None else (cached.uid, cached.resource_version, cached.raw)
+    return None if cached is None else (cached.uid, cached.resource_version, cached.head)

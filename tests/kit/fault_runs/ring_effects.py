@@ -153,7 +153,7 @@ class RingEffects:
         for collection, stored in self._disk.load()[1]:
             if collection in self._kinds and slots >> self._slot_of(self._by, stored.key, json.loads(stored.raw)) & 1:
                 key, cache = ObjectKey(*reversed(stored.key.rpartition("/")[::2])), caches[collection]
-                if cache.get(key) is None and not cache.behind(str(stored.version)):
+                if cache.source.get(key) is None and not cache.behind(str(stored.version)):
                     what = f"{host.name} owns the slot of {stored.key}, which is not in its cache"
                     raise Violated("the cache is filled first", what)
 

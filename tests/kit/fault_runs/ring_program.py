@@ -27,6 +27,7 @@ from controller_runtime.ring.token import RingToken
 from controller_runtime.testing.simulation import SimulatedHost
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
+from kit.fault_runs.body_reads import bodies_of
 from kit.fault_runs.compressing import compress, is_chosen
 from kit.fault_runs.costly_lister import CostlyLister
 from kit.fault_runs.ring_user import Wishes
@@ -147,7 +148,8 @@ def program(
         key_cost: Seconds for each key that is read when slots come.
     """
     manager = Manager(host, NetworkTransport(network, host), patience=_PATIENCE, grace=SLOWEST + 2.0)
-    manager.scope_caches(CacheScope(compress=compress(is_chosen(host.name))))
+    scope = CacheScope(bodies=bodies_of(host.name))
+    manager.scope_caches(CacheScope(compress=compress(is_chosen(host.name))), dict.fromkeys(wishes, scope))
     ring = manager.ring(CONFIG.name, by, **options)
     caches: dict[str, Objects] = {}
     for kind in wishes:

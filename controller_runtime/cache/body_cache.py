@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps bodies: those that are chosen, and, within a bound of bytes, those that were read."""
+
+from __future__ import annotations
+
+from cachetools import LRUCache
+
+from apimachinery.host import Host
+from apimachinery.objects import PlainKey
+from controller_runtime.cache.bodies import Body, Seen, fits, replaces
+from controller_runtime.cache.delta import Delta
+
+
+class BodyCache:
+    """The bodies of one collection by key.
+
+    A body that is larger than the bound is not kept.
+
+    Args:
+        host: Its lock.
+        label: Names the lock.
+        memory: Most bytes of the bodies that are not chosen.
+
+    Attributes:
+        hits: Bodies that were read and were at hand.
+        misses: Those that were not, and for which the server was asked.
+
+    Threads: any, for every method.
+    """
+
+    def __init__(self, host: Host, label: str, memory: int) -> None:
+        self.hits = self.misses = 0
+        # Guards all fields; nothing else is locked, and no user code runs, under it.
+        self._lock = host.lock(f"bodies of {label}")
+        self._chosen: dict[PlainKey, Body] = {}
+        self._chosen_size = 0
+        self._read: LRUCache[PlainKey, Body] = LRUCache(memory, getsizeof=lambda body: body.size)
+
+    def __len__(self) -> int:
+        return len(self._chosen) + len(self._read)  # two numbers
+
+    @property
+    def held(self) -> int:
+        """The bytes of memory of all bodies, as an estimate."""
+        return self._chosen_size + int(self._read.currsize)  # two numbers
+
+    def count(self, *, hits: int, misses: int) -> None:
+        """Count bodies that were read."""
+        with self._lock:
+            self.hits += hits
+            self.misses += misses
+
+    def get(self, key: PlainKey) -> Body | None:
+        """Return the body that is kept for a key; None if there is none."""
+        with self._lock:
+            return self._chosen.get(key) or self._read.get(key)
+
+    def put(self, key: PlainKey, body: Body, *, chosen: bool) -> None:
+        """Keep a body, unless a newer one is kept."""
+        with self._lock:
+            if not replaces(body, self._chosen.get(key) or self._read.get(key)):
+                return
+            self._drop(key)
+            if chosen:
+                self._chosen[key] = body
+                self._chosen_size += body.size
+            elif body.size <= self._read.maxsize:
+                self._read[key] = body
+
+    def drop(self, key: PlainKey, body: Body) -> None:
+        """Drop a body that answers no read any more, if it is still the one that is kept."""
+        with self._lock:
+            if (self._chosen.get(key) or self._read.get(key)) is body:
+                self._drop(key)
+
+    def changed(self, delta: Delta, seen: Seen) -> None:
+        """Drop the body of an object that changed or was deleted, if the body is not as new."""
+        key = delta.object.plain_key
+        with self._lock:
+            body = self._chosen.get(key) or self._read.get(key)
+            if body is not None and (delta.new is None or not fits(body, delta.new, seen)):
+                self._drop(key)
+
+    def _drop(self, key: PlainKey) -> None:
+        if (body := self._chosen.pop(key, None)) is not None:
+            self._chosen_size -= body.size
+        self._read.pop(key, None)

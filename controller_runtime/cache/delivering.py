@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the caller runs under the delivery lock of a cache, where it must not wait."""
+
+from __future__ import annotations
+
+import contextvars
+from types import TracebackType
+
+_DELIVERING: contextvars.ContextVar[bool] = contextvars.ContextVar("delivering", default=False)
+
+is_delivering = _DELIVERING.get
+"""Returns whether the caller is a mapper, a predicate, another handler or an index function."""
+
+
+class Delivering:
+    """A block in which `is_delivering` is true; a class, because each change of a cache passes one.
+
+    Threads: those that hold the delivery lock of its cache, which guards its field.
+    """
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token = _DELIVERING.set(True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        _DELIVERING.reset(self._token)

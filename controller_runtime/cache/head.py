@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Heads: objects of which a cache has the metadata, and whose bodies are fetched when they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from apimachinery.errors import NotFound, UsageError
+from apimachinery.objects import Cached, ObjectKey, ObjectMeta, PlainKey
+from apimachinery.plain_functions import plain
+from controller_runtime.cache.delta import Delta
+from controller_runtime.cache.index import IndexFunction
+from controller_runtime.cache.store import Store
+
+R = TypeVar("R")
+
+
+class BodiesOf(Protocol):
+    """Brings the bodies of one collection; see `body_source.BodySource`. Threads: any."""
+
+    def read(self, head: Cached) -> Cached | None:
+        """Return the body of a head; None if the object is gone."""
+
+    def read_all(self, heads: Sequence[Cached], namespace: str, label_selector: str) -> dict[PlainKey, Cached]:
+        """Return the bodies of heads by key, without those of objects that are gone."""
+
+    def is_at_hand(self, head: Cached) -> bool:
+        """Return whether `read` of a head answers without a request."""
+
+    def on_thread(self, function: Callable[[], R]) -> Awaitable[R]:
+        """Call a function that reads bodies, on another thread than the coroutine's."""
+
+
+class Head(Cached, gc=False, frozen=True, eq=False):
+    """An object of a cache that keeps the metadata of all: its metadata is at hand, its body is fetched on demand.
+
+    Attributes:
+        of: The metadata, as the store keeps it.
+        bodies: Brings the body; None where a handler is called for a change, which must not wait.
+
+    Threads: any.
+    """
+
+    of: Cached
+    bodies: BodiesOf | None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Head) and other.of is self.of
+
+    def __hash__(self) -> int:
+        return id(self.of)
+
+    @property
+    def raw(self) -> bytes:
+        """The object's JSON, fetched if it is not at hand.
+
+        Raises:
+            NotFound: The object is gone.
+            UsageError: A mapper, a predicate or an index asks, which must not wait.
+        """
+        if self.bodies is None:
+            raise UsageError(
+                f"{self.key} is here with its metadata alone, since its cache keeps bodies of some: look at its "
+                "metadata (`meta`, `labels_of`, `annotations_of`), and read it by a lister in the reconcile"
+            )
+        found = self.bodies.read(self.of)
+        if found is None:
+            raise NotFound(f"{self.key} is gone", code=404)
+        return found.raw
+
+    @property
+    def head(self) -> bytes:
+        """The JSON of its metadata."""
+        return self.of.raw
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return self.of.name
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace."""
+        return self.of.namespace
+
+    @property
+    def uid(self) -> str:
+        """Its uid."""
+        return self.of.uid
+
+    @property
+    def resource_version(self) -> str:
+        """Its resourceVersion."""
+        return self.of.resource_version
+
+    @property
+    def plain_key(self) -> PlainKey:
+        """Its key, which is that of the store."""
+        return self.of.plain_key
+
+    @property
+    def size(self) -> int:
+        """The bytes of the JSON of its metadata."""
+        return self.of.size
+
+
+def of_heads(handler: Callable[[Delta], R], bodies: BodiesOf | None) -> Callable[[Delta], R]:
+    """Return a handler that gets the deltas of a store of metadata as those of heads, with `bodies`."""
+
+    def handle(delta: Delta) -> R:
+        old, new = (None if each is None else Head(each, bodies) for each in (delta.old, delta.new))
+        return handler(delta._replace(old=old, new=new))
+
+    return handle
+
+
+def index_of_heads(values_of: IndexFunction) -> IndexFunction:
+    """Return an index function that gets the objects of a store of metadata as heads, whose bodies it must not read."""
+    plain("an index", values_of)
+    return lambda cached: values_of(Head(cached, None))
+
+
+def whole(found: Cached | None) -> Cached | None:
+    """Return an object with its body; None if it is gone."""
+    return found.bodies.read(found.of) if type(found) is Head and found.bodies is not None else found
+
+
+def all_whole(found: Sequence[Cached], namespace: str = "", label_selector: str = "") -> Sequence[Cached]:
+    """Return objects with their bodies, without those that are gone.
+
+    Args:
+        found: The objects.
+        namespace: The namespace that they are all in; empty if unknown.
+        label_selector: The selector that they all match; empty if unknown.
+    """
+    heads: dict[BodiesOf, list[Cached]] = {}
+    for each in found:
+        if type(each) is Head and each.bodies is not None:
+            heads.setdefault(each.bodies, []).append(each.of)
+    if not heads:
+        return found
+    bodies = {source: source.read_all(every, namespace, label_selector) for source, every in heads.items()}
+
+    def body(each: Cached) -> Cached | None:
+        return bodies[each.bodies].get(each.plain_key) if type(each) is Head and each.bodies is not None else each
+
+    return [cached for each in found if (cached := body(each)) is not None]
+
+
+def metadata_of(found: Iterable[Cached]) -> list[Cached]:
+    """Return what is at hand of objects: the metadata of a head, and all of another one."""
+    return [each.of if type(each) is Head else each for each in found]
+
+
+class HeadReads:
+    """Reads a store of metadata as one of whole objects, whose bodies are fetched as they are read; a `Readable`.
+
+    Args:
+        store: The store.
+        bodies: Brings the bodies.
+
+    Threads: any, for every method.
+    """
+
+    def __init__(self, store: Store, bodies: BodiesOf) -> None:
+        self._store = store
+        self._bodies = bodies
+
+    @property
+    def version(self) -> str:
+        """See `Store.version`."""
+        return self._store.version
+
+    @property
+    def resets(self) -> int:
+        """See `Store.resets`."""
+        return self._store.resets
+
+    @property
+    def is_partial(self) -> bool:
+        """See `Store.is_partial`."""
+        return self._store.is_partial
+
+    def __len__(self) -> int:
+        return len(self._store)
+
+    def get(self, key: ObjectKey) -> Cached | None:
+        """See `Store.get`."""
+        found = self._store.get(key)
+        return None if found is None else Head(found, self._bodies)
+
+    def list(self) -> Sequence[Cached]:
+        """See `Store.list`."""
+        return [Head(found, self._bodies) for found in self._store.list()]
+
+    def by_index(self, name: str, value: str) -> Sequence[Cached]:
+        """See `Store.by_index`."""
+        return [Head(found, self._bodies) for found in self._store.by_index(name, value)]
+
+    def behind(self, version: str) -> bool:
+        """See `Store.behind`."""
+        return self._store.behind(version)
+
+    def wait_for(self, version: str, timeout: float) -> bool:
+        """See `Store.wait_for`."""
+        return self._store.wait_for(version, timeout)
+
+    def staleness(self) -> float:
+        """See `Store.staleness`."""
+        return self._store.staleness()
+
+    def wait_until_fresh(self, within: float, timeout: float) -> bool:
+        """See `Store.wait_until_fresh`."""
+        return self._store.wait_until_fresh(within, timeout)
+
+    def wait_for_deletion(self, obj: ObjectMeta, timeout: float) -> bool:
+        """See `Store.wait_for_deletion`."""
+        return self._store.wait_for_deletion(obj, timeout)
