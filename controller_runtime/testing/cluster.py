@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Self, cast
 
@@ -23,6 +23,7 @@ from controller_runtime.testing.beside import Beside
 from controller_runtime.testing.checks import Check, ClusterChecks
 from controller_runtime.testing.failing import failing_of
 from controller_runtime.testing.faults import Faults, FaultyTransport, numbered
+from controller_runtime.testing.left_behind import FOLDER, left_behind
 from controller_runtime.testing.manager_process import ManagerProcess, machine_of
 from controller_runtime.testing.outside.outsides import Outsides
 from controller_runtime.testing.outside.place import Place
@@ -75,6 +76,8 @@ class EmbeddedCluster:
         webhooks: Webhooks that a new server calls, beside those of the manager: by service, `namespace/name`, or by
             the host of their URL. They run where the manager runs, and end with it.
         webhook_faults: The faults of the server's calls to webhooks.
+        record: The names of controllers whose last reconciles are left in the folder `incidents` if the test fails, for
+            `replay`; all controllers' if it is empty. None leaves none.
 
     Raises:
         UsageError: The role cannot be read, or is given beside a transport; the release or an admission plugin is
@@ -114,6 +117,7 @@ class EmbeddedCluster:
         role: Role | None = None,
         webhooks: Mapping[str, Webhook] | None = None,
         webhook_faults: Faults | None = None,
+        record: Collection[str] | None = None,
     ) -> None:
         of_server = ServerOptions(
             release=release,
@@ -141,7 +145,7 @@ class EmbeddedCluster:
         self.acts_as = None if role is None else acting(role).create(self._admin)
         self._given_transport, self._leader_election, self._namespace = transport, leader_election, namespace
         self._faults, self._panics, self._requests = faults and numbered(faults), Panics(allows=allow_panics), []
-        self._beside = Beside(server_host, self.server, garbage_collection, workloads)
+        self._beside, self._left = Beside(server_host, self.server, garbage_collection, workloads), left_behind(record)
         checked = self.checks.is_checking, self.checks.written
         self.outside = Outsides(Place(lambda: self._machine.host, *checked, ambient.observer_of(self._perturbed)))
         self._make_manager()
@@ -290,13 +294,26 @@ class EmbeddedCluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
+        with self.leaving(error):
+            try:
+                if error is None:
+                    self.checks.raise_broken()
+            finally:
+                self.stop()
             if error is None:
-                self.checks.raise_broken()
+                self.raise_panics()
+
+    @contextmanager
+    def leaving(self, error: BaseException | None = None) -> Iterator[None]:
+        """Leave the reconciles that the option `record` names if the block fails, or failed before by `error`."""
+        try:
+            yield
+        except BaseException as found:
+            error = found
+            raise
         finally:
-            self.stop()
-        if error is None:
-            self.raise_panics()
+            if error is not None and self._left is not None:
+                self._left.write(FOLDER)
 
     @property
     def failing(self) -> list[str]:
@@ -320,7 +337,10 @@ class EmbeddedCluster:
             leader_election=self._leader_election,
             namespace=self._namespace,
             on_panic=self._panics.note,
+            incidents=None if self._left is None else self._left.options,
         )
+        if self._left is not None:
+            self._left.note(self._manager.incident_recorder)
         self._manager.deletions.default = ObjectKey("deletions", "default")
         self._panics.watch(self._manager.self_wakes)
         if self._perturbed is not None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,10 +123,14 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
     The clusters raise the same when their fixtures end. But then the test has passed, and the error is its teardown's.
     """
-    outcome = yield
-    for name in _CLUSTERS:
-        cluster: Any = pyfuncitem.funcargs.get(name)  # a test suite may have a fixture of this name of its own
-        if cluster is not None and hasattr(cluster, "raise_panics"):
+    # A test suite may have a fixture of this name of its own.
+    found = [pyfuncitem.funcargs.get(name) for name in _CLUSTERS]
+    clusters: list[Any] = [each for each in found if each is not None and hasattr(each, "raise_panics")]
+    with ExitStack() as stack:
+        for cluster in clusters:
+            stack.enter_context(cluster.leaving())
+        outcome = yield
+        for cluster in clusters:
             cluster.raise_panics()
             try:
                 cluster.checks.raise_broken()
