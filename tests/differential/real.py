@@ -43,7 +43,11 @@ def started(folder: Path, without: Collection[str] = ("ServiceAccount",)) -> Ite
             *(f"--cert-dir={place / 'certs'}", f"--service-account-key-file={key}"),
             *(f"--service-account-signing-key-file={key}", "--service-account-issuer=https://kubernetes.default.svc"),
             *(f"--token-auth-file={place / 'tokens.csv'}", "--authorization-mode=RBAC"),
-            *("--service-cluster-ip-range=10.0.0.0/24", f"--disable-admission-plugins={','.join(without)}"),
+            *(
+                "--service-cluster-ip-range=10.0.0.0/24",
+                "--allow-privileged=true",
+                f"--disable-admission-plugins={','.join(without)}",
+            ),
             # Its consumer writes to the status of flow schemas whenever it gets to it: no two runs are alike.
             "--enable-priority-and-fairness=false",
             "--feature-gates=CoordinatedLeaderElection=true",

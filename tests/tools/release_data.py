@@ -46,7 +46,7 @@ class Recorded:
 
     def compared(self) -> dict[str, Any]:
         """Return what is compared with the newest release."""
-        found = {subject: self.read(subject) for subject in ("kinds", "forms", "off", "columns")}
+        found = {subject: self.read(subject) for subject in ("kinds", "forms", "off", "columns", "created")}
         objects: dict[str, dict[str, Any]] = {}
         for key, obj in self.read("objects").items():
             collection, place = key.split("/", 1)

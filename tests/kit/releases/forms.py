@@ -11,6 +11,7 @@ such a rule is a function in `typed.type_defaults`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -28,6 +29,9 @@ LATE = (
     *("apiregistration.k8s.io", "autoscaling", "certificates.k8s.io", "discovery.k8s.io", "node.k8s.io"),
     *("flowcontrol.apiserver.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io"),
 )
+# Kinds that no webhook is shown.
+UNSHOWN = ("admissionregistration.k8s.io",)
+TIME = re.compile(r"20\d\d-\d\d-\d\dT[\d:.]+Z")
 QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 ZEROS: Mapping[str, Any] = {"string": "", "boolean": False, "integer": 0, "number": 0, "array": [], "object": {}}
 OTHERS: Mapping[str, Any] = {"string": "a", "boolean": True, "integer": 7, "number": 7, "array": [], "object": {}}
@@ -78,7 +82,7 @@ def places(kinds: Iterable[tuple[Kind, Schema]]) -> dict[str, tuple[Schema, list
 
     # The kinds beside the core come last: of a type that occurs in many places, those of the core are asked about.
     for kind, schema in sorted(kinds, key=lambda one: one[0].group in LATE):
-        if kind.is_stored:
+        if kind.is_stored and kind.group not in UNSHOWN:
             walk(schema, Place(kind, ()))
     return {name: (schema, known[:MOST_PLACES]) for name, (schema, known) in found.items()}
 
@@ -152,7 +156,7 @@ def facts_of(answers: Answers, schema: Schema) -> dict[str, dict[str, Any]]:
         changed = sorted({field for field, value in others if value.get(name, ABSENT) != default})
         if changed:
             facts["depends"][name] = changed
-        elif default is not ABSENT:
+        elif default is not ABSENT and not (isinstance(default, str) and TIME.fullmatch(default)):
             facts["defaults"][name] = default
         zero = answers.given.get((name, "zero"), ABSENT)
         if not isinstance(zero, dict):

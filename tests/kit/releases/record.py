@@ -18,7 +18,7 @@ from embedded_apiserver.kinds.kind import Kind
 from tests.differential.servers import Real, decoded
 from tests.kit.releases.forms import form_of, places
 from tests.kit.releases.openapi import parameters
-from tests.kit.releases.switched_off import switched_off
+from tests.kit.releases.switched_off import created, switched_off
 from tests.kit.webhooks.shown_by_webhook import Asker
 
 Record = dict[str, Any]
@@ -27,6 +27,7 @@ Record = dict[str, Any]
 _AGGREGATED = {"accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
 _TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 _GATE = re.compile(r'^kubernetes_feature_enabled\{name="(\w+)",stage="(\w*)"\} ([01])$', re.M)
+_GROUP_VERSION = re.compile(r"api/[^/]+|apis/[^/]+/[^/]+")
 _METADATA_OF_THE_SERVER = ("uid", "resourceVersion", "creationTimestamp")
 # Whose objects are those of the recording itself, of the clock or of the machine.
 _NOT_BORN = ("Event", "Lease", "LeaseCandidate", "Endpoints", "EndpointSlice", "IPAddress", "ComponentStatus")
@@ -66,8 +67,9 @@ class Recorder:
         self._kept("parameters", self.parameters)
         self._kept("columns", lambda: self.columns(kinds))
         known = list(_with_schemas(kinds, definitions))
-        self._kept("forms", lambda: self.forms(known))
         self._kept("off", lambda: switched_off(self._real, known))
+        self._kept("created", lambda: _timeless(created(self._real)))
+        self._kept("forms", lambda: self.forms(known))  # the longest
         self._real.close()
 
     def _kept(self, name: str, ask: Callable[[], Record]) -> Record:
@@ -124,10 +126,9 @@ class Recorder:
         return found
 
     def _documents(self) -> Iterator[Any]:
-        for one in self._get("/openapi/v3")["paths"].values():
-            document = self._get(one["serverRelativeURL"])
-            if "components" in document:
-                yield document
+        for name, one in self._get("/openapi/v3")["paths"].items():
+            if _GROUP_VERSION.fullmatch(name):
+                yield self._get(one["serverRelativeURL"])
 
     def definitions(self) -> Record:
         """Return the definitions of all types, as OpenAPI v3 has them, with their descriptions."""

@@ -42,6 +42,18 @@ def switched_off(real: Real, kinds: Iterable[tuple[Kind, Schema]]) -> dict[str, 
     return off
 
 
+def created(real: Real) -> dict[str, Any]:
+    """Return each valid sample as the server makes it, by `group/version/plural`, without what differs between runs."""
+    found = {}
+    for sample in (*SAMPLES, *MORE):
+        made = _created(real, sample, sample.object("probe"))
+        if made is not None:
+            for field in ("uid", "creationTimestamp", "resourceVersion"):
+                made["metadata"].pop(field, None)
+            found[f"{sample.group}/{sample.version}/{sample.plural}"] = made
+    return found
+
+
 def _valid(real: Real, sample: Sample) -> Iterator[dict[str, Any]]:
     """Yield the bodies of a sample that the server takes: the bare one, and with each of its further fields."""
     bare = sample.object("probe")
