@@ -33,6 +33,7 @@ from embedded_apiserver.groups.core.kinds import NAMESPACE
 from embedded_apiserver.groups.networking.kinds import IP_ADDRESS
 from embedded_apiserver.kinds.kind import Kinds
 from embedded_apiserver.kinds.release import NEWEST, Release
+from embedded_apiserver.kinds.wording import in_words_of
 from embedded_apiserver.programs.kubelet import Kubelet
 from embedded_apiserver.programs.registry import Programs
 from embedded_apiserver.reads.metrics import metrics_answer
@@ -254,7 +255,7 @@ class APIServer:
         try:
             return self._answer(request, on_ready)
         except StatusError as error:
-            return refusal(error, accept)
+            return refusal(in_words_of(self.release, error), accept)
         except OutOfSteps as error:
             return refusal(too_large(str(error)), accept)
         except Ended:  # the kind's definition was deleted after the request had been routed

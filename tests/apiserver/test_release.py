@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from kit.apiserver.asking import LEASES, NODES, Asking, lease, node
+from kit.apiserver.asking import LEASES, NODES, PODS, Asking, lease, node
 
 from apimachinery.errors import UsageError
 from apimachinery.http import HTTPRequest, HTTPResponse
@@ -16,6 +16,9 @@ from embedded_apiserver.server import APIServer
 
 RELEASES = ("1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
 CANDIDATES = "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates"
+BETAS = ["v1beta1", "v1alpha2"]
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 STREAMED = {"sendInitialEvents": "true", "allowWatchBookmarks": "true", "resourceVersionMatch": "NotOlderThan"}
 # The answer of Kubernetes 1.36.2 with `--emulated-version=1.33`.
 REFUSAL = {
@@ -43,7 +46,7 @@ REFUSAL = {
 
 
 def server_of(sim: Simulation, release: str) -> Asking:
-    return Asking(APIServer(sim.host("apiserver"), release=release))
+    return Asking(APIServer(sim.host(f"apiserver-{release}"), release=release))
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -90,16 +93,54 @@ def test_a_refusal_lists_all_that_is_wrong_with_a_streamed_list(sim: Simulation)
     )
 
 
-@pytest.mark.parametrize(("release", "is_served"), [("1.31", False), ("1.32", False), ("1.33", True), ("1.36", True)])
-def test_lease_candidates_are_served_since_their_release(sim: Simulation, release: str, is_served: bool) -> None:
+@pytest.mark.parametrize(("release", "betas"), [("1.31", []), ("1.32", ["v1alpha2"]), ("1.33", BETAS), ("1.36", BETAS)])
+def test_lease_candidates_are_served_since_their_release(sim: Simulation, release: str, betas: list[str]) -> None:
     ask = server_of(sim, release)
 
     versions = [one["version"] for one in ask.ok("GET", "/apis/coordination.k8s.io")["versions"]]
     answer = ask.response("GET", CANDIDATES)
 
-    assert versions == (["v1", "v1beta1", "v1alpha2"] if is_served else ["v1"])
+    is_served = "v1beta1" in betas
+    assert versions == ["v1", *betas]
     assert answer.status == (200 if is_served else 404)
     assert ("/apis/coordination.k8s.io/v1beta1" in ask.response("GET", "/openapi/v2").body.decode()) is is_served
+
+
+def fields_of_pods(ask: Asking) -> set[str]:
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}], "hostnameOverride": "h"}}
+    return set(ask.ok("POST", PODS, pod)["spec"])
+
+
+def test_an_older_release_has_its_own_fields_defaults_and_columns(sim: Simulation) -> None:
+    older, newest = server_of(sim, "1.32"), server_of(sim, "1.36")
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+
+    made = [ask.ok("POST", DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": spec}) for ask in (older, newest)]
+    shown = [
+        ask.response("GET", ACCOUNTS, headers={"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"})
+        for ask in (older, newest)
+    ]
+
+    assert fields_of_pods(newest) - fields_of_pods(older) == {"hostnameOverride"}
+    assert ["creationTimestamp" in one["spec"]["template"]["metadata"] for one in made] == [True, False]
+    columns = [[column["name"] for column in json.loads(one.body)["columnDefinitions"]] for one in shown]
+    assert columns == [["Name", "Secrets", "Age"], ["Name", "Age"]]
+
+
+def test_an_older_release_refuses_in_its_own_words(sim: Simulation) -> None:
+    refused = [server_of(sim, release)("POST", NODES, node("n"), dryRun="Some")[1] for release in ("1.32", "1.36")]
+
+    assert [one["details"]["causes"][0]["message"] for one in refused] == [
+        'Unsupported value: []string{"Some"}: supported values: "All"',
+        'Unsupported value: ["Some"]: supported values: "All"',
+    ]
+
+
+def test_a_group_that_came_later_is_as_unknown_as_any_other(sim: Simulation) -> None:
+    answer = server_of(sim, "1.32").response("GET", "/apis/resource.k8s.io/v1/deviceclasses")
+
+    assert (answer.status, answer.body) == (404, b"404 page not found\n")
 
 
 @pytest.mark.parametrize(("release", "is_warned"), [("1.33", False), ("1.35", False), ("1.36", True)])

@@ -3,7 +3,8 @@
 
 `tests/differential/data/corpus.jsonl` has a case on each line: a name, what has to be there before, and the request.
 `answers.jsonl` beside it has the real answers, written by `--record`, and `known.json` the cases that still differ,
-each with the reason why.
+each with the reason why. For an older release, `answers-1.N.jsonl` has how its answers differ from those, and
+`known-1.N.json` its own known differences.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from kit.releases.differences import difference
 
 from differential.classify import CLASSES, Difference, differences
 from differential.normal import Normal
 from differential.operations import Operation
 from differential.play import Play, Side
 from differential.servers import Embedded, Real
+from embedded_apiserver.kinds.recorded import adapted
 
 DATA = Path(__file__).resolve().parent / "data"
 CORPUS, ANSWERS, KNOWN = DATA / "corpus.jsonl", DATA / "answers.jsonl", DATA / "known.json"
@@ -51,10 +54,26 @@ def _case(found: dict[str, Any]) -> Case:
     return Case(found.get("name", "a request"), before, Operation.from_json(found["request"]))
 
 
-def answers() -> dict[str, Normal]:
-    """Return the recorded answers of the real server, by name."""
-    found = (json.loads(line) for line in ANSWERS.read_text(encoding="utf-8").splitlines())
-    return {one["name"]: Normal(one["status"], one["headers"], one["body"]) for one in found}
+def answers(release: str = "") -> dict[str, Normal]:
+    """Return the recorded answers of the real server of a release, the newest by default, by name."""
+    older = _read(_of(ANSWERS, release)) if release else {}
+    found = {name: adapted(answer, older.get(name, {})) for name, answer in _read(ANSWERS).items()}
+    return {name: Normal(one["status"], one["headers"], one["body"]) for name, one in found.items()}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    lines = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+    return {one.pop("name"): one for one in lines}
+
+
+def _of(path: Path, release: str) -> Path:
+    """Return the file of a release."""
+    return path.with_stem(f"{path.stem}-{release}") if release else path
+
+
+def recorded_releases() -> list[str]:
+    """Return the older releases whose answers were recorded."""
+    return sorted(path.stem.partition("-")[2] for path in DATA.glob("answers-*.jsonl"))
 
 
 @attrs.frozen
@@ -70,9 +89,9 @@ class Known:
     reason: str
 
 
-def known() -> dict[str, Known]:
-    """Return the known differences, by the name of the case."""
-    found = json.loads(KNOWN.read_text(encoding="utf-8"))
+def known(release: str = "") -> dict[str, Known]:
+    """Return the known differences from a release, by the name of the case."""
+    found = json.loads(_of(KNOWN, release).read_text(encoding="utf-8"))
     return {name: Known(one["class"], one["reason"]) for name, one in found.items()}
 
 
@@ -93,20 +112,25 @@ def _asked(case: Case, side: Side) -> Normal:
     return side.do(case.request)
 
 
-def record(real: Real, prefix: str) -> int:
-    """Write the real server's answers to the corpus."""
-    lines = []
+def record(real: Real, prefix: str, release: str = "") -> int:
+    """Write the real server's answers to the corpus; for an older release, how they differ from the newest one's."""
+    newest, lines = _read(ANSWERS), []
     for number, case in enumerate(load()):
         *_, result = Play(None, real, f"{prefix}-r{number}").run([*case.before, case.request])
-        lines.append(json.dumps({"name": case.name, **result.real.to_json()}, ensure_ascii=False))
-    ANSWERS.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print(f"{len(lines)} answers written to {ANSWERS}")
+        answer = result.real.to_json()
+        if release:
+            answer = difference(newest[case.name], answer)
+        if answer:
+            lines.append(json.dumps({"name": case.name, **answer}, ensure_ascii=False))
+    file = _of(ANSWERS, release)
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print(f"{len(lines)} answers written to {file}")
     return 0
 
 
-def compare(cases: Sequence[Case], embedded: Embedded, real: Real, prefix: str) -> int:
+def compare(cases: Sequence[Case], embedded: Embedded, real: Real, prefix: str, release: str = "") -> int:
     """Send each case to both servers and print the differences; return 1 if one is not known."""
-    reasons, unknown = known(), 0
+    reasons, unknown = known(release), 0
     for number, case in enumerate(cases):
         *_, result = Play(embedded, real, f"{prefix}-q{number}").run([*case.before, case.request])
         is_known = case.name in reasons

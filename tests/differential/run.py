@@ -68,9 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         real = stack.enter_context(contextlib.closing(Real(kubeconfig)))
         embedded = stack.enter_context(contextlib.closing(Embedded(NO_CONTROLLER, chosen.release)))
         if chosen.record:
-            return record(real, chosen.prefix)
+            return record(real, chosen.prefix, chosen.release or "")
         if chosen.request is not None:
-            return compare(load(chosen.request), embedded, real, chosen.prefix)
+            return compare(load(chosen.request), embedded, real, chosen.prefix, chosen.release or "")
         return random_runs(chosen, embedded, real)
 
 

@@ -12,7 +12,6 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from embedded_apiserver.groups.all import KINDS
 from embedded_apiserver.groups.parts import PARTS
 from embedded_apiserver.kinds.kind import Kind, Kinds
 from embedded_apiserver.kinds.release import NEWEST, Release
@@ -83,7 +82,7 @@ def is_served(kinds: Kinds, path: str) -> bool:
         case ["api", _, *_]:
             return True
         case ["apis", group, version, *_] if group:
-            return bool(kinds.of(group, version)) or any(kind.group == group for kind in KINDS)
+            return bool(kinds.of(group, version)) or any(kind.group == group and not kind.definition for kind in kinds)
         case _:
             return False
 

@@ -31,6 +31,7 @@ from embedded_apiserver.groups.scheduling import kinds as scheduling
 from embedded_apiserver.groups.storage import kinds as storage
 from embedded_apiserver.groups.workloads import kinds as workloads
 from embedded_apiserver.kinds.kind import Kind, Kinds
+from embedded_apiserver.kinds.policy import Policy
 from embedded_apiserver.kinds.recorded import GONE, adapted, facts_of
 from embedded_apiserver.kinds.release import NEWEST, Release
 from embedded_apiserver.kinds.versions import rank
@@ -89,4 +90,14 @@ def _as_in(release: Release, kind: Kind, difference: Mapping[str, Any], made: Ma
         # A release that lacks the version in which the newest one stores the kind stores it in its own.
         stored_as=None if kind.stored_as is None else made.get(kind.stored_as),
         cells=kind.stored.cells,
+        policy=_policy(kind.policy, facts_of(str(release)).get("created", {}).get(_named(kind), {})),
     )
+
+
+def _policy(policy: Policy, difference: Mapping[str, Any]) -> Policy:
+    """Return the policy of a kind whose new objects differ so from those of the newest release."""
+    if "generation" in difference.get("metadata", {}).get(GONE, ()):
+        policy = attrs.evolve(policy, generation=None)
+    if policy.status is not None and "status" in difference:
+        policy = attrs.evolve(policy, status=adapted(policy.status, difference["status"]))
+    return policy

@@ -7,7 +7,8 @@ a file in `kinds/data` of it. A file is read when its release is first served, s
 - `version`: the document at `/version`; `gates`: the names of the feature gates that are on and off by default;
 - `warnings`: the warning of each kind that is deprecated, by `group/version/plural`;
 - differences from the newest release in `kinds` (discovery), `definitions` (schemas), `forms` (how fields are stored),
-  `off` (fields that are taken and not stored), `columns` (of tables), `parameters` and `objects` (of a new server).
+  `off` (fields that are taken and not stored), `created` (new objects), `columns` (of tables) and `objects` (of a new
+  server).
 
 The differences of descriptions, which only OpenAPI documents have, are in a file of their own.
 """

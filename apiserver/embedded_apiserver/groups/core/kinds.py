@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 
 from embedded_apiserver.groups.core import columns, data, endpoints, limits, namespaces, nodes, services, strategy
-from embedded_apiserver.kinds.cells import NAMED
+from embedded_apiserver.kinds.cells import NAMED, count_of
 from embedded_apiserver.kinds.checks import Checks, nothing, of_spec
 from embedded_apiserver.kinds.kind import VERBS, Kind
 from embedded_apiserver.kinds.policy import Policy, warned
@@ -110,7 +110,7 @@ SERVICE_ACCOUNT = _core(
     deletes_with_object=True,
     policy=Policy(created=strategy.new_account, updated=strategy.updated_account),
     metadata="uw",
-    cells=NAMED,
+    cells={**NAMED, "Secrets": count_of("secrets")},  # a column of older releases
 )
 LIMIT_RANGE = _core(
     kind="LimitRange",
