@@ -40,6 +40,7 @@ CHANCE_AND_TIME = {
 MAY_TOUCH_THE_SYSTEM = (
     "apimachinery/system.py",
     "controller_runtime/testing/simulation/*.py",
+    "controller_runtime/testing/replay/sources.py",  # notices user code that does
     "controller_runtime/testing/tcp_proxy.py",
     "embedded_apiserver/shell/*.py",
     "embedded_apiserver/__main__.py",
@@ -218,7 +219,7 @@ CATCHES_EVERYTHING = {
     "controller_runtime/testing/checks.py: _why_not": "a test's own check ends here: the test fails with its error",
     "apimachinery/stop.py: run": "a thread ends here: the failure sets its stop",
     "controller_runtime/manager/work.py: _run": "the work of the manager's own thread ends here: the manager stops",
-    "controller_runtime/incidents/recorder.py: _kept": "a record ends here: nothing is kept of its reconcile",
+    "controller_runtime/incidents/recorder.py: _keep_encoded": "a record ends here: nothing is kept of its reconcile",
     "controller_runtime/controller/workers.py: _reconcile": "a reconcile ends here: it counts as failed",
     "controller_runtime/controller/attempt.py: attempt": "a mapper ends here: its change is kept and tried again",
     "controller_runtime/controller/async_workers.py: _reconcile": "a reconcile ends here: it counts as failed",

@@ -6,11 +6,12 @@ Secrets are left out: an answer has their values, and a hash of a short value te
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
+from apimachinery.decoding import converter_of
 from apimachinery.objects import Cached, ObjectKey, cached_from_bytes
 from controller_runtime.api.resources import Resource
 from controller_runtime.dependents.memory import PrimaryMemory, Record, Refusal
@@ -50,6 +51,9 @@ class _Plain(msgspec.Struct, frozen=True):
     status_resets: int
 
 
+_converted: Callable[[Any], _Plain] = converter_of(_Plain)
+
+
 def plain_memory(memory: PrimaryMemory, now: float) -> Any:
     """Return a memory as a value that JSON can hold; `now` is in monotonic seconds."""
     return _Plain(
@@ -80,7 +84,7 @@ def restore_memory(memory: PrimaryMemory, plain: Any, resources: Mapping[str, Re
         resources: The owned resources, by their texts.
         now: Monotonic seconds.
     """
-    found = msgspec.convert(plain, _Plain)
+    found = _converted(plain)
 
     def id_of(each: Any) -> Id:
         return resources[each.resource], ObjectKey(each.name, each.namespace)

@@ -119,6 +119,7 @@ class Attempts:
         took: float,
         is_late: bool,
     ) -> None:
+        """See `ControllerAttempts.ended`."""
         # Most reconciles of a large queue do nothing, and this is all that they cost.
         if is_late or isinstance(end, BaseException):
             found = attempt or RecordedAttempt(self._source)

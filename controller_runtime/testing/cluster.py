@@ -119,29 +119,27 @@ class EmbeddedCluster:
         webhook_faults: Faults | None = None,
         record: Collection[str] | None = None,
     ) -> None:
-        of_server = ServerOptions(
+        given = ServerOptions(
             release=release,
             disable_admission_plugins=disable_admission_plugins,
             enable_admission_plugins=enable_admission_plugins,
             cluster_objects=cluster_objects,
         )
-        check_together(server, {**of_server, "webhooks": webhooks}, role, transport)
+        check_together(server, {**given, "webhooks": webhooks}, role, transport)
         self._machine, server_host = machine_of(host)
         self._perturbed = ambient.join(host, is_alone=server is None and transport is None)
         history = None if self._perturbed is None else self._perturbed.history
         caller = ClusterCaller(
             server_host, self._machine, webhooks or {}, lambda: getattr(self._manager, "webhooks", None), webhook_faults
         )
-        self.server = server or APIServer(server_host, history=history, caller=caller, **of_server)
+        self.server = server or APIServer(server_host, history=history, caller=caller, **given)
         self.checks = ClusterChecks(server_host, self.server, judged_later=self._perturbed is not None)
         self._admin = self.user = Client(server_host, to_server := InProcessTransport(server_host, self.server))
         self.programs, self._reached = self.server.programs, cast(Handler, self.server)
         if self._perturbed is not None and isinstance(server_host, SimulatedHost):
             self._reached = self._perturbed.attach(self, self.server, server_host)
             self.user = Client(server_host, self._perturbed.story(to_server))
-        self.options = dict(
-            of_server, leader_election=leader_election, namespace=namespace, role=role, workloads=workloads
-        )
+        self.options = dict(given, leader_election=leader_election, namespace=namespace, role=role, workloads=workloads)
         self.acts_as = None if role is None else acting(role).create(self._admin)
         self._given_transport, self._leader_election, self._namespace = transport, leader_election, namespace
         self._faults, self._panics, self._requests = faults and numbered(faults), Panics(allows=allow_panics), []
