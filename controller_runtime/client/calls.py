@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import attrs
+from typing import NamedTuple
 
 from apimachinery.host import Host
 from apimachinery.http import HTTPRequest, HTTPResponse
@@ -19,8 +19,7 @@ from controller_runtime.client.write_options import Query
 JSON = "application/json"
 
 
-@attrs.frozen
-class Calls:
+class Calls(NamedTuple):
     """Sends the requests of one client; a copy of a client with another limit has another of these.
 
     Attributes:
@@ -69,4 +68,4 @@ class Calls:
 
     def bounded(self, limit: Limit) -> Calls:
         """Return calls of which none outlasts a limit."""
-        return attrs.evolve(self, transport=DeadlineTransport(self.transport, limit))
+        return self._replace(transport=DeadlineTransport(self.transport, limit))

@@ -9,8 +9,6 @@ import os
 from collections.abc import Callable
 from typing import Any, Self, TypeVar, overload
 
-import attrs
-
 from apimachinery.errors import ConnectionLost, DecodeError
 from apimachinery.host import Host
 from apimachinery.http import HTTPRequest
@@ -103,7 +101,7 @@ class ClientReads:
         """
         if seconds <= 0:
             raise ValueError(f"seconds ({seconds}) must be positive")
-        return self._with(attrs.evolve(self._calls, timeout=min(seconds, self._calls.timeout)))
+        return self._with(self._calls._replace(timeout=min(seconds, self._calls.timeout)))
 
     def until(self, deadline: float) -> Self:
         """Return a copy whose requests must be over by `deadline`, in monotonic seconds of the host.
@@ -128,7 +126,7 @@ class ClientReads:
             ValueError: `qps` is not positive, or `burst` is less than one.
         """
         throttled = ThrottledTransport(self.host, self.transport, qps, burst)
-        return self._with(attrs.evolve(self._calls, transport=throttled))
+        return self._with(self._calls._replace(transport=throttled))
 
     def resource(self, name: str, api_version: str = "") -> Resource[Any]:
         """Return the resource of any kind that the server serves; its objects are read as dicts.

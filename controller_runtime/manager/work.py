@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-
-import attrs
+from typing import NamedTuple
 
 from apimachinery.host import Host
 from apimachinery.stop import Stage, Stop
@@ -29,8 +28,7 @@ def check_grace(grace: float) -> None:
         raise ValueError(f"grace ({grace}) must be zero or more")
 
 
-@attrs.frozen
-class ManagerWork:
+class ManagerWork(NamedTuple):
     """Starts what a manager has, on the thread that calls `run`, and ends it in the reverse order.
 
     Attributes:
