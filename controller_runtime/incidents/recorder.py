@@ -197,7 +197,7 @@ class Recorder:
         note = (self.next_number(), attempt.source, attempt, ended, outcome, end, took)
         if attempt.is_confidential or self._confidential is not None:
             return self._keep_encoded(Finished._make(note), attempt)
-        notes = self._notes
+        notes = self._notes  # without the lock: a deque is appended to, and its length read, as a whole
         notes.append(note)
         if len(notes) >= _BATCH or attempt.size > _LARGE:
             with self._lock:
