@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals in the words of an older release, where they differ from those of the newest."""
+"""Refusals in the words of an older release, where they differ from those of the newest.
+
+Each entry of `texts.json` has the releases that were seen to differ, a regular expression for the text of the newest
+one (`now`), and their text (`then`), with the groups of that expression.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +19,11 @@ from embedded_apiserver.kinds.release import NEWEST, Release
 from embedded_apiserver.status import StatusError
 
 
-class _Text(msgspec.Struct):
-    """One text that differs.
-
-    Attributes:
-        releases: The releases that were seen to have it.
-        now: A regular expression for the text of the newest release.
-        then: The text of those releases, with the groups of `now`.
-    """
-
-    releases: list[str]
-    now: str
-    then: str
-
-
 @functools.cache
 def _texts(release: Release) -> Sequence[tuple[re.Pattern[str], str]]:
     packed = resources.files(__package__).joinpath("data", "texts.json").read_bytes()
-    found = msgspec.json.decode(packed, type=list[_Text])
-    return [(re.compile(one.now), one.then) for one in found if str(release) in one.releases]
+    found: list[dict[str, Any]] = msgspec.json.decode(packed)
+    return [(re.compile(one["now"]), one["then"]) for one in found if str(release) in one["releases"]]
 
 
 def in_words_of(release: Release, error: StatusError) -> StatusError:
