@@ -28,7 +28,7 @@ def printable(text: str) -> str:
 
 
 def indented(text: str) -> str:
-    """Return `text` with its lines kept, each after the first behind `INDENT`, and all else as `printable` has it."""
+    """Return `text` with `INDENT` before each line but the first, and each line as `printable` has it."""
     return f"\n{INDENT}".join(printable(line) for line in text.split("\n"))
 
 

@@ -52,7 +52,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
 
 def is_handed_on(route: Route) -> bool:
-    """Return whether a route is answered here: a log, a stream or a proxy."""
+    """Return whether a real server hands requests for a route on: those for logs, streams and proxies."""
     return route.subresource == "log" or (route.subresource in PARTS and bool(PARTS[route.subresource].options))
 
 

@@ -225,12 +225,12 @@ class Ratio:
 
 
 class Training:
-    """Decides when a dictionary is to be trained, from the objects that a store takes.
+    """Decides when to train a dictionary, from the objects that are added to a store.
 
     Args:
-        compression: The bounds.
+        compression: The options, with the bounds.
 
-    Threads: one, that which writes the store.
+    Threads: the one that writes the store.
     """
 
     def __init__(self, compression: Compression) -> None:

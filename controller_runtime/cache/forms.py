@@ -20,7 +20,7 @@ _ALONE: AbstractContextManager[Callable[[Cached], Cached | None]] = nullcontext(
 
 
 def alone() -> AbstractContextManager[Callable[[Cached], Cached | None]]:
-    """Return the block of a store that shares nothing."""
+    """Return the block of a store that shares no objects with others: its function finds no equal object."""
     return _ALONE
 
 

@@ -67,7 +67,7 @@ class Portion:
 
     @property
     def lacks_slots(self) -> bool:
-        """Whether slots are wanted that no complete list has brought."""
+        """Whether it wants slots whose objects no complete list has brought yet."""
         with self._lock:  # the two change together
             return bool(self._wanted & ~self._filled)
 
@@ -147,7 +147,7 @@ class Share:
         self._portions: list[Portion] = []
 
     def portion(self) -> Portion:
-        """Return the share of one more cache."""
+        """Add a cache, and return its portion."""
         with self._lock:
             portion = Portion(self._host, self, self._wanted)
             self._portions.append(portion)

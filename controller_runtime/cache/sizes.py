@@ -33,7 +33,7 @@ class Sizes(NamedTuple):
 
 
 def sizes_of(objects: Iterable[Cached]) -> Sizes:
-    """Return the bytes of some objects together."""
+    """Return the total size of some objects in bytes."""
     held = json = 0
     for cached in objects:
         held += held_by(cached)

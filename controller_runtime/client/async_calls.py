@@ -67,5 +67,5 @@ async def _wait_through(ended: asyncio.Event) -> None:
 
 
 def given(view: type[V] | None) -> tuple[()] | tuple[type[V]]:
-    """Return the arguments that pass a view on only if there is one: without one, the model of the resource decides."""
+    """Return `(view,)`, or `()` without one, so that the model of the resource decides."""
     return () if view is None else (view,)

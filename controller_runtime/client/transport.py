@@ -17,7 +17,7 @@ _NO_MESSAGES = "this stream was not upgraded"
 
 
 def is_upgrade(request: HTTPRequest) -> bool:
-    """Return whether a request asks for a connection with messages, such as an exec: it is a GET that is not a read."""
+    """Return whether a request asks for an upgrade to WebSockets, as exec does; such a GET is not a read."""
     return "upgrade" in request.headers
 
 

@@ -230,7 +230,7 @@ class Controller:
         return [source for source in self._sources.all() if isinstance(source, Channel)]
 
     def shareable(self, lister: Lister[Any]) -> Self:
-        """Say that a ring may share the work: each reconcile decides about its object only, and not about the whole.
+        """Declare that replicas may divide the work by a ring: each reconcile decides on its own object alone.
 
         With `--ring` the replicas of a program then share it; see `Ring.share`.
 

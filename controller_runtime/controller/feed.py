@@ -145,7 +145,7 @@ class Feed:
         self.errors = 0
 
     def handle(self, delta: Delta) -> None:
-        """Queue the requests of a change, or keep the change."""
+        """Queue the requests of a change; keep a change that cannot be mapped, to try again."""
         key = delta.object.plain_key
         if not self._kept.is_kept(key):
             attempt(partial(self._map, delta), partial(self._keep, delta))

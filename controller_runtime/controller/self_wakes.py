@@ -113,7 +113,7 @@ class SelfWakes:
             return self._counts[controller]
 
     def count_of_times(self, controller: str) -> int:
-        """Return how many writes of a controller, at the end of a `requeue_after`, changed nothing but times."""
+        """Return how many of a controller's writes at the end of a `requeue_after` changed times alone."""
         with self._lock:
             return self._timed.counts[controller]
 

@@ -49,13 +49,13 @@ class Trouble:
 
 
 class UnreadableObjects:
-    """Decides which unreadable objects end a reconcile, and remembers the requests that ended so.
+    """Decides which unreadable objects end a reconcile, and remembers the requests of these reconciles.
 
-    A request is remembered until a reconcile of it ends in another way, so there are never more than there are
-    unreadable objects and requests that depend on them.
+    A request is remembered until a reconcile of it ends in another way, so their number is bounded
+    by that of unreadable objects and of requests that depend on them.
 
     Args:
-        host: Its lock.
+        host: Provides the lock.
         collections: Returns the collections that the controller watches.
         report: Is called once for each request and error text.
 

@@ -35,7 +35,7 @@ class Attempt(Protocol):
         """Return the object that a cache shows for a key; None if it shows none."""
 
     def select(self, resource: Any, verb: str, what: str, read: Callable[[], Sequence[Cached]]) -> Sequence[Cached]:
-        """Return the objects that a cache shows for a selection, such as the verb `by_index` of `node=a`."""
+        """Return the objects that `read` takes from a cache, and note the selection: `by_index` of `node=a`."""
 
     def ask(self, resource: Any, what: str, ask: Callable[[], T]) -> T:
         """Return another fact about a cache: a text, a number or a truth value."""

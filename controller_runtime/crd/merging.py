@@ -59,7 +59,7 @@ def changes(before: C | Cached | _Raw, after: C, *, replace_lists: bool = False)
 
 
 def graft(patch: _Raw, old: _Raw, raw: _Raw | None, schema: _Raw, path: str) -> dict[str, Any]:
-    """Return a patch whose lists of objects have all the fields of the objects as they were read.
+    """Return the patch with the fields that the class does not know in elements of lists, which a patch replaces whole.
 
     Args:
         patch: The patch of an object.

@@ -116,7 +116,7 @@ class DeletionLimits:
         self._budgets = MappingProxyType(added)
 
     def open(self, text: str) -> None:
-        """Open budgets once, as the annotation does: `pods=25`, `pods=any`, several with commas between them.
+        """Open budgets once, by a text as in the annotation that opens them: `pods=25`, `pods=any`, commas between several.
 
         A text opens nothing a second time as long as the record exists, also after a restart.
 

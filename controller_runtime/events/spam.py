@@ -36,7 +36,7 @@ class SpamFilter:
         self._buckets: LRUCache[Hashable, _Bucket] = LRUCache(CACHED)
 
     def allows(self, occurrence: Occurrence) -> bool:
-        """Take a token for a write about `occurrence`, and return True; return False if absent."""
+        """Take a token for a write about `occurrence`; return False if none is left."""
         key, now = self._key(occurrence), occurrence.at
         bucket = self._buckets.get(key) or _Bucket(self._burst, now)
         tokens = min(self._burst, bucket.tokens + (now - bucket.at) / self._interval)

@@ -205,7 +205,7 @@ class RecordedAttempt:
     # Its bounds.
 
     def count(self) -> None:
-        """Count the steps since the last count, and leave out those for which there is no room."""
+        """Add the steps since the last call to the size of the record, and drop those that exceed its bound."""
         first, last = self._counted, len(self.steps)
         bodies = self._bodies = self._bodies or set()
         kept: list[tuple[Any, ...]] = []

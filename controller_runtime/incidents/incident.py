@@ -111,7 +111,7 @@ class Stream(msgspec.Struct, frozen=True, tag="stream", rename="camel", forbid_u
 
 
 class State(msgspec.Struct, frozen=True, tag="state", rename="camel", forbid_unknown_fields=True):
-    """The state that a reconciler, or a part of one, kept between reconciles, as it was before its first use."""
+    """The state that a reconciler, or a part of one, keeps between reconciles, as this reconcile first found it."""
 
     name: str
     value: msgspec.Raw

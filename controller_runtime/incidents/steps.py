@@ -89,7 +89,7 @@ def ask_step(bodies: Bodies, began: float, resource: Any, what: str, answer: Any
 
 
 def time_step(bodies: Bodies, began: float, clock: str, at: Any) -> Time:
-    """Return the time of a clock."""
+    """Return the step that records a reading `at` of a clock, in seconds since the reconcile began."""
     return Time(clock, at.isoformat() if isinstance(at, datetime) else at)
 
 

@@ -56,7 +56,7 @@ class Members:
         """Add a member, and wake the manager's thread.
 
         Raises:
-            UsageError: The name is taken, the manager is stopping or has stopped, or its `run` is an `async def`.
+            UsageError: The name is taken, the manager is stopping or has stopped, or `member.run` is an `async def`.
         """
         plain(f"{member.name}: run", getattr(member, "run", None))
         with self._condition:

@@ -44,8 +44,7 @@ class Metrics:
 
     Args:
         manager: The manager.
-        registries: The further registries; None is `prometheus_client.REGISTRY`, to which metrics belong that are made
-            without naming one.
+        registries: The further registries; None is `prometheus_client.REGISTRY`, the default of that library.
 
     Attributes:
         registry: The registry of the manager and the process, to which further collectors can be added.

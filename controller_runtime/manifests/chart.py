@@ -63,7 +63,7 @@ imagePullSecrets: []
 
 
 def chart(bundle: Bundle) -> Files:
-    """Return the files of a chart: all values are used by a template, and no name is that of a cluster.
+    """Return the files of a Helm chart: a template uses each value, and no name is specific to a cluster.
 
     Raises:
         UsageError: The image is named by its digest, which a chart's values have no place for.

@@ -48,10 +48,10 @@ class Facts:
         watched: The collections of its caches, sorted.
         hooks: Its admission webhooks.
         converted: The names of the definitions whose versions it converts.
-        shared: The collections whose objects are the requests of controllers that a ring may share, sorted.
+        shared: The collections whose objects the shareable controllers reconcile, sorted.
         unshared: The names of the other controllers.
         limits_deletions: Whether it has deletion budgets.
-        record: The record of those that it names.
+        record: The ConfigMap of its deletion budgets, if one is given.
     """
 
     definitions: Sequence[dict[str, Any]]

@@ -62,7 +62,7 @@ ABSENT = _Absent()
 
 
 def when(condition: bool | str, value: Value) -> Value:
-    """Return `value` if the condition holds, else `ABSENT`; a condition that is a text is one of a template."""
+    """Return `value` if the condition holds, else `ABSENT`; a text becomes a condition of the chart's template."""
     if isinstance(condition, str):
         return When(condition, value)
     return value if condition else ABSENT

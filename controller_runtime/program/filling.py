@@ -38,15 +38,15 @@ def fill(manager: Manager, setup: Setup, options: ProgramOptions, plan: ProgramP
 
 
 def choose_definitions(manager: Manager, *, embedded: bool, asked: bool, allow_breaking: bool = False) -> None:
-    """Decide whether a manager that was set up installs definitions: if that was asked for, or if the server is ours.
+    """Decide whether a manager that was set up installs definitions: if asked to, or if the server is an embedded one.
 
     Args:
         manager: The manager, which does not run yet.
         embedded: Whether it runs on an embedded server.
         asked: The option `--install-crds`. If `setup` installs no class, the classes of its caches get a definition
             each, unless there is one.
-        allow_breaking: The option `--allow-breaking`. On a server of our own such changes are always made, because its
-            objects are tries.
+        allow_breaking: The option `--allow-breaking`. On an embedded server such changes are always made, because its
+            objects are for trials.
     """
     if asked and not manager.definitions.wanted:
         manager.install()

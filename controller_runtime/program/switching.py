@@ -20,7 +20,7 @@ with Python's default and 0.7 ms with this; reconciles that do nothing are as ma
 def short_switches() -> Iterator[None]:
     """Let threads take turns after `SWITCH_INTERVAL` inside the block, or more often if the process is already set to.
 
-    The interval belongs to the process, so a program sets it, and a manager in a process of someone else's does not.
+    The interval is that of the whole process. So only a program sets it, and no manager within another application.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(before, SWITCH_INTERVAL))

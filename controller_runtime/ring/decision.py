@@ -62,12 +62,11 @@ class Membership:
         claim: The claim that the server has stored, as far as it knows; `slots` are those that it owns or still has
             work in hand for.
         ready_at: Monotonic seconds from which it may own slots: one duration of a lease after its lease was first
-            written. A member that only an earlier state of the server knew, before a backup was restored, has stopped
-            by then.
+            written. By then a member has stopped that the server has lost with the restore of a backup.
         draining: The slots of its claim that it takes no work for any more.
         drained: Those of them that have no work in hand.
         prepared: The slots whose objects are in its caches.
-        works: Whether it does its work; else it is given no slots, as long as others are there.
+        works: Whether it is healthy. If not, it gets no slots as long as there are other members.
         leaves: Whether it stops, and wants no slots.
     """
 

@@ -73,7 +73,7 @@ class RingKind:
         return Held(key, states, lambda later: self._division.slot_of(later) == slot)
 
     def uid_of(self, key: ObjectKey) -> str:
-        """Return the uid of the object of a key, or that of the last one which was deleted; empty for neither."""
+        """Return the uid of the object of this key, or of the last one that was deleted; empty if there was none."""
         cached = self.get(key)
         return cached.uid if cached is not None else self._last(key).uid
 

@@ -237,15 +237,15 @@ def _none() -> Sequence[Ownership]:
 
 
 class RingTransport(DeadlineTransport):
-    """A transport that sends the requests of a turn only while its membership lasts.
+    """A transport that refuses requests of a turn, such as a reconcile, once the membership of its begin has ended.
 
     Other requests may be bound to the present membership, too: a thread that a reconcile made itself, such as one of an
     executor, does not know in which turn it runs.
 
     Args:
         inner: Carries the requests.
-        bound: Returns the ownerships to whose memberships requests outside of a turn are bound. Before its first
-            membership an ownership binds none: no reconcile can have begun.
+        bound: Returns the ownerships that requests outside of a turn depend on, too. One that was never a member
+            refuses none: no reconcile can have begun.
 
     Threads: any.
     """

@@ -117,7 +117,7 @@ class Assignment:
         return attrs.evolve(self, epoch=epoch, owners=tuple(owners), since=since, division=division)
 
     def data(self) -> dict[str, str]:
-        """Return the data of the ConfigMap that publishes it: for each owner the ranges of slots, by their epoch."""
+        """Return the data of the ConfigMap that publishes it: the ranges of slots of each owner, by their epochs."""
         owned: dict[str, dict[str, list[str]]] = {}
         for owner in sorted({*self.owners} - {NOBODY}):
             by_epoch = owned[owner] = {}

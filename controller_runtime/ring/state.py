@@ -27,7 +27,7 @@ class New:
 
 @attrs.frozen
 class Joined:
-    """The part that a member has in common with one that leaves.
+    """The state that a member and a leaving member have in common.
 
     Attributes:
         term: The deadline of the membership; it may have passed before the member's thread gets to run.

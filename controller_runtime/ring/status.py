@@ -124,7 +124,7 @@ class RingStatus:
 
     @property
     def waiting(self) -> str:
-        """Say in one line why the member does not work, if others divide otherwise; empty if it need not wait."""
+        """Return in one line why the member waits: others divide the work in another way. Empty if it does not wait."""
         if not self.waits_for:
             return ""
         return f"waits for {self.waits_for}, which is of another program or version, or divides the objects otherwise"

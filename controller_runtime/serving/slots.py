@@ -58,7 +58,7 @@ class Slots(Generic[Key]):
         return victim
 
     def wait(self, key: Key, now: float, rank: int = 0) -> None:
-        """Note that a connection waits for its peer from now on, so that it may make way."""
+        """Note that a connection waits for its peer from `now` on, so that it may be closed to make room."""
         if key in self._taken:
             self._taken[key] = (rank, now)
 

@@ -68,10 +68,10 @@ class Acting(NamedTuple):
 
 
 def acting(role: Role) -> Acting:
-    """Return the objects for a role. The account is the one to which the bindings of `role` give its roles.
+    """Return the objects with which a program runs under a role. Its account is that which the role's bindings name.
 
     A role for which there is no binding is bound to that account too, or to `ACCOUNT` in `NAMESPACE` if there are no
-    bindings at all: a Role in its namespace, a ClusterRole and loose rules in the whole cluster.
+    bindings at all: a Role in its namespace, a ClusterRole and rules without a role in the whole cluster.
 
     Raises:
         UsageError: A file cannot be read, or holds objects of another kind, or the bindings name several accounts.

@@ -75,7 +75,7 @@ class ZonePolicy:
 
 @attrs.define
 class Zone:
-    """The numbers of nodes that count for a zone."""
+    """How many nodes of a zone are ready, and how many are not."""
 
     ready: int = 0
     not_ready: int = 0

@@ -61,12 +61,12 @@ class LivingPod(msgspec.Struct, gc=False):
 
 @attrs.frozen
 class Script:
-    """The life that the annotations ask for.
+    """The life of a simulated pod, as its annotations ask for it.
 
     Attributes:
         ready_after: Seconds from the start of the containers; infinite for never.
         runs_for: Seconds; infinite if it never ends.
-        exit_code: The code of the end.
+        exit_code: The exit code of its containers.
     """
 
     ready_after: float = 0.0

@@ -104,7 +104,7 @@ class Access:
             return Actors(user)
 
     def user_of(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[User, list[str]]:
-        """Return the user of a bearer token, and those of `audiences` for which the token is.
+        """Return the user of a bearer token, and those of `audiences` for which the token is valid.
 
         Raises:
             InvalidToken: It is the token of no user.

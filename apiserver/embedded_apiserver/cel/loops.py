@@ -30,8 +30,8 @@ class Loop(NamedTuple):
         second: Where its second variable is; None if it has one only.
         body: The test of each element, or the value made of it.
         keep: The filter; None for all elements.
-        whole: Whether the body of a loop that makes a map is a map of entries, not the value of the same key.
-        steps: The steps of one turn, with the place that its result takes.
+        whole: In a loop that makes a map: whether the body yields entries, not the value of the present key.
+        steps: The cost of one iteration, that of storing its result included.
     """
 
     over: Code

@@ -38,7 +38,7 @@ class Local(NamedTuple):
 
 
 def part_of(of: Type, part: str) -> Type | None:
-    """Return the type of a part of a type by the last part of its path, or None."""
+    """Return the type of the elements, keys, values or a field of a type, by the end of its path, or None."""
     if part in ("@items", "@values"):
         return of.parameters[-1] if of.kind in (Kind.LIST, Kind.MAP) else None
     if part == "@keys":

@@ -96,7 +96,7 @@ def text_of_timestamp(value: Timestamp) -> str:
 
 
 def plus(time: Timestamp, span: Duration) -> Timestamp:
-    """Return a later time."""
+    """Return a time plus a duration."""
     return as_timestamp(time.nanoseconds + span.nanoseconds)
 
 

@@ -82,7 +82,7 @@ def unreadable(texts: Sequence[str]) -> str:
 
 
 def endpoint_address(text: str, field: str) -> Iterator[Cause]:
-    """Return the causes of an address to which no traffic can be sent."""
+    """Return the validation errors of an address to which no traffic can be sent."""
     found = address_of(text)
     if found is None:
         yield invalid(field, text, "must be a valid IP address")

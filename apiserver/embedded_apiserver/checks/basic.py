@@ -26,7 +26,7 @@ Problems = Callable[[str], Iterable[str]]
 
 
 def non_negative(obj: Object, place: str, *names: str) -> Iterator[Cause]:
-    """Return the causes of negative numbers among the fields `names`, in their order."""
+    """Return the validation errors of negative numbers among the fields `names`, in their order."""
     for name in names:
         if (value := obj.get(name)) is not None and value < 0:
             yield invalid(f"{place}.{name}", value, NOT_NEGATIVE)
@@ -64,22 +64,22 @@ def each(problems: Problems, value: str, field: str) -> list[Cause]:
 
 
 def label(value: str, field: str) -> list[Cause]:
-    """Return the causes of a text that is not a DNS label."""
+    """Return the validation errors of a text that must be a DNS label."""
     return each(label_errors, value, field)
 
 
 def subdomain(value: str, field: str) -> list[Cause]:
-    """Return the causes of a text that is not a DNS subdomain."""
+    """Return the validation errors of a text that must be a DNS subdomain."""
     return each(subdomain_errors, value, field)
 
 
 def qualified_name(value: str, field: str) -> list[Cause]:
-    """Return the causes of a text that is not a name with an optional prefix."""
+    """Return the validation errors of a text that must be a name with an optional prefix."""
     return each(qualified_name_errors, value, field)
 
 
 def needs(obj: Object, place: str, *names: str) -> Iterator[Cause]:
-    """Return the causes of required fields that are missing or empty."""
+    """Return the validation errors of required fields that are missing or empty."""
     for name in names:
         if not obj.get(name):
             yield required(f"{place}.{name}")

@@ -34,7 +34,7 @@ def not_compiled(place: str, text: str, error: NotCompiled) -> Cause:
 
 
 def match_conditions(conditions: Sequence[Object], place: str, environment: Environment) -> Iterator[Cause]:
-    """Return the causes found in the conditions under which a webhook is called, or a policy judges."""
+    """Return the validation errors of the conditions under which a webhook is called, or a policy judges."""
     if len(conditions) > _MOST_CONDITIONS:
         yield too_many(place, len(conditions), _MOST_CONDITIONS)
     seen = set()

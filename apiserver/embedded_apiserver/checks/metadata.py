@@ -27,7 +27,7 @@ _STANDARD_FINALIZERS = (_ORPHAN, _FOREGROUND, "kubernetes")
 
 
 def metadata_causes(kind: Kind, metadata: Mapping[str, Any]) -> Iterator[Cause]:
-    """Return the causes found in the metadata of a new object."""
+    """Return the validation errors of the metadata of a new object."""
     yield from name_causes(kind, metadata)
     if (generation := metadata.get("generation", 0)) < 0:
         yield invalid("metadata.generation", generation, "must be greater than or equal to 0")
@@ -39,7 +39,7 @@ def metadata_causes(kind: Kind, metadata: Mapping[str, Any]) -> Iterator[Cause]:
 
 
 def name_causes(kind: Kind, metadata: Mapping[str, Any]) -> list[Cause]:
-    """Return the causes found in the name of a new object, and of the `generateName` that it was made from."""
+    """Return the validation errors of the name of a new object, and of the `generateName` that it was made from."""
     if not metadata.get("name"):
         return [required("metadata.name", "name or generateName is required")]
     problems_of = _NAME_RULES[kind.name_rule]
@@ -52,7 +52,7 @@ def name_causes(kind: Kind, metadata: Mapping[str, Any]) -> list[Cause]:
 
 
 def label_causes(labels: Mapping[str, str], field: str) -> Iterator[Cause]:
-    """Return the causes found in labels, or of another map with the rules of labels; each names `field`."""
+    """Return the validation errors of labels, or of another map with the rules of labels; each names `field`."""
     for key, value in labels.items():
         for text in names.qualified_name_errors(key):
             yield invalid(field, key, text)
@@ -61,7 +61,7 @@ def label_causes(labels: Mapping[str, str], field: str) -> Iterator[Cause]:
 
 
 def annotation_causes(annotations: Mapping[str, str], field: str) -> Iterator[Cause]:
-    """Return the causes found in annotations: their keys, and the size of all."""
+    """Return the validation errors of annotations: their keys, and the size of all."""
     for key in annotations:
         for text in names.qualified_name_errors(key.lower()):
             yield invalid(field, key, text)
@@ -70,7 +70,7 @@ def annotation_causes(annotations: Mapping[str, str], field: str) -> Iterator[Ca
 
 
 def _common_causes(metadata: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[Cause]:
-    """Return the causes found in fields that both rules of metadata check, of all objects and of their updates.
+    """Return the validation errors of fields that both rules of metadata check, of all objects and of their updates.
 
     A field that is equal in `before` was accepted once, perhaps under older rules, and an update of something else must
     still succeed.
@@ -86,7 +86,7 @@ def _common_causes(metadata: Mapping[str, Any], before: Mapping[str, Any]) -> It
 def updated_metadata_causes(
     kind: Kind, before: Mapping[str, Any], metadata: Mapping[str, Any], sent: Mapping[str, Any], subresource: str
 ) -> Iterator[Cause]:
-    """Return the causes found in updated metadata, each as often as a real server reports it.
+    """Return the validation errors of updated metadata, each as often as a real server reports it.
 
     There, all updates are checked by general rules and then by the rules of the kind, and these call the rules of
     metadata once or twice more.

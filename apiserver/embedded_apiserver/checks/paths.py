@@ -15,14 +15,14 @@ def no_backsteps(path: str, field: str) -> list[Cause]:
 
 
 def descending(path: str, field: str) -> Iterator[Cause]:
-    """Return the causes of a path that is absolute or leads upwards."""
+    """Return the validation errors of a path that is absolute or leads upwards."""
     if path.startswith("/"):
         yield invalid(field, path, "must be a relative path")
     yield from no_backsteps(path, field)
 
 
 def local_file(path: str, field: str) -> Iterator[Cause]:
-    """Return the causes of a path at which a volume cannot put a file: names from `..` on are reserved."""
+    """Return the validation errors of a path at which a volume cannot put a file: names from `..` on are reserved."""
     yield from descending(path, field)
     if path.startswith("..") and not path.startswith("../"):
         yield invalid(field, path, "must not start with '..'")

@@ -68,7 +68,7 @@ def is_extended(name: str) -> bool:
 
 
 def resource_name(name: str, field: str) -> list[Cause]:
-    """Return the causes found in the name of any resource."""
+    """Return the validation errors of the name of any resource."""
     if problems := qualified_name_errors(name):
         return [invalid(field, name, text) for text in problems]
     is_known = name in _STANDARD or is_huge(name) or name.startswith(f"requests.{_HUGE}")
@@ -78,7 +78,7 @@ def resource_name(name: str, field: str) -> list[Cause]:
 
 
 def container_resource_name(name: str, field: str) -> list[Cause]:
-    """Return the causes found in the name of a resource that a container asks for."""
+    """Return the validation errors of the name of a resource that a container asks for."""
     if name in _CONTAINER:
         return []
     causes = resource_name(name, field)
@@ -91,7 +91,7 @@ def container_resource_name(name: str, field: str) -> list[Cause]:
 
 
 def quota_resource_name(name: str, field: str) -> list[Cause]:
-    """Return the causes found in the name of a resource that a quota limits."""
+    """Return the validation errors of the name of a resource that a quota limits."""
     causes = resource_name(name, field)
     if "/" not in name and not is_quota_resource(name):
         causes.append(invalid(field, name, "must be a standard resource for quota"))
@@ -99,7 +99,7 @@ def quota_resource_name(name: str, field: str) -> list[Cause]:
 
 
 def pod_resource_name(name: str, field: str) -> list[Cause]:
-    """Return the causes found in the name of a resource that a whole pod asks for."""
+    """Return the validation errors of the name of a resource that a whole pod asks for."""
     causes = resource_name(name, field)
     if not causes and name not in _OF_POD and not is_huge(name):
         causes.append(not_supported(field, name, ("cpu", _HUGE, "memory")))
@@ -107,7 +107,7 @@ def pod_resource_name(name: str, field: str) -> list[Cause]:
 
 
 def amount_causes(name: str, text: str, field: str) -> list[Cause]:
-    """Return the causes found in an amount: it is not negative, and what is counted is a whole number."""
+    """Return the validation errors of an amount: it is not negative, and what is counted is a whole number."""
     value, causes = quantity(text), []
     if value < 0:
         causes.append(invalid(field, text, NOT_NEGATIVE))
@@ -119,7 +119,7 @@ def amount_causes(name: str, text: str, field: str) -> list[Cause]:
 def requirements(
     part: Object | None, place: str, claims: Collection[str] = (), name_rule: NameRule = container_resource_name
 ) -> Iterator[Cause]:
-    """Return the causes found in requests and limits; `claims` are the names of the pod's resource claims."""
+    """Return the validation errors of requests and limits; `claims` are the names of the pod's resource claims."""
     if not part:
         return
     limits: Mapping[str, str] = part.get("limits") or {}

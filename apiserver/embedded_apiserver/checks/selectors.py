@@ -22,7 +22,7 @@ _NO_VALUES = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'
 
 
 def label_selector(selector: Object | None, place: str) -> Iterator[Cause]:
-    """Return the causes found in a label selector; a missing one has none."""
+    """Return the validation errors of a label selector; a missing one has none."""
     if not selector:
         return
     yield from label_causes(selector.get("matchLabels") or {}, f"{place}.matchLabels")
@@ -69,7 +69,7 @@ def shown_labels(labels: Mapping[str, str] | None) -> Any:
 
 
 def node_selector(selector: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in a node selector."""
+    """Return the validation errors of a node selector."""
     terms = selector.get("nodeSelectorTerms")
     if not terms:
         yield required(f"{place}.nodeSelectorTerms", "must have at least one node selector term")
@@ -78,7 +78,7 @@ def node_selector(selector: Object, place: str) -> Iterator[Cause]:
 
 
 def node_selector_term(term: Object, place: str, *, checks_values: bool = True) -> Iterator[Cause]:
-    """Return the causes found in a term of a node selector; a preference may have any values."""
+    """Return the validation errors of a term of a node selector; a preference may have any values."""
     for index, one in enumerate(term.get("matchExpressions") or ()):
         expression = f"{place}.matchExpressions[{index}]"
         yield from _requirement(one, expression, is_of_nodes=True, checks_values=checks_values)

@@ -57,7 +57,7 @@ _decode: Callable[[bytes], _Definition] = decoder_of(_Definition)
 
 
 def specs_of(raw: bytes) -> Specs:
-    """Return the specs of the API services of one definition, as it is stored."""
+    """Return the specs of the APIServices that a stored CustomResourceDefinition needs."""
     spec = _decode(raw).spec
     return {
         f"{version.name}.{spec.group}": {
@@ -91,7 +91,7 @@ class Registrations:
         self.settle()
 
     def settle(self) -> None:
-        """Register what is missing, and remove what no definition serves, unless another thread does it."""
+        """Create missing APIServices, and delete those that no definition serves, unless another thread does it."""
         self._settling.settle()
 
     def _act(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The causes found in the conversion of a custom resource definition."""
+"""The validation errors of the conversion of a custom resource definition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CLIENT, _VERSIONS = "spec.conversion.webhookClientConfig", "spec.conversion.con
 
 
 def conversion_causes(conversion: Mapping[str, Any]) -> Iterator[Cause]:
-    """Return the causes found in a definition's `spec.conversion`."""
+    """Return the validation errors of a definition's `spec.conversion`."""
     strategy, webhook = conversion.get("strategy", ""), conversion.get("webhook") or {}
     client, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or ()
     if not strategy:

@@ -51,7 +51,7 @@ def terminating(obj: Object, now: datetime) -> Object:
 
 
 def new_causes(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in a new definition."""
+    """Return the validation errors of a new definition."""
     name, spec = obj["metadata"]["name"], obj["spec"]
     wanted = f"{spec['names'].get('plural', '')}.{spec.get('group', '')}"
     text = 'must be spec.names.plural+"."+spec.group'
@@ -61,7 +61,7 @@ def new_causes(obj: Object) -> Iterator[Cause]:
 
 
 def change_causes(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in the change of a definition."""
+    """Return the validation errors of an update of a definition."""
     yield from _causes(new)
     fixed = [("group",), ("names", "plural")]
     if is_true(old, "Established"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The causes found in lists whose elements must differ: sets, and lists with keys."""
+"""The validation errors of lists whose elements must differ: sets, and lists with keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KEYS = "x-kubernetes-list-map-keys"
 
 
 def list_causes(schema: Raw, value: Any, path: Path = ROOT) -> Iterator[Cause]:
-    """Return the causes found in all lists in a value whose elements must differ.
+    """Return the validation errors of all lists in a value whose elements must differ.
 
     Args:
         schema: The schema of the value, as in a definition.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The causes found in numbers by a schema. Like a real server, it compares whole numbers with bounds cut to whole ones.
+"""The validation errors of numbers by a schema. As in a real server, whole numbers have bounds cut to whole ones.
 
 So `minimum: 0.5` of a `number` accepts a 0 that was sent without a fraction, and in an `integer` refuses each value.
 """
@@ -21,7 +21,7 @@ _NEAR = 1e-9  # by which a quotient of floats may be off a whole number
 
 
 def number_causes(schema: Raw, value: float, path: Path) -> Iterator[Cause]:
-    """Return the causes found in a number, in the order of a real server."""
+    """Return the validation errors of a number, in the order of a real server."""
     if not _is_in_range(schema, value):
         yield _out_of_range(schema, "Checked", path)
     if "multipleOf" in schema:

@@ -171,7 +171,7 @@ def _uses(definition: Definition, word: str) -> bool:
 
 
 def _about_object(kind: Kind, obj: Object, path: Path) -> Iterator[Cause]:
-    """Return the causes found in the kind and the apiVersion of an embedded object."""
+    """Return the validation errors of the kind and the apiVersion of an embedded object."""
     for word in ("apiVersion", "kind"):
         if word not in obj:
             yield required(f"{path}.{word}")

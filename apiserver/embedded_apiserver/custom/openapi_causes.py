@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The causes found in the keywords of an OpenAPI schema in a definition, in the order of a real server.
+"""The validation errors of the keywords of an OpenAPI schema in a definition, in the order of a real server.
 
 Whether the schema is structural is another question, which `schema_structure` answers.
 """
@@ -46,7 +46,7 @@ ROOT = _Place(is_root=True)
 
 
 def keyword_causes(schema: Raw, path: Path, place: _Place = ROOT) -> Iterator[Cause]:
-    """Return the causes found in a schema's keywords, and of those of the schemas below it."""
+    """Return the validation errors of a schema's keywords, and of those of the schemas below it."""
     yield from _standard_causes(schema, path, place)
     if schema.get("uniqueItems"):
         text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
@@ -184,7 +184,7 @@ def _key_causes(schema: Raw, path: Path) -> Iterator[Cause]:
 
 
 def _rule_causes(schema: Raw, rule: Mapping[str, Any], path: Path) -> Iterator[Cause]:
-    """Return the causes found in a rule in CEL, except those of the expression, which `validations` finds."""
+    """Return the validation errors of a rule in CEL, except those of the expression, which `validations` finds."""
     text, message, named = (rule.get(name, "") for name in ("rule", "message", "fieldPath"))
     if not text.strip():
         yield required(f"{path}.rule", "rule is not specified")

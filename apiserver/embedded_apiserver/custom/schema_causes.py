@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The causes found in a value by an OpenAPI schema, in the words of a real server.
+"""The validation errors of a value by an OpenAPI schema, in the words of a real server.
 
 A part that an update does not change is not checked again (ratcheting): the schema may have become stricter since the
 object was stored, and an update of another field must still succeed.
@@ -44,7 +44,7 @@ _NAMES = 4  # required names that are looked up in about the time of a check
 def schema_causes(
     schema: Raw, value: Any, old: Any = NEW, path: Path = ROOT, work: Work | None = None
 ) -> Iterator[Cause]:
-    """Return the causes found in a value.
+    """Return the validation errors of a value.
 
     Args:
         schema: The schema of the value, as in a definition.
@@ -179,7 +179,7 @@ def _object_causes(schema: Raw, value: dict[str, Any], old: Any, path: Path, wor
 
 
 def _combination_causes(schema: Raw, value: Any, path: Path, work: Work) -> Iterator[Cause]:
-    """Return the causes found in a value by the schemas in `anyOf`, `oneOf`, `allOf` and `not`."""
+    """Return the validation errors of a value by the schemas in `anyOf`, `oneOf`, `allOf` and `not`."""
     any_of, one_of, all_of = (schema.get(name) or () for name in ("anyOf", "oneOf", "allOf"))
     right, nearest = _tried(any_of, value, path, work, enough=1)
     if any_of and not right:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The causes found in an OpenAPI schema in a definition: it has to be structural, as on a real server.
+"""The validation errors of an OpenAPI schema in a definition: it has to be structural, as on a real server.
 
 In a structural schema each value has a type outside `allOf`, `anyOf`, `oneOf` and `not`, which may only restrict
 values. So one walk is enough to prune unknown fields and to fill in defaults.
@@ -59,7 +59,7 @@ _DEEPEST = 200  # levels of JSON: functions that walk a schema recurse, and Pyth
 
 
 def root_causes(schema: Raw, place: str, work: Work) -> Iterator[Cause]:
-    """Return the causes found in the schema of whole objects.
+    """Return the validation errors of the schema of whole objects.
 
     Args:
         schema: The schema, as in a definition.
@@ -117,7 +117,7 @@ def _root_causes(schema: Raw, path: Path, work: Work) -> Iterator[Cause]:
 
 
 def _own_field_causes(schema: Raw, path: Path) -> Iterator[Cause]:
-    """Return the causes found in the fields that each object has, in a schema of whole objects."""
+    """Return the validation errors of the fields that each object has, in a schema of whole objects."""
     for name, type_ in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
         child = schema.get("properties", {}).get(name)
         if child is not None and child.get("type") != type_:
@@ -134,7 +134,7 @@ def _is_too_deep(schema: Raw) -> bool:
 
 
 def _causes(schema: Raw, path: Path, untyped: str, work: Work) -> Iterator[Cause]:
-    """Return the causes found in a schema and those below it. `untyped` is the refusal of a schema without a type."""
+    """Return the validation errors of a schema and those below it; `untyped` refuses one without a type."""
     work.spend(1)
     yield from _type_causes(schema, path, untyped)
     yield from _pattern_causes(schema, path, work)
@@ -180,7 +180,7 @@ def _pattern_causes(schema: Raw, path: Path, work: Work) -> Iterator[Cause]:
 
 
 def _defaults(schema: Raw, path: Path, work: Work, judge: Judge) -> Iterator[Cause]:
-    """Return the causes found in the defaults of a schema and those below it."""
+    """Return the validation errors of the defaults of a schema and those below it."""
     yield from _default_causes(schema, path, work, judge)
     for name, child in schema.get("properties", {}).items():
         yield from _defaults(child, path.below(f".properties[{name}]"), work, judge)
@@ -228,7 +228,7 @@ def _is_int_or_string(schemas: Sequence[Raw]) -> bool:
 
 
 def _nested_causes(schema: Raw, path: Path, work: Work, *, skips_types: bool = False) -> Iterator[Cause]:
-    """Return the causes found in a schema inside `allOf`, `anyOf`, `oneOf` or `not`, which may only restrict values."""
+    """Return the validation errors of a schema in `allOf`, `anyOf`, `oneOf` or `not`, which only restricts values."""
     for name, text in _ELSEWHERE.items():
         if schema.get(name):
             yield forbidden(f"{path}.{name}", text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The causes found in a custom resource definition, with the words and the fields of a real server.
+"""The validation errors of a custom resource definition, with the words and the fields of a real server.
 
 A cause in a part that all versions share, such as the schema, is reported once, at a field of `spec` instead of a field
 of each version: in the older API `v1beta1`, that is where the part was, the schema in `spec.validation`.
@@ -34,7 +34,7 @@ _MOST_COLUMNS = 64  # printer columns: a table computes each of them for each ob
 
 
 def spec_causes(spec: Object) -> Iterator[Cause]:
-    """Return the causes found in a definition's `spec`."""
+    """Return the validation errors of a definition's `spec`."""
     group, versions = spec.get("group", ""), spec.get("versions", ())
     if not group:
         yield required("spec.group")
@@ -171,7 +171,7 @@ def _too_many_causes(place: str, items: Sequence[Any], most: int) -> Iterator[Ca
 
 
 def _shared_or_each(versions: Sequence[Object], name: str, shared: str = "") -> Iterator[tuple[str, Object]]:
-    """Return each path at which to report the causes found in a part of the versions, with a version that has the part.
+    """Return each path at which to report validation errors of a part of the versions, and a version that has the part.
 
     Args:
         versions: All versions of the definition.

@@ -36,8 +36,8 @@ class Part(NamedTuple):
     Attributes:
         verbs: The verbs that are allowed, in the order of discovery.
         kind: The kind that is sent and returned there; None if it is the object itself.
-        options: The end of the name of the kind that its parameters make, such as `ExecOptions`, before which the
-            object's kind stands, if a request is handed on to a node, a pod or a service; empty otherwise.
+        options: The suffix of the kind of its options, such as `ExecOptions` of `PodExecOptions`, if requests are
+            handed on to a node, a pod or a service; empty otherwise.
         query: The parameters in the query of such a request, and of one that reads a log.
     """
 

@@ -42,7 +42,7 @@ class Checks(NamedTuple):
     before_metadata: bool = False
 
     def causes_of_change(self, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
-        """Return the causes found in an update."""
+        """Return the validation errors of an update."""
         rule = self.status if subresource == "status" else self.parts.get(subresource, self.change)
         return self.new(new) if rule is None else rule(old, new)
 

@@ -30,15 +30,15 @@ class AtWrite:
 
 @attrs.frozen
 class AtChange:
-    """The watches of a resource stand still from one change on.
+    """Stalls the watches of a resource, from one of its changes on.
 
     Attributes:
         resource: The resource.
         name: The object, as text; empty for any.
         occurrence: The number of the change among those of the object, or of the resource, from 1.
         is_missed: Whether the watches end with 410 at the object's next change, so that this one is never seen.
-        is_far: Whether that next change is a later step of the story. A story that waits for a rest before it would
-            wait for a client that cannot act yet.
+        is_far: Whether the object's next change belongs to a later step of the test. The test must not wait for rest
+            before that step, since the stalled client cannot act.
     """
 
     resource: str

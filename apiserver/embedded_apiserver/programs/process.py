@@ -34,10 +34,10 @@ class Life:
         self.status: int | None = None  # with which it was killed; set once
 
     def kill(self, status: int = 137) -> None:
-        """Have each blocking call of the process raise `Killed`, now and from now on. Idempotent.
+        """Make each present and future blocking call of the process raise `Killed`. Idempotent.
 
         Args:
-            status: The exit status: 137 after SIGKILL, as of a pod that is gone; 130 after an interrupt.
+            status: The exit status: 137 for SIGKILL, such as when the pod was deleted; 130 for an interrupt.
         """
         with self._link.condition:
             if self.status is None:

@@ -85,7 +85,7 @@ _LEASE = "coordination.k8s.io/v1", "Lease"  # has the columns that a custom kind
 
 
 def custom_columns(definition: Definition) -> tuple[Column, ...]:
-    """Return the name and the columns of a definition; the name and the age if the definition has no columns."""
+    """Return a column of names and the printer columns of a definition; of names and ages if it declares none."""
     columns = definition.columns or (_age_column(),)
     return (Column(recorded(*_LEASE, "Name"), NAME), *map(_column, columns))
 

@@ -75,7 +75,7 @@ def without_tables(accept: str) -> str:
 
 
 def line_form_for(kind: Kind, accept: str, include: str, now: Now) -> LineForm:
-    """Return the form of a watch. Arguments and errors are those of `form_for`; YAML is refused, as it has no lines."""
+    """Return the encoding of the events of a watch; as `form_for`, but YAML is refused, since it has no lines."""
     if accept in _PLAIN:
         return whole_view(kind)
     _check_media_types(kind, accept, (*DOCUMENTS, *_STREAMED))

@@ -19,7 +19,7 @@ _ALWAYS = "/version"
 
 
 def readable_answer(request: HTTPRequest, response: HTTPResponse) -> HTTPResponse:
-    """Return the response, with its JSON indented if a real server would; the final newline goes then."""
+    """Return the response, with its JSON indented and without a final newline if a real server would do so."""
     if not response.body or not response.headers.get("content-type", "").startswith("application/json"):
         return response
     path = request.path.rstrip("/")

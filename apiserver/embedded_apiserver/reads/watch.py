@@ -177,7 +177,7 @@ class FailedWatch:
         self._lines = [form.error(error.body())]
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
-        """Return the failure once, and that the stream is over."""
+        """Return the event with the failure once, and True, since the stream has ended."""
         lines, self._lines = self._lines, []
         return lines, True
 
@@ -208,8 +208,8 @@ def open_watch(
 ) -> ObjectWatch | FailedWatch:
     """Return the watch that `options` ask for.
 
-    A watch without a resourceVersion begins with the existing objects, even if not asked for, as on a real
-    server since 1.34.
+    A watch without a resourceVersion begins with the existing objects, even with `sendInitialEvents=false`, as on
+    a real server since 1.34.
 
     Args:
         host: The clock, and the randomness of the duration.
@@ -220,7 +220,7 @@ def open_watch(
         on_ready: Called when there are changes after a `take` that left none, so that the reader calls it again.
 
     Raises:
-        StatusError: 400 for a bad selector or version.
+        StatusError: As for `check_watch`.
     """
     kind = route.kind
     if options.timeout is not None and options.timeout < 0:

@@ -58,12 +58,12 @@ def drafts_of(recorded: Mapping[str, Iterable[Mapping[str, Any]]]) -> Drafts:
 def provide_drafts(
     storage: Storage, collections: Iterable[str], drafts: Callable[[], Drafts], origin: Mapping[str, Any]
 ) -> None:
-    """Have some collections of a storage contain recorded objects, which are made at the first use of each.
+    """Fill some collections of a storage with recorded objects, each at its first use.
 
     Args:
         storage: The storage.
         collections: The names of the collections.
-        drafts: Returns the objects, at the latest when a collection is used.
+        drafts: Called for the objects, no later than at the first use of a collection.
         origin: The metadata of the namespace `kube-system`, from which uids and creation times follow. So they stay
             the same when the server is started again with the same data, and differ between servers.
     """

@@ -90,7 +90,7 @@ class Storage:
         return Snapshot(at, rewound(items, newer, prefix) if newer else items)
 
     def is_empty(self, collection: str) -> bool:
-        """Return whether a collection has no objects; it takes no lock, since each write asks."""
+        """Return whether a collection has no objects. It takes no lock, since each write calls it."""
         return (found := self._collections.get(collection)) is None or not found.objects
 
     def provide(self, collection: str, make: Callable[[int], Iterable[Stored]]) -> None:

@@ -64,7 +64,7 @@ class Draft(NamedTuple):
         return b"%b%d%b" % (self.head, version, self.tail)
 
     def untidy(self) -> Draft:
-        """Return the same object, to be stored as one whose next write is not left out; see `Stored.is_untidy`."""
+        """Return the same object, marked so that even a next write without a change is made; see `Stored.is_untidy`."""
         return self._replace(tail=self.tail[:-1] + _UNTIDY)
 
     def unversioned(self) -> bytes:

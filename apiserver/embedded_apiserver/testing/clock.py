@@ -33,6 +33,6 @@ class MovableHost:
         self._shown = at or self.now(), timedelta()
 
     def move(self, seconds: float) -> None:
-        """Move the clock, whether or not it stands."""
+        """Move the clock by some seconds, whether it is stopped or runs."""
         stands_at, ahead = self._shown
         self._shown = stands_at, ahead + timedelta(seconds=seconds)

@@ -43,7 +43,7 @@ class Front:
 
     @property
     def present(self) -> Round | None:
-        """The round that is served; None outside of tests."""
+        """The round that is served, which is the storage of one test with its settings; None outside of tests."""
         rounds = self._rounds
         return rounds[-1] if rounds else None
 
@@ -87,7 +87,7 @@ class Front:
         return (present := self.present) is not None and present.is_heavy(request)
 
     def calls_out(self, request: HTTPRequest) -> bool:
-        """See `Screen.calls_out`."""
+        """Return whether a request may wait for a webhook; see `Screen.calls_out`."""
         return (present := self.present) is not None and present.calls_out(request)
 
     def _note_end(self, ended: Round) -> None:

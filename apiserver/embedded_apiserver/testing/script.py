@@ -27,7 +27,7 @@ class _Line:
 
 
 class Script:
-    """The lines of a script, of which the first that means a request and is not used up makes its fault happen.
+    """The scripted faults: to each request happens that of the first line which matches it and is not used up.
 
     Threads: any.
     """

@@ -84,7 +84,7 @@ class Site:
         return begun
 
     def renew(self, old: Round, options: Mapping[str, Any]) -> Round:
-        """Serve a new storage in place of another one, whose watches end."""
+        """Serve an empty storage in place of another one, end the watches of that, and return the new round."""
         renewed = Round(self._host, self.credentials, old.test, options)
         self.front.replace(old, renewed)
         self._finish(old)

@@ -47,7 +47,7 @@ class Suite:
 
     @contextlib.contextmanager
     def server(self, test: str, **options: Any) -> Iterator[KubernetesServer]:
-        """Serve a new storage during a block.
+        """Serve an empty storage for a test as long as the block lasts.
 
         Raises:
             UsageError: A client has been imported before `KUBECONFIG` was set.

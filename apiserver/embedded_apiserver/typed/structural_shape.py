@@ -55,7 +55,7 @@ def structural_shape(definition: Definition, *, keep_nulls: bool = False) -> Sha
 
 
 def reshaped(definition: Definition, obj: Mapping[str, Any], *, fill: bool = False) -> dict[str, Any]:
-    """Return a whole object without the fields that a schema does not have; the metadata stay as they are.
+    """Return a copy of a whole object without the fields that the schema does not have; its metadata are unchanged.
 
     Args:
         definition: The schema, of any API version of the object's kind.

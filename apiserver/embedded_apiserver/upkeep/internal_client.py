@@ -48,7 +48,7 @@ class InternalClient:
         return self._ask("POST", collection, obj)
 
     def delete(self, item: Item, meta: Meta, policy: str) -> bool:
-        """Delete an object unless it has changed since `meta` was read.
+        """Delete an object unless it has changed since `meta` was read; return whether it was deleted.
 
         Args:
             item: The object.

@@ -17,7 +17,7 @@ USER_AGENT = "pvc-protection-controller"
 
 
 class ProtectionController:
-    """Removes the finalizers that keep storage in use; used in the same way as `garbage.GarbageCollector`.
+    """Removes protection finalizers of unused claims and volumes; run as `garbage.GarbageCollector`.
 
     Args:
         storage: The objects.

@@ -91,7 +91,7 @@ class Caller(Protocol):
         """Send a request and return the answer.
 
         Args:
-            target: Where to.
+            target: The webhook.
             request: The request; its path is that of the target.
             timeout: Seconds after which the call is given up.
 
@@ -109,7 +109,7 @@ class Handing(Caller, Protocol):
     """A caller that can hand reviews to webhooks of this process, without encoding them."""
 
     def hand(self, target: Target, request: Callable[[], AdmissionRequest], timeout: float) -> HTTPResponse | bool:
-        """Hand a review of admission, version v1, to a webhook that takes it as it is.
+        """Pass a v1 AdmissionReview to a webhook in this process, without HTTP, if the webhook can take it.
 
         Args:
             target: Where to.
@@ -117,8 +117,8 @@ class Handing(Caller, Protocol):
             timeout: Seconds after which the call is given up.
 
         Returns:
-            True if the webhook allows the write and says nothing else; False if the review has to be sent, by `call`;
-            or the answer.
+            True if the webhook allows the write without a patch or a warning; False if the review has to be sent by
+            `call`; or the answer.
 
         Raises:
             Unreached: There is no answer in time.

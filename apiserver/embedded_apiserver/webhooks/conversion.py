@@ -59,7 +59,7 @@ class WebhookConversion:
         self._size = 0
 
     def converted(self, objects: Sequence[Object], before: str, after: str) -> Sequence[Object]:
-        """See `Conversion.converted`; those that are not remembered are sent in one review, whole or not at all."""
+        """See `Conversion.converted`; those that are not remembered are sent in one ConversionReview."""
         wholes = [{"apiVersion": before, "kind": self._kind, **obj} for obj in objects]
         keys = [(_encode(whole), after) for whole in wholes]
         found = self._remembered(keys)

@@ -18,8 +18,8 @@ _SERVER = Writer("kube-apiserver")
 class AddressRecords:
     """The `IPAddress` objects of one server, each named after an address that a service has.
 
-    One is made before the service is stored that has its address, and removed after the service that had it. So no
-    two services have one address, and after a crash between the two writes there is a record too many and none too
+    A record is created before the service that has its address is stored, and deleted after that service. So no
+    two services have one address, and a crash between the two writes may leave a record too many, but never one too
     few.
 
     Args:

@@ -61,10 +61,11 @@ class Addresses:
 
     @contextlib.contextmanager
     def claimed(self, namespace: str, obj: Object, old: Object | None, *, dry_run: bool = False) -> Iterator[Object]:
-        """Return a service with its addresses, which are given to no other while the context lasts.
+        """Yield a service with its addresses, which no other service gets while the context lasts.
 
         If addresses are recorded, the records of the new ones are there before the context begins, unless it is a dry
-        run. After it, those are left that the stored service has, and the service has its name from the beginning.
+        run. After the context only the records of the stored service's addresses are left. The service has its name
+        already, one that was made from `generateName`, too.
 
         Args:
             namespace: The namespace of the service.

@@ -63,7 +63,7 @@ class PodParts:
         self._deletion = deletion
 
     def create(self, route: Route, content: Content) -> None:
-        """Handle a POST to a subresource of a pod, or of a binding that names its pod."""
+        """Handle a POST to a subresource of a pod, or the POST of a Binding, whose name is that of its pod."""
         options = WriteOptions.parse(content.query, CREATE_OPTIONS)
         do = {"": (BINDING, self._bind), "binding": (BINDING, self._bind), "eviction": (EVICTION, self._evict)}
         kind, act = do[route.subresource]

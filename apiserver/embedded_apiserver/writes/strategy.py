@@ -133,7 +133,7 @@ def undeleted(obj: Object) -> Object:
 
 
 def unversioned(obj: Object) -> Object:
-    """Return `obj` without its resourceVersion, which is ignored for a new object, as in a real server."""
+    """Return `obj` without its resourceVersion, on which `named_version` decides."""
     metadata = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
     return {**obj, "metadata": metadata}
 

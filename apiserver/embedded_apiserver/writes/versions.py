@@ -23,7 +23,7 @@ def is_typed(kind: Kind, obj: Object) -> bool:
 
 
 class NotComparable(Exception):
-    """An object cannot be shown in the API version of one of its managers; the message is that of a real server."""
+    """An object cannot be converted to the API version of one of its field managers; in the words of a real server."""
 
 
 def comparable(kind: Kind, entries: Sequence[Entry], old: Object, new: Object | None = None) -> Sequence[Entry]:
@@ -58,9 +58,9 @@ def comparable(kind: Kind, entries: Sequence[Entry], old: Object, new: Object | 
 
 
 def check_prunable(kind: Kind, mine: Sequence[Entry], others: Sequence[Entry], merged: Object) -> None:
-    """Refuse a merged object that cannot be shown in the versions in which its managers know its fields.
+    """Refuse a merged object that cannot be converted to the API versions in its managedFields.
 
-    A real server looks there for what the manager no longer applies, if the manager has applied something before.
+    A real server converts it to remove fields that the manager no longer applies, if it has applied some before.
 
     Args:
         kind: The kind in the API version of the write.

@@ -168,6 +168,6 @@ def _first(values: Mapping[str, str]) -> str | None:
 
 
 def set_authorization(configuration: Configuration, header: str | None) -> None:
-    """Set the value of the `authorization` header in an official configuration, under the names of all releases."""
+    """Set the `authorization` header in a `Configuration` of the official client, under the names of all releases."""
     for name in _TOKEN_NAMES:
         configuration.api_key[name] = header or ""

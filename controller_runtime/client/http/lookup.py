@@ -19,10 +19,10 @@ Address = tuple[int, int, int, str, tuple[Any, ...]]
 
 
 class Lookup:
-    """Looks up the addresses of hosts.
+    """Resolves names of hosts to addresses.
 
     Args:
-        host: For its clock, threads and lock.
+        host: The runtime's `Host`, which provides the clock, threads and the lock.
 
     Threads: any.
     """

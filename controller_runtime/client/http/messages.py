@@ -72,7 +72,7 @@ class Codec:
         return data
 
     def heard(self, data: bytes) -> Heard:
-        """Return the meaning of the next bytes.
+        """Decode the next bytes that came, and return the messages that they complete.
 
         Raises:
             Malformed: The bytes are not frames.

@@ -43,7 +43,7 @@ class HTTPTransport:
 
     A request is sent again in two cases only, in neither of which it can have been done: if it was
     answered 401 and there are new credentials; and if an idle connection turned out to be dead before
-    the request was sent whole. A request that only reads may also have been sent whole.
+    the request was sent whole. A read is sent again after a dead connection even if it was sent whole.
 
     Args:
         host: For its clock, threads and locks.

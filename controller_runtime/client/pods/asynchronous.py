@@ -129,14 +129,14 @@ class AsyncPortConnection(AsyncConnection[PortConnection]):
 
 
 class AsyncPortForward:
-    """A port of a pod; see `PortForward`, whose `listen` serves coroutines as well.
+    """A forwarded port of a pod for coroutines; see `PortForward`.
 
     Args:
         run: Calls a function on a thread.
         inner: The port.
 
     Attributes:
-        listen: As of `PortForward`.
+        listen: That of `PortForward`, which coroutines can use, too.
     """
 
     def __init__(self, run: Run, inner: PortForward) -> None:

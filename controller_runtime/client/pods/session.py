@@ -128,7 +128,7 @@ class Session:
 
 
 def exit_code_of(outcome: bytes) -> int:
-    """Return the exit status that a message of the third channel tells.
+    """Return the exit status in a message of the error channel, the one of number 3.
 
     Raises:
         APIError: The command could not be run, or its outcome is not known.

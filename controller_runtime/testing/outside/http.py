@@ -87,9 +87,9 @@ name."""
 
 @outside(refused=Unconnected, timed_out=Unanswered)
 class HTTPService:
-    """Answers requests by functions of its state. A path without a route is answered with 404.
+    """A fake of an HTTP service: each route is a function of its state. A path without a route is answered with 404.
 
-    Give the program a client over `HTTPXTransport` or `RequestsAdapter`, made of what `cluster.outside` returns.
+    Give the program a client over `HTTPXTransport` or `RequestsAdapter`, which take what `cluster.outside` returns.
 
     Args:
         routes: The functions, by method and path, such as `PUT /topics/{name}`. The first that fits answers.

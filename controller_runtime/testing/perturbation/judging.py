@@ -118,7 +118,7 @@ class Baseline:
         return number >= len(self.rests) or not self.differences(number, run, state)
 
     def shorter(self, run: Run) -> Baseline:
-        """Return what is expected of a shorter story of the same program, from a calm run of it."""
+        """Return what is expected of a shortened story of the same program, from its run without faults."""
         names, ignored = self.naming.names(born(run)), self.ignored
         return Baseline(run, self.naming, [_expected(self.naming, names, rest, ignored) for rest in run.rests])
 

@@ -47,7 +47,7 @@ what the second does."""
 
 
 def plan(run: Run, patterns: Sequence[str]) -> Planned:
-    """Return the plans of some patterns for a story whose calm run is known."""
+    """Return the plans of faults that the patterns give for a test, from its run without faults."""
     possible, plans = 0, []
     makers = (("crash", _crashes), ("outside", _outside), ("missed", _missed), ("stale", _stale))
     for pattern, make in makers:

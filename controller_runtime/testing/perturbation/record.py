@@ -113,7 +113,7 @@ class Told(NamedTuple):
 
     @property
     def request(self) -> HTTPRequest | None:
-        """The write; None for all else."""
+        """The request of a write; None for other records."""
         return self.step if isinstance(self.step, HTTPRequest) else None
 
 

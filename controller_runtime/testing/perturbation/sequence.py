@@ -97,7 +97,7 @@ class Judge:
         return [*([ended.problem] if ended.problem else []), *[each for rest in ended.rests for each in rest.problems]]
 
     def never_rests(self, state: Content) -> bool:
-        """Return whether objects change without end after one state alone, as with a schedule."""
+        """Return whether objects never cease to change even if `state` alone is applied, as with a schedule."""
         ended = self._run([state])
         return ended is not None and any(rest.is_restless for rest in ended.rests)
 
@@ -106,9 +106,9 @@ class Judge:
         return list(self._failing)
 
     def wrong(self, walk: Walk) -> tuple[Walk, list[str]]:
-        """Return the first part of a sequence at whose end something is wrong, and what; none if nothing is.
+        """Return the shortest beginning of a sequence that ends in a fault, with its faults; empty if there is none.
 
-        States that the server refuses are left out. A state that is wrong alone is not looked at.
+        States that the server refuses are left out. A state that is faulty by itself is not looked at.
         """
         is_known = json.encode(walk) in self._ended
         ended = self._run(walk)

@@ -204,7 +204,7 @@ class Session:
         return answer
 
     def leave_story(self) -> None:
-        """Tell the story that was given, or the rest of the calm run's story, after the test was left."""
+        """Carry out the steps that the given story or the calm run still has, after the test function has ended."""
         assert self._at is not None, "only a cluster raises StoryLeft"
         simulation, retelling = self._at.simulation, self._at.retelling
         if (story := self._told) is not None:

@@ -140,7 +140,7 @@ class Striker:
         self._host.spawn("perturbation", self._come_back)
 
     def story_is_over(self) -> None:
-        """Carry out no further part of the plan, because the story has ended."""
+        """Inject no further fault of the plan, because the last step of the story is over."""
         self._seen.crash_at = None
 
     def cannot(self, reason: str) -> None:

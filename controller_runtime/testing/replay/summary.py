@@ -14,7 +14,7 @@ _SHOWN = 20  # groups, reasons and files of one kind
 
 
 def summed_up(summary: Summary) -> str:
-    """Return the text: the counts, the records that differ by their changes, and why others are undecided."""
+    """Return the report: the counts, the records that differ, grouped by what differs, and why others are undecided."""
     return "\n".join(_lines(summary))
 
 

@@ -36,7 +36,7 @@ class Incoming:
         self.hand_on_soon(server, answer)
 
     def note_room(self) -> None:
-        """Note that the server may take a message that it refused."""
+        """Note that the server may have room again for a message that it refused."""
         self._has_room = True
 
     def hand_on_soon(self, server: Server | None, answer: Watch | None) -> None:

@@ -25,7 +25,7 @@ class Strategy(enum.Enum):
 
 
 def strategy_of(chance: random.Random) -> Strategy:
-    """Draw a strategy: priorities for one seed in four."""
+    """Draw a strategy of scheduling: by priorities with a chance of one in four, else any thread that can run."""
     return Strategy.PRIORITIES if chance.random() < 0.25 else Strategy.UNIFORM
 
 

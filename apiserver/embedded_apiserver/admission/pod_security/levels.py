@@ -63,7 +63,7 @@ class Policy(NamedTuple):
 
 
 def policy_of(labels: Mapping[str, str]) -> tuple[Policy, list[Cause]]:
-    """Return the policy of a namespace with these labels, and the causes found in their values.
+    """Return the policy of a namespace with these labels, and the validation errors of their values.
 
     A faulty level that is to be enforced counts as restricted, any other one as privileged, and a faulty version as the
     newest. A level that is enforced is warned of as well if no label says otherwise.

@@ -104,5 +104,5 @@ def user(_: Object, spec: Object) -> Violation | None:
 
 
 def user_but_own_users(metadata: Object, spec: Object) -> Violation | None:
-    """Check as `user` does, but no pod that has a user namespace of its own, where root is not the node's."""
+    """Check as `user` does, except pods with a user namespace (`hostUsers: false`), whose root is not the node's."""
     return None if has_own_users(spec) else user(metadata, spec)

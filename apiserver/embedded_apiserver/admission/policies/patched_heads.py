@@ -40,7 +40,7 @@ def other_version(kind: Kind, root: Object) -> Kind | None:
 
 
 def unconvertible(other: Kind, kind: Kind) -> Failed:
-    """Return the failure of a policy that has made an object one of another version."""
+    """Return the failure of a mutating policy that changed the object's apiVersion."""
     return Failed(f"converting ({other.version}.{kind.kind}) to ({kind.version}.{kind.kind}): unknown conversion")
 
 

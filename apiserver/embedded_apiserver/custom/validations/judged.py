@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The causes found in an object by the rules of its definition.
+"""The validation errors of an object by the rules of its definition.
 
 The cost of each evaluation is limited, and that of all for one object, so that a rule cannot stop the server. A rule
 that compares with the old value is left out for a new one.
@@ -78,15 +78,15 @@ class Judge:
         """The cost that further evaluations may have; negative once no further ones are made."""
 
     def new(self, node: RuleNode, value: Any, path: Path = ROOT) -> Iterator[Cause]:
-        """Return the causes found in a new value."""
+        """Return the validation errors of a new value."""
         return self._visit(node, path, value, None, _Ratchet())
 
     def unchanged(self, node: RuleNode, value: Any, path: Path) -> Iterator[Cause]:
-        """Return the causes found in a value that replaces an equal one."""
+        """Return the validation errors of a value that replaces an equal one."""
         return self._visit(node, path, value, value, _Ratchet())
 
     def update(self, node: RuleNode, value: Any, old: Any) -> Iterator[Cause]:
-        """Return the causes found in an updated object."""
+        """Return the validation errors of an updated object."""
         return self._visit(node, ROOT, value, old, _Ratchet(Correlation(node.schema, old, value)))
 
     def _visit(self, node: RuleNode, path: Path, value: Any, old: Any, ratchet: _Ratchet) -> Iterator[Cause]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The causes found in a definition's rules, found when it is written: types, costs, the use of old values.
+"""The validation errors of a definition's rules, found when it is written: types, costs, the use of old values.
 
 Texts and numbers are those of a real server, so that a definition that is accepted here is accepted there.
 """
@@ -55,7 +55,7 @@ class _Place(NamedTuple):
 
 
 class _Written:
-    """The causes found in all rules below a schema.
+    """The validation errors of all rules below a schema.
 
     Args:
         refused: The paths of other causes found in the schema; rules around them are not looked at.
@@ -116,7 +116,7 @@ class _Written:
             self._costs = sorted([*self._costs, (cost, field)], key=lambda one: -one[0])[:_TOLD]
 
     def of_total(self, place: str) -> Iterator[Cause]:
-        """Return the causes if all rules together cost too much."""
+        """Return the validation errors if all rules together cost too much."""
         if self._total <= _MOST_TOTAL:
             return
         text = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
@@ -127,7 +127,7 @@ class _Written:
 
 
 def rule_causes(schema: Raw, path: Path, refused: Sequence[str]) -> Iterator[Cause]:
-    """Return the causes found in all rules of a schema of whole objects.
+    """Return the validation errors of all rules of a schema of whole objects.
 
     Args:
         schema: The schema, which is structural.
@@ -140,7 +140,7 @@ def rule_causes(schema: Raw, path: Path, refused: Sequence[str]) -> Iterator[Cau
 
 
 def default_causes(schema: Raw, path: Path, judge: Judge, *, is_root: bool) -> Iterator[Cause]:
-    """Return the causes found in the default of a schema by its rules.
+    """Return the validation errors of the default of a schema by its rules.
 
     Args:
         schema: A schema with a default that its other keywords accept.

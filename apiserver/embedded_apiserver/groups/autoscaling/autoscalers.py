@@ -27,7 +27,7 @@ _SOURCES = {
 
 
 def autoscaler(obj: Object, old: Object | None = None) -> Iterator[Cause]:
-    """Return the causes found in an autoscaler; a target of `old` was accepted before."""
+    """Return the validation errors of an autoscaler; a target of `old` was accepted before."""
     spec, before = part(obj, "spec"), part(old, "spec") if old is not None else {}
     least, most = spec.get("minReplicas"), spec.get("maxReplicas", 0)
     lowest = 0 if before.get("minReplicas") == 0 else 1
@@ -55,12 +55,12 @@ def autoscaler(obj: Object, old: Object | None = None) -> Iterator[Cause]:
 
 
 def autoscaler_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in an update of an autoscaler."""
+    """Return the validation errors of an update of an autoscaler."""
     return autoscaler(new, old)
 
 
 def autoscaler_status(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in the status of an autoscaler."""
+    """Return the validation errors of the status of an autoscaler."""
     return non_negative(part(new, "status"), "status", "currentReplicas", "desiredReplicas")
 
 

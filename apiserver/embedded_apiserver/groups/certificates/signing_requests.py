@@ -28,7 +28,7 @@ _USAGES = (
 
 
 def signing_request(obj: Object, old: Object | None = None) -> Iterator[Cause]:
-    """Return the causes found in a request, its status included; those of `old` were accepted before."""
+    """Return the validation errors of a request, its status included; those of `old` were accepted before."""
     spec = part(obj, "spec")
     if (old is None or part(old, "spec") != spec) and (problem := request_problem(spec.get("request") or "")):
         yield invalid("spec.request", spec.get("request"), problem)
@@ -77,17 +77,17 @@ def _conditions(conditions: Sequence[Object]) -> Iterator[Cause]:
 
 
 def signing_request_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in an update of a request, of which only the metadata may change."""
+    """Return the validation errors of an update of a CertificateSigningRequest: only its metadata may change."""
     return _change(old, new)
 
 
 def approval(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in an approval or a denial."""
+    """Return the validation errors of an approval or a denial."""
     return _change(old, new, decides=True)
 
 
 def signing_request_status(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in a status, which may hold the certificate."""
+    """Return the validation errors of a status, which may hold the certificate."""
     return _change(old, new, signs=True)
 
 

@@ -16,7 +16,7 @@ _NOT_A_VERSION = "must be a valid semantic version"
 
 
 def lease(obj: Object) -> list[Cause]:
-    """Return the causes found in a lease: durations are positive, and a preferred holder comes with a strategy."""
+    """Return the validation errors of a lease: durations are positive, and a preferred holder comes with a strategy."""
     spec = part(obj, "spec")
     causes = []
     if (duration := spec.get("leaseDurationSeconds", 1)) <= 0:
@@ -32,7 +32,7 @@ def lease(obj: Object) -> list[Cause]:
 
 
 def candidate(obj: Object) -> list[Cause]:
-    """Return the causes found in a candidate, which names its lease, its version and the emulated one."""
+    """Return the validation errors of a candidate, which names its lease, its version and the emulated one."""
     spec = part(obj, "spec")
     causes = [] if spec.get("leaseName") else [required("spec.leaseName")]
     causes += _version_causes(spec)
@@ -46,13 +46,13 @@ def candidate(obj: Object) -> list[Cause]:
 
 
 def candidate_change(old: Object, new: Object) -> list[Cause]:
-    """Return the causes found in an updated candidate, whose lease never changes."""
+    """Return the validation errors of an updated candidate, whose lease never changes."""
     before, after = (part(one, "spec").get("leaseName", "") for one in (old, new))
     return [*candidate(new), *([] if before == after else [invalid("spec.leaseName", after, "field is immutable")])]
 
 
 def _strategy_causes(strategy: str) -> list[Cause]:
-    """Return the causes found in the name of an election strategy.
+    """Return the validation errors of the name of an election strategy.
 
     A name without a prefix has to be one of the built-in strategies; a custom one has a DNS prefix (`example.com/own`).
     """

@@ -181,7 +181,7 @@ def _policy_causes(made: Object, before: Object) -> Iterator[Cause]:
 
 
 def _family_of_address_causes(given: list[str], made: Object) -> Iterator[Cause]:
-    """Return the causes found in addresses whose family is not given, and that no service can have here."""
+    """Return the validation errors of addresses whose family is not given, and that no service can have here."""
     for index, address in enumerate(given):
         if address == NONE:
             return

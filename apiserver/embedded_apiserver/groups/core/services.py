@@ -32,7 +32,7 @@ _MOST_SECONDS = 86400
 
 
 def service(obj: Object, old: Object | None = None) -> Iterator[Cause]:
-    """Return the causes found in a service, except in its general metadata; `old` is the one that it replaces."""
+    """Return the validation errors of a service, except in its general metadata; `old` is the one that it replaces."""
     spec, before = part(obj, "spec"), part(old or {}, "spec")
     annotations = obj["metadata"].get("annotations") or {}
     mode, hints = annotations.get(_MODE), annotations.get(_HINTS)
@@ -180,7 +180,7 @@ def _traffic(spec: Object, kind: str) -> Iterator[Cause]:
 
 
 def balancer_status(old: Object, obj: Object) -> Iterator[Cause]:
-    """Return the causes found in the addresses in the status of a service."""
+    """Return the validation errors of the addresses in the status of a service."""
     ingress = part(part(obj, "status"), "loadBalancer").get("ingress") or ()
     if ingress and part(obj, "spec").get("type") != "LoadBalancer":
         text = "may only be used when `spec.type` is 'LoadBalancer'"
@@ -206,7 +206,7 @@ def known_addresses(old: Object) -> list[str]:
 
 
 def balancer_host(name: str, field: str) -> Iterator[Cause]:
-    """Return the causes found in the name of a load balancer, which may be empty."""
+    """Return the validation errors of the name of a load balancer, which may be empty."""
     if not name:
         return
     yield from (invalid(field, name, text) for text in subdomain_errors(name))
@@ -215,7 +215,7 @@ def balancer_host(name: str, field: str) -> Iterator[Cause]:
 
 
 def service_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in the change of a service."""
+    """Return the validation errors of an update of a service."""
     if part(old, "spec") != part(new, "spec") or old["metadata"] != new["metadata"]:
         yield from address_change(old, new)
         yield from service(new, old)

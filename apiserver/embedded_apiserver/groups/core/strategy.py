@@ -75,7 +75,7 @@ def _without_configuration(obj: Object) -> Object:
 
 
 def new_service(obj: Object) -> Object:
-    """Return a new service. Nothing answers at the addresses that services have here."""
+    """Return a service with the fields that the server sets; nothing listens at its cluster addresses."""
     spec = part(obj, "spec")
     if spec.get("type") == "ExternalName":
         spec = {name: value for name, value in spec.items() if name != "internalTrafficPolicy"}

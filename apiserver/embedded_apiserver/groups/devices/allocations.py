@@ -53,7 +53,7 @@ def reference_to(names: set[str]) -> Rule:
 
 
 def allocation(given: Object, names: set[str], place: str) -> Iterator[Cause]:
-    """Return the causes found in the devices that were allocated to a claim whose requests have these names."""
+    """Return the validation errors of the devices that were allocated to a claim whose requests have these names."""
 
     def result(one: Object, field: str) -> Iterator[Cause]:
         yield from reference_to(names)(one.get("request", ""), f"{field}.request")

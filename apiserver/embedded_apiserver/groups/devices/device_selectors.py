@@ -40,7 +40,7 @@ def _environment() -> Environment:
 
 
 def selector(given: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in a selector of devices, whose expression compiles and costs little enough."""
+    """Return the validation errors of a device selector: its expression must compile and stay within the cost limit."""
     if (cel := given.get("cel")) is None:
         yield required(f"{place}.cel")
         return

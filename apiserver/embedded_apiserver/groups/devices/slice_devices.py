@@ -35,7 +35,7 @@ _VERSION = re.compile(
 
 
 def devices_of_slice(spec: Object, before: Object | None) -> Iterator[Cause]:
-    """Return the causes found in the devices of a slice; taints that a device had in `before` were accepted."""
+    """Return the validation errors of the devices of a slice; taints that a device had in `before` were accepted."""
     devices = spec.get("devices") or ()
     olds = {one.get("name", ""): one for one in (before or {}).get("devices") or ()}
     is_advanced = any(one.get("taints") or one.get("consumesCounters") for one in devices)
@@ -75,7 +75,7 @@ def _consumption(consumed: Object, place: str) -> Iterator[Cause]:
 
 
 def _binding(device: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in the conditions under which a device is bound: both kinds, or none."""
+    """Return the validation errors of the conditions under which a device is bound: both kinds, or none."""
     wanted, failed = (device.get(name) or () for name in _CONDITIONS)
     for name, given in zip(_CONDITIONS, (wanted, failed), strict=True):
         yield from each_of(given, _MOST_CONDITIONS, partial(each, qualified_name_errors), f"{place}.{name}", "")

@@ -72,7 +72,7 @@ def shown_form(obj: Object) -> Object:
 
 
 def event(obj: Object, controller: str = "reportingComponent") -> list[Cause]:
-    """Return the causes found in an event. One with an eventTime also needs its reporter, its action and its reason.
+    """Return the validation errors of an event. One with an eventTime also needs reporter, action and reason.
 
     Args:
         obj: The event, as it is stored.
@@ -99,7 +99,7 @@ def _action_causes(obj: Object, field: str) -> list[Cause]:
 
 
 def new_event(obj: Object) -> list[Cause]:
-    """Return the causes found in a new event of events.k8s.io, which has a time and a type."""
+    """Return the validation errors of a new event of events.k8s.io, which has a time and a type."""
     causes, type_ = [*event(obj, _CONTROLLER), *_series_causes(obj)], obj.get("type", "")
     if not obj.get("eventTime"):
         causes.append(required("eventTime"))
@@ -109,7 +109,7 @@ def new_event(obj: Object) -> list[Cause]:
 
 
 def event_change(old: Object, new: Object) -> list[Cause]:
-    """Return the causes found in an update through events.k8s.io, which changes the series and the metadata only."""
+    """Return the validation errors of an update through events.k8s.io, which changes series and metadata only."""
     series = [] if old.get("series") == new.get("series") else _series_causes(new)
     changed = [name for name in _FIXED if old.get(name) != new.get(name)]
     fixed = [invalid(name, _shown(name, new.get(name)), "field is immutable") for name in changed]
@@ -126,7 +126,7 @@ def _is_set(value: Any) -> bool:
 
 
 def _series_causes(obj: Object) -> list[Cause]:
-    """Return the causes found in a series of events: how often there was one, and when the last."""
+    """Return the validation errors of a series of events: how often there was one, and when the last."""
     if (series := obj.get("series")) is None:
         return []
     causes = [] if series.get("count", 0) >= 2 else [invalid("series.count", "", "should be at least 2")]

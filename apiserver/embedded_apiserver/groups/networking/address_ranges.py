@@ -18,7 +18,7 @@ _TWO_FAMILIES = "may specify no more than one IP for each IP family, i.e 192.168
 
 
 def ip_address(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in the address of a service."""
+    """Return the validation errors of the address of a service."""
     if (parent := part(obj, "spec").get("parentRef")) is None:
         yield required("spec.parentRef")
         return
@@ -31,14 +31,14 @@ def ip_address(obj: Object) -> Iterator[Cause]:
 
 
 def ip_address_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in an update of an address: its owner must not change."""
+    """Return the validation errors of an update of an address: its owner must not change."""
     before, after = (part(one, "spec").get("parentRef") for one in (old, new))
     if before != after:
         yield invalid("spec.parentRef", shown("*ParentReference", after), IMMUTABLE)
 
 
 def service_cidr(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in a range of addresses of services."""
+    """Return the validation errors of a range of addresses of services."""
     return _cidrs(part(obj, "spec").get("cidrs") or ())
 
 
@@ -58,7 +58,7 @@ def _cidrs(cidrs: Sequence[str]) -> Iterator[Cause]:
 
 
 def service_cidr_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in an update of a range: only a second family may be added."""
+    """Return the validation errors of an update of a ServiceCIDR: only a range of the other IP family may be added."""
     before, after = (list(part(one, "spec").get("cidrs") or ()) for one in (old, new))
     if len(before) == len(after):
         for index, (was, now) in enumerate(zip(before, after, strict=True)):

@@ -22,7 +22,7 @@ _MOST_ENDPOINTS, _MOST_ADDRESSES, _MOST_PORTS, _MOST_HINTS, _MOST_LABELS = 1000,
 
 
 def endpoint_slice(obj: Object, old: Object | None = None) -> Iterator[Cause]:
-    """Return the causes found in a slice of endpoints; the endpoints of `old` were accepted before."""
+    """Return the validation errors of an EndpointSlice; endpoints that `old` has are not checked again."""
     kind = obj.get("addressType", "")
     if not kind:
         yield required("addressType")
@@ -36,7 +36,7 @@ def endpoint_slice(obj: Object, old: Object | None = None) -> Iterator[Cause]:
 
 
 def endpoint_slice_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in an update of a slice of endpoints."""
+    """Return the validation errors of an update of a slice of endpoints."""
     return endpoint_slice(new, old)
 
 

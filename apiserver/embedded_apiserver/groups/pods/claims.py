@@ -25,10 +25,10 @@ _ATTRIBUTES = "volumeAttributesClassName"
 
 
 def claim_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in the change of a claim.
+    """Return the validation errors of an update of a PersistentVolumeClaim.
 
     A real server lets the amount grow only if the storage class allows that. Storage classes are not looked at here, so
-    that each allows it.
+    it may always grow.
     """
     before, after = part(old, "spec"), part(new, "spec")
     was, now = _class_of(old), _class_of(new)
@@ -106,7 +106,7 @@ def _compared(spec: Object) -> Object:
 
 
 def claim_status(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in the status of a claim."""
+    """Return the validation errors of the status of a claim."""
     status = part(new, "status")
     for name, text in (status.get("capacity") or {}).items():
         yield from _amount(text, f"status.capacity[{name}]")

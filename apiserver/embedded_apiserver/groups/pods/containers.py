@@ -45,7 +45,7 @@ class Surroundings:
 
 
 def containers(given: Sequence[Object], place: str, pod: Surroundings) -> Iterator[Cause]:
-    """Return the causes found in the containers of a pod, which needs one at least."""
+    """Return the validation errors of the containers of a pod, which needs one at least."""
     if not given:
         yield required(place)
     seen = set()
@@ -64,7 +64,7 @@ def containers(given: Sequence[Object], place: str, pod: Surroundings) -> Iterat
 def init_containers(
     given: Sequence[Object], others: Sequence[Object], place: str, pod: Surroundings
 ) -> Iterator[Cause]:
-    """Return the causes found in init containers; `others` are the usual containers."""
+    """Return the validation errors of init containers; `others` are the usual containers."""
     seen = {one.get("name", "") for one in others}
     for index, container in enumerate(given):
         field, name = f"{place}[{index}]", container.get("name", "")
@@ -90,7 +90,7 @@ def init_containers(
 
 
 def ephemeral_containers(spec: Object, place: str, pod: Surroundings) -> Iterator[Cause]:
-    """Return the causes found in the ephemeral containers of a pod."""
+    """Return the validation errors of the ephemeral containers of a pod."""
     given = spec.get("ephemeralContainers") or ()
     if not given:
         return

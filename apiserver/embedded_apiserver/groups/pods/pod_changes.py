@@ -26,7 +26,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def pod_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in an updated pod, except in its general metadata."""
+    """Return the validation errors of an updated pod, except in its general metadata."""
     before, after = part(old, "spec"), part(new, "spec")
     if before == after:
         # The spec was valid when it was stored, so only the annotations are left.
@@ -112,7 +112,7 @@ def _with_changeable(before: Object, after: Object) -> dict[str, Any]:
 
 
 def _gated(before: Object, made: dict[str, Any]) -> Iterator[Cause]:
-    """Return the causes found in a new choice of nodes of a gated pod, and put the old choice into `made`.
+    """Return the validation errors of a new choice of nodes of a gated pod, and put the old choice into `made`.
 
     As long as a pod has scheduling gates, its choice of nodes may become narrower, and not wider.
     """
@@ -155,7 +155,7 @@ def _only_adds(before: Object, after: Object) -> bool:
 
 
 def changed_annotations(old: Object, new: Object, spec: Object) -> Iterator[Cause]:
-    """Return the causes found in an update of annotations that have a meaning for pods."""
+    """Return the validation errors of an update of annotations that have a meaning for pods."""
     place = "metadata.annotations"
     before: Mapping[str, str] = old["metadata"].get("annotations") or {}
     after: Mapping[str, str] = new["metadata"].get("annotations") or {}

@@ -22,7 +22,7 @@ _AMOUNTS = ("requests", "limits")
 
 
 def ephemeral_containers(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in new ephemeral containers: those that are there stay as they are."""
+    """Return the validation errors of new ephemeral containers: those that are there stay as they are."""
     if MIRROR in (old["metadata"].get("annotations") or {}):
         yield forbidden("[]", "static pods do not support ephemeral containers")
         return
@@ -40,7 +40,7 @@ def ephemeral_containers(old: Object, new: Object) -> Iterator[Cause]:
 
 
 def resize(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in other resources for the containers of a pod; its class of quality stays."""
+    """Return the validation errors of a resize of a pod, which may not change its QoS class."""
     before, after = part(old, "spec"), part(new, "spec")
     if MIRROR in (old["metadata"].get("annotations") or {}):
         yield forbidden("[]", "static pods cannot be resized")

@@ -37,7 +37,7 @@ _LABELS = {"hostname": label_errors, "subdomain": label_errors}
 
 
 def pod_spec(spec: Object, place: str, metadata: Object | None = None) -> Iterator[Cause]:
-    """Return the causes found in the spec of a pod.
+    """Return the validation errors of the spec of a pod.
 
     Args:
         spec: The spec, with its defaults.
@@ -233,7 +233,7 @@ def _all_containers(spec: Object, place: str) -> Iterator[tuple[str, Object, str
 
 
 def _file_keys(spec: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in variables from files in volumes that are not scratch space of the pod."""
+    """Return the validation errors of variables from files in volumes that are not scratch space of the pod."""
     given: Mapping[str, Object] = {one.get("name", ""): one for one in spec.get("volumes") or ()}
     for _, container, field in _all_containers(spec, place):
         for index, variable in enumerate(container.get("env") or ()):

@@ -21,7 +21,7 @@ _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerSt
 
 
 def pod_status_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in an update of the status of a pod."""
+    """Return the validation errors of an update of the status of a pod."""
     spec, before, after = part(old, "spec"), part(old, "status"), part(new, "status")
     if old["metadata"].get("annotations") != new["metadata"].get("annotations"):
         yield from changed_annotations(old, new, spec)
@@ -60,7 +60,7 @@ def _conditions(conditions: Sequence[Object]) -> Iterator[Cause]:
 
 
 def _ended(before: Sequence[Object], after: Sequence[Object], name: str, spec: Object) -> Iterator[Cause]:
-    """Return the causes found in containers that have ended and seem to run again, although nothing restarts them."""
+    """Return the validation errors of containers that ended and seem to run again, although nothing restarts them."""
     now = {one.get("name", ""): one for one in reversed(after)}
     for index, status in enumerate(before):
         ended, other = part(status, "state").get("terminated"), now.get(status.get("name", ""))
@@ -109,7 +109,7 @@ def _claims(statuses: Sequence[Object], spec: Object) -> Iterator[Cause]:
 
 
 def _extended_claim(status: Object, spec: Object) -> Iterator[Cause]:
-    """Return the causes found in the status of the claim that was made for the extended resources of a pod."""
+    """Return the validation errors of the status of the claim that was made for the extended resources of a pod."""
     place, seen = "status.extendedResourceClaimStatus", set()
     containers = [one for group in ("initContainers", "containers") for one in spec.get(group) or ()]
     asked = {one.get("name", ""): part(part(one, "resources"), "requests") for one in containers}

@@ -38,14 +38,14 @@ def port_name_errors(name: str) -> list[str]:
 
 
 def port_reference(port: int | str, field: str) -> list[Cause]:
-    """Return the causes found in a port, given by its number or by its name."""
+    """Return the validation errors of a port, given by its number or by its name."""
     if isinstance(port, int):
         return port_number(port, field)
     return [invalid(field, port, text) for text in port_name_errors(port)]
 
 
 def probes(container: Object, place: str, grace: int | None) -> Iterator[Cause]:
-    """Return the causes found in the probes of a container; `grace` are the pod's seconds to end."""
+    """Return the validation errors of the probes of a container; `grace` are the pod's seconds to end."""
     for name in PROBES:
         if (probe := container.get(name)) is None:
             continue
@@ -64,7 +64,7 @@ def probes(container: Object, place: str, grace: int | None) -> Iterator[Cause]:
 
 
 def lifecycle(hooks: Object | None, place: str, grace: int | None) -> Iterator[Cause]:
-    """Return the causes found in the hooks of a container; `grace` are the pod's seconds to end."""
+    """Return the validation errors of the hooks of a container; `grace` are the pod's seconds to end."""
     if hooks is None:
         return
     for name in ("postStart", "preStop"):

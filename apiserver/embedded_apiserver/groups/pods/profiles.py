@@ -19,7 +19,7 @@ _APP_ARMOR = {"Unconfined": ("unconfined",), "RuntimeDefault": ("runtime/default
 
 
 def profiles(annotations: Mapping[str, str], spec: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in profiles, and of those of containers that there are not."""
+    """Return the validation errors of a pod's security profiles, and of annotations for containers that it lacks."""
     if SECCOMP in annotations:
         yield from _seccomp(annotations[SECCOMP], f"{place}.{SECCOMP}")
     for key, value in annotations.items():
@@ -35,7 +35,7 @@ def profiles(annotations: Mapping[str, str], spec: Object, place: str) -> Iterat
 
 
 def contradictions(pod: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in a new pod, or of a template, whose annotations have other profiles than its fields.
+    """Return the validation errors of a new pod or template whose annotations have other profiles than its fields.
 
     Args:
         pod: The pod or the template.
@@ -62,7 +62,7 @@ def contradictions(pod: Object, place: str) -> Iterator[Cause]:
 
 
 def changed_profiles(before: Mapping[str, str], after: Mapping[str, str], place: str) -> Iterator[Cause]:
-    """Return the causes found in an update of annotations of a pod: those of AppArmor never change."""
+    """Return the validation errors of an update of annotations of a pod: those of AppArmor never change."""
     for key, value in before.items():
         if key.startswith(APP_ARMOR_OF) and after.get(key) != value:
             yield forbidden(f"{place}[{key}]", "may not remove or update AppArmor annotations")

@@ -20,7 +20,7 @@ _COMPARED = ("Equal", "Exists", "Lt", "Gt")
 
 
 def tolerations(given: Sequence[Object], place: str) -> Iterator[Cause]:
-    """Return the causes found in tolerations."""
+    """Return the validation errors of tolerations."""
     for index, one in enumerate(given):
         field, key, operator = f"{place}[{index}]", one.get("key", ""), one.get("operator", "")
         value, effect = one.get("value", ""), one.get("effect", "")
@@ -45,7 +45,7 @@ def tolerations(given: Sequence[Object], place: str) -> Iterator[Cause]:
 
 
 def affinity(given: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in the affinities of a pod."""
+    """Return the validation errors of the affinities of a pod."""
     if (node := given.get("nodeAffinity")) is not None:
         field = f"{place}.nodeAffinity"
         if (selector := node.get(_REQUIRED)) is not None:
@@ -83,7 +83,7 @@ def _pod_term(term: Object, place: str) -> Iterator[Cause]:
 
 
 def _label_keys(term: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in the keys that are matched between pods."""
+    """Return the validation errors of the keys that are matched between pods."""
     selector = term.get("labelSelector")
     keys, others = term.get("matchLabelKeys") or (), term.get("mismatchLabelKeys") or ()
     for name, given in (("matchLabelKeys", keys), ("mismatchLabelKeys", others)):
@@ -106,7 +106,7 @@ def _label_keys(term: Object, place: str) -> Iterator[Cause]:
 
 
 def spread_constraints(given: Sequence[Object], place: str) -> Iterator[Cause]:
-    """Return the causes found in the rules by which pods are spread."""
+    """Return the validation errors of the rules by which pods are spread."""
     last = {(one.get("topologyKey", ""), one.get("whenUnsatisfiable", "")): index for index, one in enumerate(given)}
     for index, one in enumerate(given):
         field, key, action = f"{place}[{index}]", one.get("topologyKey", ""), one.get("whenUnsatisfiable", "")
@@ -131,7 +131,7 @@ def spread_constraints(given: Sequence[Object], place: str) -> Iterator[Cause]:
 
 
 def gates(given: Sequence[Object], place: str) -> Iterator[Cause]:
-    """Return the causes found in scheduling gates."""
+    """Return the validation errors of scheduling gates."""
     seen = set()
     for index, gate in enumerate(given):
         field, name = f"{place}[{index}]", gate.get("name", "")
@@ -142,7 +142,7 @@ def gates(given: Sequence[Object], place: str) -> Iterator[Cause]:
 
 
 def taints(given: Sequence[Object], place: str) -> Iterator[Cause]:
-    """Return the causes found in the taints of a node."""
+    """Return the validation errors of the taints of a node."""
     seen = set()
     for index, taint in enumerate(given):
         field, key, effect = f"{place}[{index}]", taint.get("key", ""), taint.get("effect", "")

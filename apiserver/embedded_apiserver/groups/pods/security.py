@@ -28,7 +28,7 @@ _WITHOUT_ESCALATION = "cannot set `allowPrivilegeEscalation` to false and"
 
 
 def of_container(context: Object | None, place: str, *, host_users: bool) -> Iterator[Cause]:
-    """Return the causes found in the security context of a container."""
+    """Return the validation errors of the security context of a container."""
     if not context:
         return
     yield from identifier(context, "runAsUser", place)
@@ -51,7 +51,7 @@ def of_container(context: Object | None, place: str, *, host_users: bool) -> Ite
 
 
 def of_pod(spec: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in the security context of a pod; `place` is the path of its spec."""
+    """Return the validation errors of the security context of a pod; `place` is the path of its spec."""
     context = spec.get("securityContext") or {}
     place = f"{place}.securityContext"
     if spec.get("shareProcessNamespace") and spec.get("hostPID") and not context:
@@ -150,7 +150,7 @@ def _windows(options: Object | None, place: str) -> Iterator[Cause]:
 
 
 def host_processes(spec: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in a pod whose containers are processes of its node, which only all of them can be.
+    """Return the validation errors of a pod whose containers are processes of its node, which only all of them can be.
 
     Args:
         spec: The spec of the pod.
@@ -193,7 +193,7 @@ _NOT_IN_WINDOWS_CONTAINERS = (
 
 
 def of_system(spec: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in a pod that names its operating system: an unknown one, and fields of another."""
+    """Return the validation errors of a pod that names its operating system: an unknown one, and fields of another."""
     if (system := spec.get("os")) is None:
         return
     containers = [

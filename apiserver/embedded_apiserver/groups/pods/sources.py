@@ -48,7 +48,7 @@ class Source(NamedTuple):
 
 
 def only_source(part: Object, place: str, sources: Iterable[Source], count: int = 0) -> Iterator[Cause]:
-    """Return the causes found in the first source, and a cause for each further one; `count` sources came before."""
+    """Return the validation errors of the first source, and one for each further source, as a volume has one alone."""
     for source in sources:
         if (value := part.get(source.name)) is None:
             continue
@@ -67,7 +67,7 @@ def fields(*names: str) -> Check:
 
 
 def host_path(source: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in a path on a node."""
+    """Return the validation errors of a path on a node."""
     if not (path := source.get("path")):
         yield required(f"{place}.path")
         return
@@ -77,7 +77,7 @@ def host_path(source: Object, place: str) -> Iterator[Cause]:
 
 
 def git_repo(source: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in a git repository."""
+    """Return the validation errors of a git repository."""
     yield from needs(source, place, "repository")
     yield from descending(source.get("directory", ""), f"{place}.directory")
 
@@ -94,14 +94,14 @@ def disk(name: str) -> Check:
 
 
 def nfs(source: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in an NFS share."""
+    """Return the validation errors of an NFS share."""
     yield from needs(source, place, "server", "path")
     if not (path := source.get("path", "")).startswith("/"):
         yield invalid(f"{place}.path", path, "must be an absolute path")
 
 
 def iscsi(source: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in an iSCSI disk of a pod."""
+    """Return the validation errors of an iSCSI disk of a pod."""
     yield from needs(source, place, "targetPortal")
     yield from _iscsi_name(source, place, "must be valid format starting with iqn, eui, or naa")
     yield from _iscsi_initiator(source, place, "must be valid format starting with iqn, eui, or naa")
@@ -151,7 +151,7 @@ def _iscsi_initiator(source: Object, place: str, unknown: str) -> Iterator[Cause
 
 
 def fibre_channel(source: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in a fibre channel disk."""
+    """Return the validation errors of a fibre channel disk."""
     names, ids, lun = source.get("targetWWNs"), source.get("wwids"), source.get("lun")
     if not names and not ids:
         yield required(f"{place}.targetWWNs", "must specify either targetWWNs or wwids, but not both")
@@ -164,7 +164,7 @@ def fibre_channel(source: Object, place: str) -> Iterator[Cause]:
 
 
 def flocker(source: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in a Flocker data set."""
+    """Return the validation errors of a Flocker data set."""
     name, uid = source.get("datasetName", ""), source.get("datasetUUID")
     if not name and not uid:
         yield required(place, "one of datasetName and datasetUUID is required")
@@ -175,7 +175,7 @@ def flocker(source: Object, place: str) -> Iterator[Cause]:
 
 
 def quobyte(source: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in a Quobyte volume."""
+    """Return the validation errors of a Quobyte volume."""
     registry = source.get("registry", "")
     if not registry:
         yield required(f"{place}.registry", _PAIRS)
@@ -189,14 +189,14 @@ def quobyte(source: Object, place: str) -> Iterator[Cause]:
 
 
 def cinder(source: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in an OpenStack disk of a pod."""
+    """Return the validation errors of an OpenStack disk of a pod."""
     yield from needs(source, place, "volumeID")
     if source.get("secretRef") is not None:
         yield from needs(source["secretRef"], f"{place}.secretRef", "name")
 
 
 def flex(source: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in a volume of a flex driver."""
+    """Return the validation errors of a volume of a flex driver."""
     yield from needs(source, place, "driver")
     for key in source.get("options") or ():
         if f".{key.partition('/')[0].lower()}".endswith((".kubernetes.io", ".k8s.io")):
@@ -204,7 +204,7 @@ def flex(source: Object, place: str) -> Iterator[Cause]:
 
 
 def azure_disk(source: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in a disk of Azure."""
+    """Return the validation errors of a disk of Azure."""
     kind, uri = source.get("kind"), source.get("diskURI", "")
     yield from needs(source, place, "diskName", "diskURI")
     if (mode := source.get("cachingMode")) is not None:
@@ -235,7 +235,7 @@ def storage_os(*of_secret: str) -> Check:
 
 
 def driver_name(name: str, field: str) -> Iterator[Cause]:
-    """Return the causes found in the name of a CSI driver."""
+    """Return the validation errors of the name of a CSI driver."""
     if not name:
         yield required(field)
         return
@@ -246,7 +246,7 @@ def driver_name(name: str, field: str) -> Iterator[Cause]:
 
 
 def csi(source: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in an inline volume of a CSI driver."""
+    """Return the validation errors of an inline volume of a CSI driver."""
     yield from driver_name(source.get("driver", ""), f"{place}.driver")
     if (secret := source.get("nodePublishSecretRef")) is not None:
         if name := secret.get("name"):

@@ -23,7 +23,7 @@ PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 
 
 def volumes(spec: Object, place: str, pod_name: str = "") -> tuple[dict[str, Object], list[Cause]]:
-    """Return the valid volumes by name, and the causes found in the others.
+    """Return the valid volumes by name, and the validation errors of the others.
 
     Args:
         spec: The spec of a pod.

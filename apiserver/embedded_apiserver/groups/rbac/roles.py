@@ -17,13 +17,13 @@ _SUBJECTS = ("ServiceAccount", "User", "Group")
 
 
 def role(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in a role: each rule is about resources."""
+    """Return the validation errors of a role: each rule is about resources."""
     for index, rule in enumerate(obj.get("rules") or ()):
         yield from _rule_causes(rule, f"rules[{index}]", namespaced=True)
 
 
 def cluster_role(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in a cluster role: each rule is either about resources or about paths."""
+    """Return the validation errors of a cluster role: each rule is either about resources or about paths."""
     for index, rule in enumerate(obj.get("rules") or ()):
         yield from _rule_causes(rule, f"rules[{index}]", namespaced=False)
     if (aggregation := obj.get("aggregationRule")) is not None:

@@ -31,7 +31,7 @@ Hook = Mapping[str, Any]
 
 
 def configuration(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in a configuration, of either kind."""
+    """Return the validation errors of a configuration, of either kind."""
     seen = set()
     for index, hook in enumerate(obj.get("webhooks") or ()):
         place = f"webhooks[{index}]"
@@ -92,7 +92,7 @@ def _versions(versions: Sequence[str], place: str) -> Iterator[Cause]:
 
 
 def rule_causes(rule: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in a rule that says which writes are seen."""
+    """Return the validation errors of a rule that says which writes are seen."""
     operations = rule.get("operations") or ()
     yield from _listed(operations, f"{place}.operations", "operations")
     for index, one in enumerate(operations):

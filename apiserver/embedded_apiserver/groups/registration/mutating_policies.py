@@ -40,7 +40,7 @@ _PATCH_TYPES: Mapping[str, _PatchType] = {
 
 
 def policy(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in a policy."""
+    """Return the validation errors of a policy."""
     spec = part(obj, "spec")
     yield from selection(spec)
     if (constraints := spec.get("matchConstraints")) is not None:
@@ -63,12 +63,12 @@ def policy(obj: Object) -> Iterator[Cause]:
 
 
 def policy_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in an update of a policy; a spec that stays is not looked at again."""
+    """Return the validation errors of an update of a policy; a spec that stays is not looked at again."""
     return iter(()) if part(old, "spec") == part(new, "spec") else policy(new)
 
 
 def _operations(found: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in rules that name writes that cannot be changed, such as deletions."""
+    """Return the validation errors of rules that name writes that cannot be changed, such as deletions."""
     for rule in found.get("resourceRules") or ():
         for operation in rule.get("operations") or ():
             if operation not in _OPERATIONS:
@@ -94,7 +94,7 @@ def _mutation(mutation: Object, place: str, environment: Environment) -> Iterato
 
 
 def binding(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in a binding of a policy."""
+    """Return the validation errors of a binding of a policy."""
     spec = part(obj, "spec")
     yield from bound(spec)
     if (resources := spec.get("matchResources")) is not None:

@@ -42,7 +42,7 @@ _RESERVED = frozenset(
 
 
 def policy(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in a policy."""
+    """Return the validation errors of a policy."""
     spec = part(obj, "spec")
     yield from selection(spec)
     has_params = spec.get("paramKind") is not None
@@ -66,12 +66,12 @@ def policy(obj: Object) -> Iterator[Cause]:
 
 
 def policy_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in an update of a policy; a spec that stays is not looked at again."""
+    """Return the validation errors of an update of a policy; a spec that stays is not looked at again."""
     return iter(()) if part(old, "spec") == part(new, "spec") else policy(new)
 
 
 def selection(spec: Object) -> Iterator[Cause]:
-    """Return the causes found in the fields that select the writes and the parameters of a policy of either kind."""
+    """Return the validation errors of the fields that select writes and parameters of a policy of either kind."""
     if (policy := spec.get("failurePolicy")) is not None:
         yield from one_of(policy, ("Fail", "Ignore"), "spec.failurePolicy")
     if (kind := spec.get("paramKind")) is not None:
@@ -83,7 +83,7 @@ def selection(spec: Object) -> Iterator[Cause]:
 
 
 def _param_kind(kind: Object) -> Iterator[Cause]:
-    """Return the causes found in the kind of a policy's parameters."""
+    """Return the validation errors of the kind of a policy's parameters."""
     place, version, name = "spec.paramKind", kind.get("apiVersion", ""), kind.get("kind", "")
     if not version:
         yield required(f"{place}.apiVersion")
@@ -96,7 +96,7 @@ def _param_kind(kind: Object) -> Iterator[Cause]:
 
 
 def _matches(found: Object, place: str, *, needs_rules: bool) -> Iterator[Cause]:
-    """Return the causes found in what says which writes are matched."""
+    """Return the validation errors of what says which writes are matched."""
     if (policy := found.get("matchPolicy")) is not None:
         yield from one_of(policy, ("Equivalent", "Exact"), f"{place}.matchPolicy")
     for field in ("namespaceSelector", "objectSelector"):
@@ -113,7 +113,7 @@ def _matches(found: Object, place: str, *, needs_rules: bool) -> Iterator[Cause]
 
 
 def variable(given: Object, place: str, environment: Environment, known: dict[str, Type]) -> Iterator[Cause]:
-    """Return the causes found in a variable, which may use those before it, and note its type in `known`."""
+    """Return the validation errors of a variable, which may use those before it, and note its type in `known`."""
     name, text = given.get("name", ""), given.get("expression", "")
     if not name.strip():
         yield required(f"{place}.name", "name is not specified")
@@ -167,14 +167,14 @@ def _annotations(name: str, annotations: Sequence[Object], environment: Environm
 
 
 def binding(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in a binding of a policy."""
+    """Return the validation errors of a binding of a policy."""
     spec = part(obj, "spec")
     yield from bound(spec)
     yield from _actions(spec.get("validationActions") or ())
 
 
 def bound(spec: Object) -> Iterator[Cause]:
-    """Return the causes found in the fields of a binding that name a policy, its parameters and the writes."""
+    """Return the validation errors of the fields of a binding that name a policy, its parameters and the writes."""
     if not (name := spec.get("policyName", "")):
         yield required("spec.policyName")
     else:
@@ -186,7 +186,7 @@ def bound(spec: Object) -> Iterator[Cause]:
 
 
 def _param_ref(ref: Object) -> Iterator[Cause]:
-    """Return the causes found in a binding's reference to parameters."""
+    """Return the validation errors of a binding's reference to parameters."""
     place = "spec.paramRef"
     if ref.get("name") and ref.get("selector") is not None:
         yield forbidden(f"{place}.name", "name and selector are mutually exclusive")

@@ -21,7 +21,7 @@ _PREEMPTION = ("PreemptLowerPriority", "Never")
 
 
 def priority_class(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in a class of priority."""
+    """Return the validation errors of a PriorityClass."""
     name, value = obj["metadata"]["name"], obj.get("value", 0)
     if name.startswith("system-"):
         if problem := _system_problem(name, value, is_default=bool(obj.get("globalDefault"))):
@@ -42,7 +42,7 @@ def _system_problem(name: str, value: int, *, is_default: bool) -> str:
 
 
 def priority_class_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in an update of a class of priority: its value must not change."""
+    """Return the validation errors of an update of a PriorityClass: its value must not change."""
     if old.get("value", 0) != new.get("value", 0):
         yield forbidden("value", "may not be changed in an update.")
     if old.get("preemptionPolicy") != new.get("preemptionPolicy"):
@@ -50,7 +50,7 @@ def priority_class_change(old: Object, new: Object) -> Iterator[Cause]:
 
 
 def runtime_class(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in a class of runtimes."""
+    """Return the validation errors of a RuntimeClass."""
     if not (handler := obj.get("handler", "")):
         yield required("handler")
     else:
@@ -71,7 +71,7 @@ def runtime_class(obj: Object) -> Iterator[Cause]:
 
 
 def runtime_class_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in an update of a class of runtimes: its handler must not change."""
+    """Return the validation errors of an update of a RuntimeClass: its handler must not change."""
     yield from runtime_class(new)
     if old.get("handler") != new.get("handler"):
         yield invalid("handler", new.get("handler", ""), IMMUTABLE)

@@ -37,7 +37,7 @@ _BETA = {
 
 
 def volume(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in a persistent volume, except in its metadata."""
+    """Return the validation errors of a persistent volume, except in its metadata."""
     spec = part(obj, "spec")
     if not (modes := spec.get("accessModes")):
         yield required("spec.accessModes")
@@ -80,7 +80,7 @@ def mount_options(obj: Object) -> Iterator[Cause]:
 
 
 def inline_volume(spec: Object, place: str) -> Iterator[Cause]:
-    """Return the causes found in a volume that stands in an attachment: only a driver's volume can."""
+    """Return the validation errors of the volume spec within a VolumeAttachment, which must be of a CSI driver."""
     context = "in the context of inline volumes"
     yield from (
         forbidden(f"{place}.{name}", f"may not be specified {context}") for name in _NOT_INLINE if spec.get(name)
@@ -198,13 +198,13 @@ _SOURCES = ("iscsi", *(source.name for source in (*_BEFORE, *_AFTER)))
 
 
 def new_volume(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in a new persistent volume."""
+    """Return the validation errors of a new persistent volume."""
     yield from volume(obj)
     yield from mount_options(obj)
 
 
 def volume_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in the change of a persistent volume: its source and its mode never change."""
+    """Return the validation errors of an update of a persistent volume: its source and its mode never change."""
     has_changed = part(old, "spec") != part(new, "spec")
     found = list(volume(new)) if has_changed else []
     yield from (*found, *mount_options(new), *found)  # as often as on a real server

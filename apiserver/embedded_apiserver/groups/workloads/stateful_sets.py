@@ -29,7 +29,7 @@ _FIXED = (
 
 
 def _stateful_set(spec: Object, *, is_new: bool) -> Iterator[Cause]:
-    """Return the causes found in the spec of a stateful set; fixed parts only when it is new."""
+    """Return the validation errors of the spec of a stateful set; fixed parts only when it is new."""
     if (policy := spec.get("podManagementPolicy", "")) not in ("OrderedReady", "Parallel"):
         yield invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
     yield from _stateful_set_strategy(part(spec, "updateStrategy"))
@@ -98,12 +98,12 @@ def _change(before: Object, after: Object) -> list[Cause]:
 
 
 def new_stateful_set(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in a new stateful set."""
+    """Return the validation errors of a new stateful set."""
     return _stateful_set(part(obj, "spec"), is_new=True)
 
 
 def stateful_set_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in the change of a stateful set."""
+    """Return the validation errors of an update of a stateful set."""
     before, after = part(old, "spec"), part(new, "spec")
     if before != after:
         yield from _stateful_set(after, is_new=False)

@@ -18,7 +18,7 @@ _NO_MATCH = "`selector` does not match template `labels`"
 
 
 def selected(spec: Object, noun: str) -> Iterator[Cause]:
-    """Return the causes found in the selector of a spec."""
+    """Return the validation errors of the selector of a spec."""
     selector = spec.get("selector")
     if selector is None:
         yield required("spec.selector")
@@ -37,7 +37,7 @@ def does_not_match(spec: Object) -> Iterator[Cause]:
 
 
 def always(spec: Object, kind: str) -> Iterator[Cause]:
-    """Return the causes found in the pods of a kind that starts them again whenever they end."""
+    """Return the validation errors of the pods of a kind that starts them again whenever they end."""
     pod = part(part(spec, "template"), "spec")
     if (policy := pod.get("restartPolicy", "")) != "Always":
         yield not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
@@ -47,7 +47,7 @@ def always(spec: Object, kind: str) -> Iterator[Cause]:
 
 
 def _matched_template(spec: Object, kind: str) -> Iterator[Cause]:
-    """Return the causes found in selector and template together; in the template only if the selector is valid."""
+    """Return the validation errors of selector and template together; in the template only if the selector is valid."""
     selector = spec.get("selector")
     if selector and compiled(selector) is None:
         yield invalid("spec.selector", shown("*selector", selector), "invalid label selector")
@@ -59,14 +59,14 @@ def _matched_template(spec: Object, kind: str) -> Iterator[Cause]:
 
 
 def replica_set(spec: Object) -> Iterator[Cause]:
-    """Return the causes found in the spec of a replica set."""
+    """Return the validation errors of the spec of a replica set."""
     yield from non_negative(spec, "spec", "replicas", "minReadySeconds")
     yield from selected(spec, "deployment")
     yield from _matched_template(spec, "ReplicaSet")
 
 
 def deployment(spec: Object) -> Iterator[Cause]:
-    """Return the causes found in the spec of a deployment."""
+    """Return the validation errors of the spec of a deployment."""
     yield from non_negative(spec, "spec", "replicas")
     yield from selected(spec, "deployment")
     yield from _matched_template(spec, "ReplicaSet")
@@ -99,12 +99,12 @@ def _deployment_strategy(strategy: Object) -> Iterator[Cause]:
 
 
 def new_daemon_set(obj: Object) -> Iterator[Cause]:
-    """Return the causes found in a new daemon set."""
+    """Return the validation errors of a new daemon set."""
     return daemon_set(part(obj, "spec"))
 
 
 def daemon_set_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the causes found in an update of a daemon set: unlike other kinds', its changed selector comes first."""
+    """Return the validation errors of an update of a daemon set, of which a changed selector comes first."""
     before, after = part(old, "spec"), part(new, "spec")
     if before != after:
         yield from same_selector(before, after)
@@ -112,7 +112,7 @@ def daemon_set_change(old: Object, new: Object) -> Iterator[Cause]:
 
 
 def daemon_set(spec: Object) -> Iterator[Cause]:
-    """Return the causes found in the spec of a daemon set."""
+    """Return the validation errors of the spec of a daemon set."""
     selector = spec.get("selector")
     yield from label_selector(selector, "spec.selector")
     if selector is None or not is_empty(selector):
@@ -149,7 +149,7 @@ def _daemon_set_strategy(strategy: Object) -> Iterator[Cause]:
 
 
 def replication_controller(spec: Object) -> Iterator[Cause]:
-    """Return the causes found in the spec of a replication controller, whose selector is a map of labels."""
+    """Return the validation errors of the spec of a replication controller, whose selector is a map of labels."""
     yield from non_negative(spec, "spec", "minReadySeconds")
     selector, template = spec.get("selector") or {}, spec.get("template")
     if not selector:
@@ -174,7 +174,7 @@ def same_selector(before: Object, after: Object) -> list[Cause]:
 def counts(
     status: Object, names: Sequence[str], whole: Sequence[str] = (), ready: str = "readyReplicas"
 ) -> Iterator[Cause]:
-    """Return the causes found in the numbers in a status.
+    """Return the validation errors of the numbers in a status.
 
     Args:
         status: The status.

@@ -44,7 +44,7 @@ def check_account(account: ObjectKey | None, client: Client) -> None:
 
 
 def right_of(request: HTTPRequest, kinds: Kinds) -> str:
-    """Return the right that a request needs, which is the same in each run: its method, and what it is about."""
+    """Return the permission that a request needs, the same text in each run: its method and its resource."""
     route = find_route(kinds, request.path.rstrip("/"))
     if route is None:
         return f"{request.method} {request.path}"
