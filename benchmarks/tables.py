@@ -82,7 +82,7 @@ def cache(run: Measured) -> str:
 def peers(run: Measured) -> str:
     """Return the table of one initial sync by peers, without its origin, which is on the page of the benchmarks."""
     work = f"sync of 10000 nodes of {cache_suite.SMALL} bytes"
-    head = ["10,000 nodes, [measured](benchmarks/README.md) beside others", *(bold(who) for who in _GROWTH[:4])]
+    head = ["initial sync of 10,000 nodes, [measured](benchmarks/README.md)", *(bold(who) for who in _GROWTH[:4])]
     lines = (("CPU seconds", "cpu_s"), ("peak MiB", "peak_mib"))
     return grid(head, ([title, *(run.text(work, who, name) for who in _GROWTH[:4])] for title, name in lines))
 

@@ -116,7 +116,7 @@ class DeletionLimits:
         self._budgets = MappingProxyType(added)
 
     def open(self, text: str) -> None:
-        """Open budgets once, by a text as in the annotation that opens them: `pods=25`, `pods=any`, commas between several.
+        """Open budgets once, by a text as in the annotation that opens them: `pods=25`, `pods=any`, several by commas.
 
         A text opens nothing a second time as long as the record exists, also after a restart.
 
