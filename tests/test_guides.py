@@ -80,10 +80,10 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
 @pytest.mark.parametrize(
     ("guide", "tests"),
     [
-        pytest.param(CONTROLLERS, 14, id="controllers"),
+        pytest.param(CONTROLLERS, 11, id="controllers"),
         pytest.param(TESTING, 10, id="testing"),
         pytest.param(EMBEDDED_SERVER, 1, id="the embedded server"),
-        pytest.param(INFORMERS, 15, id="informers"),
+        pytest.param(INFORMERS, 13, id="informers"),
         pytest.param(PERTURBATION, 3, id="perturbation"),
         pytest.param(WORKLOADS, 2, id="workloads"),
         pytest.param(ASYNCIO, 3, id="asyncio"),
