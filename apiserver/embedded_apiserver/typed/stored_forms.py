@@ -26,6 +26,7 @@ _OFF: Mapping[str, tuple[str, ...]] = {
     "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy": ("maxUnavailable",),
     "io.k8s.api.core.v1.Lifecycle": ("stopSignal",),
     "io.k8s.api.core.v1.PodSpec": ("schedulingGroup",),
+    "io.k8s.api.resource.v1.Device": ("nodeAllocatableResourceMappings",),
     "io.k8s.api.storage.v1.CSIDriverSpec": ("preventPodSchedulingIfMissing",),
     "io.k8s.api.core.v1.VolumeProjection": ("clusterTrustBundle", "podCertificate"),
 }

@@ -41,3 +41,24 @@ def _created(ask: Asking, case: Case) -> Any:
     group = f"/apis/{case.kind.group}/{case.kind.version}" if case.kind.group else "/api/v1"
     middle = "/namespaces/default" if case.kind.namespaced else ""
     return ask.ok("POST", f"{group}{middle}/{case.kind.plural}", case.body, dryRun="All")
+
+
+def test_mappings_of_a_device_to_resources_of_nodes_are_not_stored_while_their_feature_is_off(ask: Asking) -> None:
+    """So a kube-apiserver of 1.36.2 did, whose record of dry runs the tool for releases made."""
+    mappings = {"cpu": {"capacityKey": "example.com/cpu"}}
+    device = {"name": "gpu-0", "nodeAllocatableResourceMappings": mappings}
+    body = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": "s"},
+        "spec": {
+            "driver": "example.com",
+            "nodeName": "n",
+            "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+            "devices": [device],
+        },
+    }
+
+    made = ask.ok("POST", "/apis/resource.k8s.io/v1/resourceslices", body)
+
+    assert made["spec"]["devices"] == [{"name": "gpu-0"}]
