@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order in which a manager starts and stops: caches, recorders, runnables, the election, controllers, and back."""
+"""The order in which a manager starts and stops: caches, recorders, runnables, the election, controllers, and back.
+
+Definitions, webhooks and connections are around it: see `work`.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ class Lifecycle:
 
     1. Informers fill the caches, which all others read.
     2. Recorders of events run, so that they can write the last events of all that follow.
-    3. Runnables run.
+    3. Runnables run, those of rings among them, which join and leave.
     4. Controllers that warm up attach their sources.
     5. The election begins. Its lease is given back only once the controllers have ended.
     6. Controllers run; with an elector, once it leads.

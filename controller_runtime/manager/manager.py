@@ -387,7 +387,7 @@ class Manager:
         self.add(ring.requested)
         if ring.config.check_rights:
             self.add(ring.rights)
-        self._rings.join(ring)
+        self._rings.add(ring)
         return ring
 
     @property

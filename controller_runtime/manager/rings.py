@@ -49,15 +49,15 @@ class ManagerRings:
         self._rings: tuple[Ring, ...] = ()  # replaced as a whole
 
     def make(self, name: str, by: RingBy, namespace: str, options: RingOptions) -> Ring:
-        """Return a new ring, which takes no part before `join`; the arguments are those of `Manager.ring`."""
+        """Return a new ring, which takes no part before `add`; the arguments are those of `Manager.ring`."""
         from controller_runtime.ring.config import RingConfig
         from controller_runtime.ring.ring import Ring
 
         config = RingConfig(name=name, namespace=namespace, **options)
         return Ring(self._host, Client(self._host, self._transport), self._informers, config, by, self.problem_of_work)
 
-    def join(self, ring: Ring) -> None:
-        """Take part in a ring, whose runnables the manager has taken."""
+    def add(self, ring: Ring) -> None:
+        """Add a ring. Its own runnable joins it, and leaves it once the manager stops."""
         self._rings = (*self._rings, ring)
         self._stopping.on_set(ring.member.wake)
 
