@@ -133,7 +133,7 @@ class Cached(msgspec.Struct, gc=False, frozen=True, eq=False):
 
     @property
     def size(self) -> int:
-        """The bytes of its JSON."""
+        """The size of its JSON, in bytes."""
         return len(self.raw)
 
     @property

@@ -101,7 +101,7 @@ class Head(Cached, gc=False, frozen=True, eq=False):
 
     @property
     def size(self) -> int:
-        """The bytes of the JSON of its metadata."""
+        """The size of its metadata as JSON, in bytes."""
         return self.of.size
 
 

@@ -155,7 +155,7 @@ class Lister(Generic[T]):
 
         Args:
             within: The most that `staleness` may be, in seconds.
-            wait: Seconds to wait for a word of the server if it is more.
+            wait: Seconds to wait for the server, if it is more.
 
         Raises:
             StaleCache: The server has told nothing for longer.

@@ -305,7 +305,7 @@ class Controller:
         return self._reconciler
 
     def trouble(self) -> Trouble | None:
-        """Return what reports single objects that fail; None before the controller is started."""
+        """Return the reporter of failing objects; None before the controller is started."""
         return Trouble(self._running.intake.fallible, self._running.unreadable) if self._running else None
 
     def turns(self, limit: int) -> list[Turn[Request]]:

@@ -70,7 +70,7 @@ class Kept:
 
     @property
     def file_name(self) -> str:
-        """The name that a file of it has."""
+        """The name of its file."""
         return file_name(self.controller, self.started)
 
     def file(self) -> bytes | None:
@@ -113,7 +113,7 @@ class Finished(NamedTuple):
         """Return the record.
 
         Args:
-            anchor: From which the time of its begin follows.
+            anchor: The clocks from which the time of its begin is computed.
             replaced: Puts stand-ins into texts before these are cut to their bounds, which could cut a value in two.
         """
         attempt, source = self.attempt or RecordedAttempt(self.source), self.source
@@ -144,7 +144,7 @@ class Finished(NamedTuple):
         )
 
     def kept(self, anchor: Anchor) -> Kept:
-        """Return it as it is listed."""
+        """Return its entry in a list."""
         attempt = self.attempt
         text = "" if self.error is None else kept_text(f"{self.error.type}: {self.error.text}")
         return Kept(

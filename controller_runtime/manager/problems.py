@@ -47,7 +47,7 @@ def failing_sources(controllers: Sequence[Controller]) -> Iterator[str]:
 
 
 def unreadable_objects(controllers: Sequence[Controller]) -> Iterator[str]:
-    """Yield a line for each controller with requests that ended because an object cannot be read, with one of them."""
+    """Yield a line for each controller with requests that ended at an unreadable object, with an example."""
     for controller in controllers:
         trouble = controller.trouble()
         count, first = (0, []) if trouble is None else trouble.unreadable.first(1)

@@ -69,7 +69,7 @@ def check_objects(bundle: Bundle, paths: Sequence[Path]) -> list[str]:
 
 
 def check_breaking(bundle: Bundle, paths: Sequence[Path]) -> list[str]:
-    """Return a line for each change between a definition in a file and the code that breaks what is stored.
+    """Return a line for each change, from the definition in a file to that of the code, which breaks stored objects.
 
     Args:
         bundle: As for `check_objects`.

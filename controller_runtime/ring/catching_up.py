@@ -38,7 +38,7 @@ class _Awaited:
 
 
 class CatchingUp:
-    """Decides which slots may be taken, since the caches have caught up.
+    """Decides which slots may be taken: those for which the caches have caught up.
 
     Args:
         host: Its clock.

@@ -109,7 +109,7 @@ class SlotRequests:
             self._condition.notify_all()
 
     def run(self, stop: Stop) -> None:
-        """Request and drop objects until `stop` is set."""
+        """Queue the objects of slots that are taken, and drop those of slots that are lost, until `stop` is set."""
         stop.on_set(lambda: self.take(0))
         while not stop.is_set():
             with self._condition:

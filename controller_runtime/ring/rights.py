@@ -67,7 +67,7 @@ def ring_rules(ring: str) -> list[dict[str, Any]]:
 
 
 def rights_of(ring: str, namespace: str, asked_by_name: Iterable[tuple[Resource[Any], str]] = ()) -> list[Right]:
-    """Return the rights that a member needs, one for each verb of `ring_rules`, and those to ask about absence.
+    """Return the rights that a member needs: one for each verb of `ring_rules`, and those to see that objects are gone.
 
     Args:
         ring: The ring's name.

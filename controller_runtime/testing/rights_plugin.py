@@ -203,7 +203,7 @@ class RightsPlugin:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Take what was asked in a test, its fixtures included."""
+        """Collect the rights that a test and its fixtures used."""
         outcome = yield
         accesses = self._recorder.take()
         marker = item.get_closest_marker(RIGHTS)

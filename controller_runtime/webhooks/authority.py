@@ -61,7 +61,7 @@ class Certificates:
     former: bytes = b""
 
     def dumped(self) -> dict[str, bytes]:
-        """Return the keys of the Secret."""
+        """Return the `data` of the Secret."""
         data = {
             "ca.crt": self.bundle,
             "signer.crt": self.signer.certificate,

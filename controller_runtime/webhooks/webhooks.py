@@ -180,7 +180,7 @@ class Webhooks:
         return self._handler.admitted(path, request, timeout)
 
     def installed_objects(self) -> list[dict[str, Any]]:
-        """Return the configurations that register the webhooks at their present place.
+        """Return the configurations that register the webhooks where they run now.
 
         They name no authorities, unless the webhooks are served as `installed`.
         """
@@ -215,7 +215,7 @@ class Webhooks:
         self._is_serving = True
 
     def start_in_process(self) -> None:
-        """Answer from now on, if that is done in process only; webhooks that are served over TLS wait for `start`."""
+        """Answer from now on, if in process alone; webhooks that are served over TLS wait for `start`."""
         self._is_serving = self._is_serving or self._serving is None
 
     def close(self) -> None:

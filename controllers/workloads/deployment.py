@@ -66,7 +66,7 @@ class Deployments(Reconciler):
     clock: Clock
 
     def reconcile(self, request: Request) -> Result:
-        """Make the next step; the change that it causes brings the Deployment back for the one after."""
+        """Take the next step; the change that it causes brings the Deployment back for the one after."""
         if self.replica_sets.is_behind(request):
             return Result()
         deployment = self.deployments.get(request)

@@ -40,7 +40,7 @@ def replicas_of_new(deployment: Deployment, replica_sets: Sequence[ReplicaSet], 
 
 
 def roll(deployment: Deployment, new: ReplicaSet, old: Sequence[ReplicaSet]) -> Scaling:
-    """Return the next step of a rolling update: the new ReplicaSet first, and if it stays, the old ones."""
+    """Return the next step of a rolling update: it scales the new ReplicaSet, or else the old ones."""
     everything = [*old, new]
     if new.spec.replicas > deployment.spec.replicas:
         return [(new, deployment.spec.replicas)]

@@ -56,7 +56,7 @@ class Accounts:
         return self._tokens.sign(claims)
 
     def user(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[User, list[str]]:
-        """Return the user of a token, and those of `audiences` for which it is.
+        """Return the user of a token, and those of `audiences` for which it is valid.
 
         Raises:
             InvalidToken: The token is not valid, or its account or the object to which it is bound is gone.

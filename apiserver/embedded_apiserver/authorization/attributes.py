@@ -36,7 +36,7 @@ class Attributes(NamedTuple):
         group: The API group; empty for the core group.
         resource: The plural; empty if the path names no resource.
         subresource: The subresource; empty for the object itself.
-        namespace: The namespace; empty at the scope of the cluster. A namespace is in itself.
+        namespace: The namespace; empty for objects of the cluster. A Namespace counts as in itself.
         name: The object's name; empty for a collection, unless a field selector narrows it to one name.
         path: The path, if it names no resource; otherwise empty.
     """

@@ -41,7 +41,7 @@ class Guard:
         self._user = user
 
     def check_create(self, kind: Kind, namespace: str, name: str, new: _Object) -> None:
-        """Refuse that an update or apply creates an object if the user may not create it.
+        """Refuse an update or apply that would create an object which the user may not create.
 
         Raises:
             StatusError: 403, and those of `check_write`.

@@ -99,7 +99,7 @@ def estimated_list_search(operands: Sequence[Operand]) -> CallEstimate:
 
 
 def estimated_text_search(operands: Sequence[Operand]) -> CallEstimate:
-    """Return the estimate of looking for a text in a text."""
+    """Return the estimated cost of a search for a text within another."""
     one, other = (known(operand).scaled(STRING_FACTOR) for operand in operands)
     return CallEstimate(one.times(other))
 

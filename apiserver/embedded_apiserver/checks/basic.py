@@ -49,7 +49,7 @@ def identifier(obj: Object, name: str, place: str) -> list[Cause]:
 
 
 def one_of(value: object, supported: Sequence[str], field: str) -> list[Cause]:
-    """Return the cause of a word that is not one of `supported`."""
+    """Return a validation error if the value is not one of `supported`."""
     return [] if value in supported else [not_supported(field, value, supported)]
 
 

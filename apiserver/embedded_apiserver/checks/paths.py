@@ -22,7 +22,7 @@ def descending(path: str, field: str) -> Iterator[Cause]:
 
 
 def local_file(path: str, field: str) -> Iterator[Cause]:
-    """Return the validation errors of a path at which a volume cannot put a file: names from `..` on are reserved."""
+    """Return the validation errors of the path of a file in a volume: names that begin with `..` are reserved."""
     yield from descending(path, field)
     if path.startswith("..") and not path.startswith("../"):
         yield invalid(field, path, "must not start with '..'")

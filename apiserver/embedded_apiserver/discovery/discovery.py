@@ -76,7 +76,7 @@ def aggregated_document(kinds: Kinds, path: str) -> dict[str, Any] | None:
 def is_served(kinds: Kinds, path: str) -> bool:
     """Return whether `path` is below a group that is served, whatever the rest of it is.
 
-    Of a group of custom kinds only, it must be below a version that is served, as in a real server.
+    For a group with custom kinds alone, it must be below a served version, as in a real server.
     """
     match path.split("/")[1:]:
         case ["api", _, *_]:

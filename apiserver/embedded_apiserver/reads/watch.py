@@ -170,7 +170,7 @@ class ObjectWatch:
 
 
 class FailedWatch:
-    """A watch with a single line, a failure. A real server answers it with 200, too, and clients rely on that."""
+    """A watch whose only line is an error. A real server answers it with 200, too, and clients rely on that."""
 
     def __init__(self, error: StatusError, form: LineForm) -> None:
         self.headers: Mapping[str, str] = _headers(form)

@@ -185,7 +185,7 @@ class Storage:
         return True
 
     def begin(self, collection: str) -> None:
-        """Accept writes to a collection that is new, or had ended: it has no history, and no older watch is resumed."""
+        """Accept writes to a new collection, or one that had ended. It has no history: no older watch is resumed."""
         with self._lock:
             known = {**self._collections, **self._provided}
             if collection not in known or self._collection(collection).ended:

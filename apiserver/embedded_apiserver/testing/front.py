@@ -62,7 +62,7 @@ class Front:
         self._note_end(ended)
 
     def take_leftovers(self) -> list[str]:
-        """Return what was noticed since the last call."""
+        """Return the notes on leftover watches since the last call."""
         found, self.leftovers = self.leftovers, []
         return found
 

@@ -23,7 +23,7 @@ def definition(value: Object, before: Object) -> Object:
 
 
 def conversion(value: Object, before: Object) -> Object:
-    """Fill in the strategy of a conversion that is empty."""
+    """Fill in the strategy of a conversion if it is empty."""
     return value or _NONE
 
 

@@ -168,7 +168,7 @@ _TWICE = (
 
 
 def of_owners(owners: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the warning of references to owners that occur twice; they are stored once."""
+    """Return the warning about duplicate owner references; each is stored once."""
     if len(owners) < 2:
         return []
     again = [str(one.get("uid", "")) for index, one in enumerate(owners) if one in owners[:index]]

@@ -133,7 +133,7 @@ def map_of_parts(part: Shape) -> Shape:
 
 
 def checked_by(reader: Reader) -> Shape:
-    """Return the shape of a scalar that is checked and not stored."""
+    """Return the shape of a scalar that is checked, but not stored."""
 
     def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         reader(value)

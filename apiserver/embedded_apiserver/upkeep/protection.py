@@ -36,7 +36,7 @@ class ProtectionController:
         self.due: dict[Item, None] = {}
 
     def see(self, item: Item, old: Stored | None, new: Stored | None) -> None:
-        """Take note of a change: of a deleted claim or volume, or of a pod while one of them waits."""
+        """Note a deleted claim or volume; and a changed pod, while the deletion of one of them waits."""
         if item.kind in FINALIZERS:
             if new is not None and meta_of(new).deletion_timestamp:
                 self._waiting[item] = self.due[item] = None

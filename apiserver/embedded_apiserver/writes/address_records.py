@@ -51,7 +51,7 @@ class AddressRecords:
         return raw is not None
 
     def tidy(self, address: str, service: str) -> None:
-        """Remove the record that a service has an address, unless the service has it.
+        """Delete the record of a service's address, unless the service still has it.
 
         A record that is about another service, or about none, stays.
         """

@@ -134,7 +134,7 @@ class Deletion:
 def mark(kind: Kind, old: Object, options: DeleteOptions, now: datetime) -> Object:
     """Return `old` after a deletion marked it; equal to `old` if that changes nothing.
 
-    The grace period of an object that is marked already can only become shorter. Otherwise its deletionTimestamp
+    If `old` is marked already, its grace period can only become shorter. Otherwise its deletionTimestamp
     stays.
     """
     metadata = dict(old["metadata"])

@@ -80,7 +80,7 @@ class Writer(NamedTuple):
         return {**entry, "subresource": self.subresource} if self.subresource else entry
 
     def time(self, now: datetime) -> Entry:
-        """Return the time of an entry; a real server dates none that is written through `scale`."""
+        """Return the part of an entry with its time; as in a real server, one through `scale` has none."""
         return {} if self.subresource == "scale" else {"time": timestamp(now)}
 
 

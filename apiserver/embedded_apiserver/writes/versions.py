@@ -18,7 +18,7 @@ _UNMANAGED = "failed to create manager for existing fields: failed to convert {}
 
 
 def is_typed(kind: Kind, obj: Object) -> bool:
-    """Return whether a new object of a built-in kind has the types of its schema; if not, its fields have no owner."""
+    """Return whether a new built-in object has the types of its schema; if not, no manager owns its fields."""
     return kind != SERVICE_ACCOUNT or not any(mismatches.errors(kind.schema, {**obj, "metadata": {}}))
 
 

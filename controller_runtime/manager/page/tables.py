@@ -41,7 +41,7 @@ class StatusTable:
     Attributes:
         title: Its heading, unique on the page.
         columns: The names of its columns.
-        rows: Its rows, the most important ones first: a picture has the first `MOST_ROWS` of them.
+        rows: Its rows, the most important first: the page shows the first `MOST_ROWS`.
         note: A sentence below the heading; empty for none.
     """
 

@@ -21,7 +21,7 @@ class Call:
     """A call of the program under test to an outside service.
 
     Attributes:
-        outside: The name of the outside.
+        outside: The name of the outside service.
         text: The method and its arguments.
         reads: Whether it changes nothing.
         may_repeat: Whether it may be carried out twice.

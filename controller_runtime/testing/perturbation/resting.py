@@ -68,7 +68,7 @@ class Resting:
     waits: OwnWaits
 
     def rest(self, *, is_last: bool = False) -> None:
-        """Perturb if it is time for that, wait until the world is where it was in the calm run, and record it."""
+        """Perturb if that is due, wait until the state is that of the calm run, and record it."""
         number = len(self.run.rests)
         is_withheld = self.striker.leaves_the_story and not is_last
         with self.waits.own():

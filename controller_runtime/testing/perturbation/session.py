@@ -161,7 +161,7 @@ class Session:
             self._managers.append(manager)
 
     def starts(self) -> None:
-        """Note that the manager starts, from which on a story can be told again."""
+        """Note that the manager starts; the story can be repeated from here on."""
         if self.run.prelude is None:
             self.run.prelude = len(self.run.story)
 

@@ -118,7 +118,7 @@ class Striker:
                     self._pass(gate, expires=True)
 
     def course(self, number: int) -> Course:
-        """Return the way in which the manager's call with a number goes."""
+        """Return how the manager's call of this number goes."""
         if self._seen.crash_at is not None and self._seen.crash_at[0] == number:
             return ENDS_AFTER if self._seen.crash_at[1] else ENDS_BEFORE
         match self._plan:

@@ -83,7 +83,7 @@ class SimulatedHost:
         return max((self._origin + elapsed) / SECOND, self._reached)
 
     def elapsed(self) -> float:
-        """Return `monotonic` and the seconds for which this host was suspended, by the same fast or slow clock."""
+        """Return `monotonic` plus the seconds for which this host was suspended, at the same rate of its clock."""
         awake, now = self.monotonic(), self.scheduler.timeline.now
         return awake + (now - self._awake(now)) * (_MILLION + self.drift) // _MILLION / SECOND
 

@@ -93,7 +93,7 @@ def non_root(_: Object, spec: Object) -> Violation | None:
 
 
 def non_root_but_own_users(metadata: Object, spec: Object) -> Violation | None:
-    """Check as `non_root` does, but no pod that has a user namespace of its own, where root is not the node's."""
+    """Check as `non_root` does, except pods with a user namespace, where root is not the node's."""
     return None if has_own_users(spec) else non_root(metadata, spec)
 
 

@@ -24,7 +24,7 @@ _REASON = "seccompProfile"
 
 
 def by_annotations(metadata: Object, spec: Object) -> Violation | None:
-    """Refuse annotations of the pod and of its containers with other profiles."""
+    """Refuse annotations of the pod or its containers that name a profile which is not allowed."""
     annotations = part(metadata, "annotations")
     keys = {SECCOMP, *(SECCOMP_OF + one.get("name", "") for one in all_containers(spec))}
     found = {key: value for key, value in annotations.items() if key in keys}

@@ -45,7 +45,7 @@ def unconvertible(other: Kind, kind: Kind) -> Failed:
 
 
 def custom(kind: Kind, root: Any) -> Object:
-    """Return what a patch leaves of a custom object in the version of `kind`, without metadata that has the wrong type.
+    """Return a patched custom object in the version of `kind`, without metadata of a wrong type.
 
     Raises:
         StatusError: 422, it has another kind; 500, it is no such object at all, or cannot be converted.

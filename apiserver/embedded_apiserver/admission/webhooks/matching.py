@@ -79,7 +79,7 @@ def equivalents(kinds: Kinds, kind: Kind, subresource: str) -> Iterable[Kind]:
 
 
 def matches(rule: Rule, attributes: Attributes, kind: Kind) -> bool:
-    """Return whether a rule of a webhook, or of a policy, names a write, if its object is one of `kind`."""
+    """Return whether a rule of a webhook or policy matches a write, with its object taken as one of `kind`."""
     is_namespaced = kind.namespaced  # a namespace itself is not in a namespace
     return (
         rule.get("scope", "*") in ("*", "Namespaced" if is_namespaced else "Cluster")

@@ -19,7 +19,7 @@ def request_of(attributes: Attributes, seen_as: Kind, uid: str) -> dict[str, Any
 
     Args:
         attributes: The write.
-        seen_as: The kind in whose version its object is shown.
+        seen_as: The kind and version in which the object is shown.
         uid: The identifier of the request.
     """
     kind, part, user = attributes.kind, attributes.subresource, attributes.user

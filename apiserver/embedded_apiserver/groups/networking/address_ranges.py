@@ -38,7 +38,7 @@ def ip_address_change(old: Object, new: Object) -> Iterator[Cause]:
 
 
 def service_cidr(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a range of addresses of services."""
+    """Return the validation errors of a ServiceCIDR."""
     return _cidrs(part(obj, "spec").get("cidrs") or ())
 
 

@@ -30,7 +30,7 @@ def are_in(metadata: Object) -> bool:
 
 
 def of_pod(pod: Object, place: str) -> Iterator[str]:
-    """Yield the warning of the profile of all containers; `place` is that of the annotations."""
+    """Yield a warning for the annotation with the profile of all containers; `place` is the path of the annotations."""
     if SECCOMP in _annotations(pod) and _context(part(pod, "spec")).get("seccompProfile") is None:
         yield f"{place}[{SECCOMP}]: {_SECCOMP_ENDED}"
 

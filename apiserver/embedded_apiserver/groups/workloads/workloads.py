@@ -166,7 +166,7 @@ def replication_controller(spec: Object) -> Iterator[Cause]:
 
 
 def same_selector(before: Object, after: Object) -> list[Cause]:
-    """Return the cause of a changed selector."""
+    """Return a validation error if the selector has changed."""
     old, new = before.get("selector"), after.get("selector")
     return unchanged(old, new, "spec.selector", shown("*selector", new))
 

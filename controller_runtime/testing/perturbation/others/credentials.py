@@ -62,7 +62,7 @@ class Credentials:
             self._ended_at = self._host.monotonic()
 
     def refuses(self, request: HTTPRequest) -> bool:
-        """Return whether a request is not of the present start, and note it if its process should be gone."""
+        """Return whether a request is from an earlier start, and note it if its process should be gone."""
         token = request.headers.get("authorization", "").removeprefix("Bearer ")
         with self._lock:
             if self._token and token == self._token:

@@ -73,7 +73,7 @@ class Act:
     Attributes:
         verb: `apply`, `patch`, `delete` or `wait`.
         body: The object; for a patch and a deletion its kind and name, and the patch; for a wait its seconds.
-        until: The condition that the rest after it waits for; None for nothing but quiet.
+        until: The condition to wait for afterwards; None waits for quiet alone.
     """
 
     verb: str
@@ -134,7 +134,7 @@ class Story:
 
     @property
     def acts(self) -> Sequence[Act]:
-        """The steps but for waits."""
+        """The steps except waits."""
         return [each for each in self.steps if each.verb != "wait"]
 
     def in_order(self, order: Order) -> Story:

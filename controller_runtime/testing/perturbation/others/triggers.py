@@ -47,7 +47,7 @@ def kind_of(sent: Sent, run: Run) -> str:
 
 
 def in_turn(plans: Sequence[Plan]) -> list[Plan]:
-    """Return the plans in the order in which to try them: one of each pattern in turn, so that a budget has all."""
+    """Return the plans in the order in which to try them: one of each pattern in turn, so a small budget has all."""
     counts: Counter[str] = Counter()
     places: list[tuple[int, int, Plan]] = []
     for number, plan in enumerate(plans):
