@@ -233,9 +233,7 @@ def _without(ranges: Ranges) -> Ranges:
 
 
 class SubsetPattern:
-    """A compiled pattern in the part of RE2 that this module knows, with the methods of `patterns.Pattern`.
-
-    Threads: any.
+    """A compiled pattern in the part of RE2 known here, with the methods of `patterns.Pattern`. Threads: any.
 
     Raises:
         BeyondSubset: The pattern is not of the subset.

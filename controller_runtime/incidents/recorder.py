@@ -31,8 +31,7 @@ log = get_logger(__name__)
 MEMORY = 8 * 1024 * 1024
 """Bytes of records that a manager keeps by default; the bodies that its caches hold as well are counted, too."""
 
-_SLOWEST_OF_EACH = 4
-_BATCH = 64  # notes that are sorted at a time
+_SLOWEST_OF_EACH, _BATCH = 4, 64  # records of a controller, and notes that are sorted at a time
 _LARGE = 4000  # bytes of an attempt that is sorted at once
 _QUIET = 500  # bytes of a reconcile that did nothing, about
 _MOST_NOTED = _BATCH * _LARGE  # bytes that are not sorted yet, at most

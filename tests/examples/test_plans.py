@@ -16,9 +16,9 @@ from kit.planning.bench import PlanBench
 
 from controller_runtime import Manager, ObjectKey
 from controller_runtime.controller.stories import Story
+from controller_runtime.core.resource_paths import ResourcePath, resource_path
 from controller_runtime.planning.overlay import BlindSpot, Work
 from controller_runtime.planning.report import PlanReport
-from controller_runtime.planning.targets import RequestTarget, target_of
 from controller_runtime.resources import CONFIG_MAPS, DEPLOYMENTS, SERVICES
 from controller_runtime.testing import EmbeddedCluster, Simulation
 from controllers.workloads.deployment import deployment_controller
@@ -125,14 +125,14 @@ def make_ready(cluster: EmbeddedCluster) -> None:
         cluster.user.patch(DEPLOYMENTS, key, {"status": status}, subresource="status")
 
 
-def first_writes(stories: list[Story]) -> Iterator[tuple[RequestTarget, Work]]:
+def first_writes(stories: list[Story]) -> Iterator[tuple[ResourcePath, Work]]:
     """Yield the target of each write of the first reconcile of each request, and that reconcile."""
     first: dict[tuple[str, ObjectKey], Story] = {}
     for story in stories:  # the newest first
         first[story.controller, story.request] = story
     for story in first.values():
         for verb, path, _, _ in story.steps:
-            if verb in ("POST", "PUT", "PATCH", "DELETE") and (target := target_of(str(path))) is not None:
+            if verb in ("POST", "PUT", "PATCH", "DELETE") and (target := resource_path(str(path))) is not None:
                 yield target._replace(subresource=""), Work(story.controller, story.request)
 
 
