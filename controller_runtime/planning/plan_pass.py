@@ -94,7 +94,8 @@ class PlanPass:
             ControllerRuntimeError: The setup called the world outside.
         """
         options = CacheOptions(reachable=manager.transport.reachable, make_store=self._store)
-        manager.informers = Informers(self._host, manager.transport, options, namespace=manager.namespace)
+        informers = Informers(self._host, manager.transport, options, namespace=manager.namespace)
+        manager.informers = manager.caches.informers = informers
         try:
             with self._refusals.running(Work("setup")):
                 yield
