@@ -17,7 +17,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from apimachinery.errors import UsageError
 from apimachinery.objects import ObjectKey
-from controller_runtime.api.resources import NODES, Resource
+from controller_runtime.api.resources import NODES, SECRETS, Resource
+from controller_runtime.cache.bodies import Bodies
+from controller_runtime.cache.scope import CacheScope
 from controller_runtime.controller.channel import Channel
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
@@ -51,6 +53,8 @@ def scraped() -> dict[str, Labels]:
     """The labels of each series of a program that has a leader, a ring, queues, a channel, a subscriber and events."""
     with Simulation(0) as simulation, EmbeddedCluster(simulation.host("r"), leader_election=ELECTION) as cluster:
         manager, channel = cluster.manager, Channel(simulation.host("pusher"))
+        manager.scope_caches(kinds={SECRETS: CacheScope(bodies=Bodies())})
+        manager.informer(SECRETS)
         manager.recorder("cabins")
         manager.ring("cabins")
         manager.deletions.limit(DeletionBudget(NODES, most=1))

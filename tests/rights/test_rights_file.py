@@ -105,7 +105,7 @@ ROLE = "{kind: ClusterRole, metadata: {name: a}, rules: %s}"
     ("text", "problem"),
     [
         pytest.param("a: [b", "is not YAML: ", id="not YAML"),
-        pytest.param("nonsense", "it holds 'nonsense', which is no object", id="no object"),
+        pytest.param("nonsense", "it holds 'nonsense', which is not an object", id="no object"),
         pytest.param("kind: Deployment", "an object of the kind Deployment: only Role, ", id="another kind"),
         pytest.param("kind: ClusterRole", "a ClusterRole has no metadata.name", id="no name"),
         pytest.param("{kind: Role, metadata: {name: a}}", "the Role a has no metadata.namespace", id="no namespace"),
