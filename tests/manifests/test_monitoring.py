@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from apimachinery.errors import UsageError
 from apimachinery.objects import ObjectKey
-from controller_runtime.api.resources import NODES, SECRETS, Resource
+from controller_runtime.api.resources import NODES, Resource
 from controller_runtime.cache.bodies import Bodies
 from controller_runtime.cache.scope import CacheScope
 from controller_runtime.controller.channel import Channel
@@ -32,6 +32,7 @@ from controller_runtime.manifests.monitoring.dashboard import ROWS, dashboard
 from controller_runtime.manifests.monitoring.stack import monitoring_files
 from controller_runtime.manifests.settings import plain_settings
 from controller_runtime.program.cli_manifests import manifests_command
+from controller_runtime.resources import SECRETS
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node
 
 TARGET = {"namespace", "pod", "job", "instance"}
