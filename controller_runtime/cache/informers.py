@@ -19,7 +19,7 @@ from controller_runtime.cache.body_source import BodyRequests
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.large import readers_of
 from controller_runtime.cache.making import Making
-from controller_runtime.cache.options import CacheOptions
+from controller_runtime.cache.options import CacheOptions, MakeStore
 from controller_runtime.cache.scope import (
     CacheScope,
     Scopes,
@@ -77,6 +77,17 @@ class Informers:
         """Set the way of requests for bodies, where a cache keeps those of some; a manager sets that of its client."""
         with self._lock:
             self._making.body_requests = requests
+
+    def make_stores(self, make_store: MakeStore) -> None:
+        """Have every cache keep all its objects in a store of another kind: a plan's show what is planned, too.
+
+        Raises:
+            UsageError: An informer exists already, which has a store.
+        """
+        with self._lock:
+            if self._shared:
+                raise UsageError("there are caches already: say how their stores are made before the first one")
+            self._options = attrs.evolve(self._options, make_store=make_store)
 
     def transform(self, resource: Kind[Any], transform: Transform) -> None:
         """Set the transform of a resource, in place of the one that it had.
@@ -233,7 +244,8 @@ class Informers:
         resource = key.collection.resource
         scopes = (self._scopes.get(resource) or CacheScope(), self._scope)
         options = options_of(scopes, self._options, self._transforms.get(resource))
-        share = None if key.collection in self._whole else self._shares.get(resource)
+        is_whole = key.collection in self._whole or options.make_store is not None
+        share = None if is_whole else self._shares.get(resource)
         portion = None if share is None else share.portion()
         return attrs.evolve(options, any_version=any_version or options.any_version, portion=portion)
 

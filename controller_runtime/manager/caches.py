@@ -32,7 +32,6 @@ class ManagerCaches:
         definitions: Learn which classes are cached, and compare them with the server's definitions.
 
     Attributes:
-        informers: As given. A plan puts others in their place, before the setup makes the first lister.
         is_audited: Whether `audit` was called.
 
     Threads: any.
@@ -40,7 +39,7 @@ class ManagerCaches:
 
     def __init__(self, host: Host, transport: Transport, informers: Informers, definitions: Definitions) -> None:
         self._host, self._transport = host, transport
-        self.informers, self._definitions = informers, definitions
+        self._informers, self._definitions = informers, definitions
         self.is_audited = False
 
     def lister(
@@ -52,9 +51,9 @@ class ManagerCaches:
             raise UsageError(f"a lister reads one kind, not {len(kinds)}: give collections of one resource")
         [resource] = kinds
         self._definitions.see(resource)
-        stores = [informer.reads for informer in self.informers.each(*collections, any_version=any_version)]
+        stores = [informer.reads for informer in self._informers.each(*collections, any_version=any_version)]
         lister: Lister[Any] = Lister(stores[0] if len(stores) == 1 else Union(self._host, stores), resource, view)
-        self.informers.note_view(resource, resource.default_view() if view is None else view)
+        self._informers.note_view(resource, resource.default_view() if view is None else view)
         return lister
 
     def informer(
@@ -69,8 +68,8 @@ class ManagerCaches:
         """Return the informer of one collection; see `Manager.informer`."""
         collection = Collection(resource, namespace, label_selector, field_selector)
         self._definitions.see(collection.resource)
-        informer = self.informers.of(collection, any_version=any_version)
-        self.informers.note_view(collection.resource, dict)
+        informer = self._informers.of(collection, any_version=any_version)
+        self._informers.note_view(collection.resource, dict)
         return informer
 
     def audit(self, *, every: float, most_objects: int | None) -> CacheAudit:
@@ -81,4 +80,4 @@ class ManagerCaches:
             return ListWatch(self._host, self._transport, collection)
 
         self.is_audited = True
-        return CacheAudit(self._host, self.informers, source_of, every=every, most_objects=most_objects)
+        return CacheAudit(self._host, self._informers, source_of, every=every, most_objects=most_objects)

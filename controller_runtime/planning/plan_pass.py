@@ -22,7 +22,6 @@ from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
 from controller_runtime.cache.forms import Form
 from controller_runtime.cache.informers import Informers
-from controller_runtime.cache.options import CacheOptions
 from controller_runtime.cache.store import Store
 from controller_runtime.cache.transforms import Transform
 from controller_runtime.client.listwatch import ListWatch
@@ -93,9 +92,7 @@ class PlanPass:
         Raises:
             ControllerRuntimeError: The setup called the world outside.
         """
-        options = CacheOptions(reachable=manager.transport.reachable, make_store=self._store)
-        informers = Informers(self._host, manager.transport, options, namespace=manager.namespace)
-        manager.informers = manager.caches.informers = informers
+        manager.informers.make_stores(self._store)
         try:
             with self._refusals.running(Work("setup")):
                 yield

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from apimachinery.log import get_logger
 from controller_runtime.cache.held import holding
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
+from controller_runtime.core.planning import is_planning
 from controller_runtime.ring.kind import RingKind
 from controller_runtime.ring.ownership import Ownership
 
@@ -55,7 +56,12 @@ class SharedReconciler(Reconciler):
         return self._inner.metrics()
 
     def reconcile(self, request: Request) -> Result:
-        """Reconcile a request of an owned slot, to the end of which its object is there if it was at the beginning."""
+        """Reconcile a request of an owned slot, to the end of which its object is there if it was at the beginning.
+
+        A plan shows the work of all replicas together, and its own process is no member.
+        """
+        if is_planning():
+            return self._inner.reconcile(request)
         kind = self._kind
         uid = "" if kind is None else kind.uid_of(request)
         slot = self._ring.slot_of(request, kind)

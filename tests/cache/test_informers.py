@@ -17,7 +17,7 @@ from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import LEASES, NODES
 from controller_runtime.cache.informers import Informers
-from controller_runtime.cache.store import Delta
+from controller_runtime.cache.store import Delta, Store
 from controller_runtime.cache.subscription import Subscription
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
@@ -109,6 +109,14 @@ def test_the_first_call_decides_whether_a_collection_begins_at_any_version(
     assert p.server.questions == ["stream 0", "stream -"]
     with pytest.raises(UsageError, match="is cached already: ask for any version before the first use"):
         p.informers.of(Collection(LEASES), any_version=True)
+
+
+def test_stores_are_made_in_another_way_before_the_first_cache_only(program: Callable[..., Program]) -> None:
+    informers = program().informers
+    informers.of(Collection(NODES))
+
+    with pytest.raises(UsageError, match="before the first one"):
+        informers.make_stores(lambda host, label, form, collection, transform: Store(host, label, form))
 
 
 def test_informers_start_once(program: Callable[..., Program]) -> None:

@@ -136,6 +136,24 @@ def test_later_reads_of_the_pass_see_what_was_planned_through_caches_and_indices
     assert [each.name for each in report.differences] == ["a", "b", "of-a", "of-b"]
 
 
+@pytest.mark.parametrize("divided", [False, True])
+def test_the_work_that_replicas_share_by_a_ring_is_planned_whole(bench: PlanBench, divided: bool) -> None:
+    create(bench, "a", "b")
+
+    def setup(manager: Manager) -> None:
+        ring = manager.ring("work", namespace="default")
+        if divided:
+            ring.divide(CONFIG_MAPS)
+        lister = manager.lister(CONFIG_MAPS)
+        controller = Controller("c", Doing(lambda request: lister.get(request) and label(manager, request)))
+        ring.share(controller.watch(CONFIG_MAPS).shareable(lister))
+        manager.add(controller)
+
+    report = bench.plan(setup)
+
+    assert ([each.name for each in report.differences], report.status) == (["a", "b"], 3)
+
+
 def test_what_was_only_planned_is_reconciled_in_no_pass_and_that_is_said(bench: PlanBench) -> None:
     create(bench, "a")
     seen = []
