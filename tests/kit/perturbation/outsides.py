@@ -37,6 +37,39 @@ class Numbered(NamedThings):
         return sorted(name for name, thing in self.state.items() if thing.get("owner") == owner)
 
 
+@outside(eventually_consistent=True)
+class LateNumbered(Numbered):
+    """Numbered things of which a read by owner may be old."""
+
+    def all_of(self, owner: str) -> list[str]:
+        """Return the names of the things of an owner by a read that is never old."""
+        return super().of(owner)
+
+
+class Denied(Exception):
+    """The password is not accepted."""
+
+
+class Accounts(NamedThings):
+    """Accounts, each of which accepts some passwords."""
+
+    def found(self, name: str, password: str) -> None:
+        """Create an account with a password, unless it exists."""
+        self.state.setdefault(name, {"accepted": [password]})
+
+    @reads
+    def accepted(self, name: str, password: str) -> list[str]:
+        """Return the passwords of an account, if the given one is among them."""
+        if password not in self.state[name]["accepted"]:
+            raise Denied(name)
+        return [*self.state[name]["accepted"]]
+
+    def accept(self, name: str, password: str, passwords: list[str]) -> None:
+        """Give an account, whose present password is known, these passwords and no others."""
+        self.accepted(name, password)
+        self.state[name] = {"accepted": passwords}
+
+
 class Manages(Operator):
     """Keeps a thing outside for each database.
 
