@@ -128,13 +128,68 @@ def test_an_older_release_has_its_own_fields_defaults_and_columns(sim: Simulatio
     assert columns == [["Name", "Secrets", "Age"], ["Name", "Age"]]
 
 
-def test_an_older_release_refuses_in_its_own_words(sim: Simulation) -> None:
-    refused = [server_of(sim, release)("POST", NODES, node("n"), dryRun="Some")[1] for release in ("1.32", "1.36")]
+# By release: the fields of POD and CLAIM that are stored, and the statuses of lists of two groups.
+FEATURES = {
+    "1.31": (set(), False, 404, 404),
+    "1.32": (set(), False, 404, 404),
+    "1.33": (set(), False, 404, 404),
+    "1.34": ({"resources"}, True, 404, 200),
+    "1.35": ({"resources", "hostnameOverride"}, True, 404, 200),
+    "1.36": ({"resources", "hostnameOverride"}, True, 200, 200),
+}
+POD = {
+    "metadata": {"name": "p"},
+    "spec": {
+        "containers": [{"name": "c", "image": "i"}],
+        "hostnameOverride": "h",
+        "resources": {"requests": {"cpu": "1"}},
+    },
+}
+CLAIM = {
+    "metadata": {"name": "p"},
+    "spec": {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+        "volumeAttributesClassName": "v",
+    },
+}
+CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+POLICIES = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
+DEVICES = "/apis/resource.k8s.io/v1/deviceclasses"
 
-    assert [one["details"]["causes"][0]["message"] for one in refused] == [
-        'Unsupported value: []string{"Some"}: supported values: "All"',
-        'Unsupported value: ["Some"]: supported values: "All"',
-    ]
+
+def test_servers_of_several_releases_in_one_process_have_the_features_of_their_own(sim: Simulation) -> None:
+    servers = {release: server_of(sim, release) for release in RELEASES}
+
+    def features(ask: Asking) -> tuple[set[str], bool, int, int]:
+        pod, claim = ask.ok("POST", PODS, POD)["spec"], ask.ok("POST", CLAIMS, CLAIM)["spec"]
+        stored = pod.keys() & {"resources", "hostnameOverride"}
+        lists = (ask.response("GET", path).status for path in (POLICIES, DEVICES))
+        return stored, "volumeAttributesClassName" in claim, *lists
+
+    assert {release: features(ask) for release, ask in servers.items()} == FEATURES
+
+
+@pytest.mark.parametrize(("release", "is_older"), [("1.31", True), ("1.33", True), ("1.34", False), ("1.36", False)])
+def test_an_older_release_refuses_in_its_own_words(sim: Simulation, release: str, is_older: bool) -> None:
+    refused = server_of(sim, release)("POST", NODES, node("n"), dryRun="Some")[1]
+
+    shown = '[]string{"Some"}' if is_older else '["Some"]'
+    assert refused["details"]["causes"][0]["message"] == f'Unsupported value: {shown}: supported values: "All"'
+
+
+@pytest.mark.parametrize(
+    ("release", "noun"), [("1.31", "qualified name"), ("1.34", "qualified name"), ("1.35", "valid label key")]
+)
+def test_a_malformed_key_of_a_label_has_the_name_that_its_release_gives_it(
+    sim: Simulation, release: str, noun: str
+) -> None:
+    made = node("n")
+    made["metadata"]["labels"] = {"a/b/c": "d"}
+
+    refused = server_of(sim, release)("POST", NODES, made)[1]
+
+    assert f'Invalid value: "a/b/c": a {noun} must consist of' in refused["message"]
 
 
 def test_a_group_that_came_later_is_as_unknown_as_any_other(sim: Simulation) -> None:

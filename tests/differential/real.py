@@ -22,12 +22,13 @@ def _ports(count: int) -> list[int]:
 
 
 @contextlib.contextmanager
-def started(folder: Path, without: Collection[str] = ("ServiceAccount",)) -> Iterator[Path]:
+def started(folder: Path, without: Collection[str] = ("ServiceAccount",), emulated: str = "") -> Iterator[Path]:
     """Start both programs of a folder; yield the kubeconfig of the administrator, and end them.
 
     Args:
         folder: Has `etcd` and `kube-apiserver`.
         without: The steps of admission to switch off.
+        emulated: The older release, such as 1.35, as which it answers; its own if empty.
     """
     port, clients, peers = _ports(3)
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
@@ -52,6 +53,7 @@ def started(folder: Path, without: Collection[str] = ("ServiceAccount",)) -> Ite
             "--enable-priority-and-fairness=false",
             "--feature-gates=CoordinatedLeaderElection=true",
             "--runtime-config=coordination.k8s.io/v1beta1=true,coordination.k8s.io/v1alpha2=true",
+            *([f"--emulated-version={emulated}"] if emulated else []),
         )
         kubeconfig = place / "kubeconfig"
         cluster = {"server": f"https://127.0.0.1:{port}", "insecure-skip-tls-verify": True}

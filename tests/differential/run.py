@@ -40,6 +40,7 @@ def options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--kubeconfig", type=Path, default=where and Path(where), help="of the real server")
     parser.add_argument("--real-apiserver", type=Path, help="a folder with kube-apiserver and etcd, to start here")
     parser.add_argument("--release", help="as which the embedded server answers, such as 1.33; by default the newest")
+    parser.add_argument("--emulated", action="store_true", help="the started server emulates the release, too")
     parser.add_argument("--seeds", default="0-9", help="a seed, or the first and the last of several")
     parser.add_argument("--profiles", default=",".join(PROFILES), help="some of the profiles, by commas")
     parser.add_argument("--kinds", default="", help="count only these kinds in the lists of differences")
@@ -61,7 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with contextlib.ExitStack() as stack:
         kubeconfig = chosen.kubeconfig
         if chosen.real_apiserver is not None:
-            kubeconfig = stack.enter_context(started(chosen.real_apiserver))
+            kubeconfig = stack.enter_context(
+                started(chosen.real_apiserver, emulated=chosen.release if chosen.emulated else "")
+            )
         if kubeconfig is None:
             print(SKIPPED)
             return 0

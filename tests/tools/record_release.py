@@ -4,6 +4,9 @@
 DIR has `kube-apiserver` and `etcd`, which are started here; `--kubeconfig FILE` asks a server that runs already, on
 this machine and without the admission plugins below. OUT gets a file for each subject. A recording that was interrupted
 goes on: what is in OUT is not asked about again. `tests/tools/release_data.py` makes the server's data of it.
+`--emulated v1.34.2 --schemas FILE` records a release from a newer binary that emulates it: what it serves, and which
+features are on, are as that binary says; the schemas are those of FILE, which is
+`pkg/generated/openapi/zz_generated.openapi.go` of its source tree.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).res
 
 from differential.real import started  # noqa: E402
 
+from tests.kit.releases.emulated import Emulated  # noqa: E402
+from tests.kit.releases.go_schemas import schemas  # noqa: E402
 from tests.kit.releases.record import Recorder, text_of  # noqa: E402
 
 # They change objects, so that defaults could not be told from what they fill in.
@@ -35,16 +40,26 @@ def main(arguments: list[str]) -> int:
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--real-apiserver", type=Path)
     where.add_argument("--kubeconfig", type=Path)
+    parser.add_argument("--emulated", metavar="RELEASE", help="as which the binary answers, such as v1.34.2")
+    parser.add_argument("--schemas", type=Path, help="the schemas of the emulated release: zz_generated.openapi.go")
     parser.add_argument("out", type=Path)
     options = parser.parse_args(arguments)
+    if bool(options.emulated) != bool(options.schemas):
+        parser.error("--emulated and --schemas need each other")
+    emulated = None
+    if options.emulated:
+        emulated = Emulated(options.emulated, dict(schemas(options.schemas.read_text(encoding="utf-8"))))
     with contextlib.ExitStack() as stack:
         kubeconfig = options.kubeconfig
         if options.real_apiserver is not None:
-            kubeconfig = stack.enter_context(started(options.real_apiserver, without=CHANGING))
+            kubeconfig = stack.enter_context(
+                started(options.real_apiserver, CHANGING, emulated.minor if emulated else "")
+            )
             options.out.mkdir(parents=True, exist_ok=True)
             digest = hashlib.sha256((options.real_apiserver / "kube-apiserver").read_bytes()).hexdigest()
-            (options.out / "source.json").write_text(text_of({"kube-apiserver": digest}), encoding="utf-8")
-        Recorder(kubeconfig, options.out, _tell).record()
+            source = {"kube-apiserver": digest, "emulated": options.emulated or ""}
+            (options.out / "source.json").write_text(text_of(source), encoding="utf-8")
+        Recorder(kubeconfig, options.out, _tell, emulated).record()
     return 0
 
 

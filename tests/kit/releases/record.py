@@ -16,6 +16,7 @@ from typing import Any
 from apimachinery.schema import Library, Schema
 from embedded_apiserver.kinds.kind import Kind
 from tests.differential.servers import Real, decoded
+from tests.kit.releases.emulated import Emulated
 from tests.kit.releases.forms import form_of, places
 from tests.kit.releases.openapi import parameters
 from tests.kit.releases.switched_off import created, switched_off
@@ -49,17 +50,20 @@ class Recorder:
         kubeconfig: The administrator's, of a server on this machine that has nothing but what it was born with.
         folder: Where the files are written.
         tell: Called with each line about what was found and cannot be recorded.
+        emulated: The release, such as v1.34.2, that a newer server emulates, with the schemas of its source tree.
     """
 
-    def __init__(self, kubeconfig: Path, folder: Path, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, kubeconfig: Path, folder: Path, tell: Callable[[str], None], emulated: Emulated | None = None
+    ) -> None:
         self._kubeconfig, self._folder, self._tell = kubeconfig, folder, tell
-        self._real = Real(kubeconfig)
+        self._real, self._emulated = Real(kubeconfig), emulated
 
     def record(self) -> None:
         """Write each file that is not there."""
         self._folder.mkdir(parents=True, exist_ok=True)
         kinds = self._kept("kinds", self.kinds)
-        self._kept("version", lambda: self._get("/version"))
+        self._kept("version", self.version)
         self._kept("gates", self.gates)
         self._kept("warnings", lambda: self.warnings(kinds))
         self._kept("objects", lambda: self.objects(kinds))
@@ -83,6 +87,11 @@ class Recorder:
 
     def _get(self, target: str, headers: Mapping[str, str] | None = None) -> Any:
         return decoded(self._real.ask("GET", target, dict(headers or {}), b"").body)
+
+    def version(self) -> Record:
+        """Return what the server says of its version; of an emulated release, what its own binary says."""
+        found: Record = self._get("/version")
+        return self._emulated.version(found) if self._emulated else found
 
     def kinds(self) -> Record:
         """Return what discovery says of each kind, by `group/version/plural`."""
@@ -109,7 +118,7 @@ class Recorder:
                 answer = self._real.ask("GET", _root(key), {}, b"")
                 if warnings := answer.headers.get("warning"):
                     found[key] = warnings[0].removeprefix('299 - "').removesuffix('"')
-        return found
+        return self._emulated.warnings(found) if self._emulated else found
 
     def objects(self, kinds: Record) -> Record:
         """Return the objects that the server was born with, by `collection/namespace/name`."""
@@ -132,7 +141,9 @@ class Recorder:
 
     def definitions(self) -> Record:
         """Return the definitions of all types, as OpenAPI v3 has them, with their descriptions."""
-        return {n: s for document in self._documents() for n, s in document["components"].get("schemas", {}).items()}
+        served = (document["components"].get("schemas", {}) for document in self._documents())
+        found = {name: schema for schemas in served for name, schema in schemas.items()}
+        return self._emulated.definitions(found) if self._emulated else found
 
     def parameters(self) -> Record:
         """Return the descriptions of parameters."""

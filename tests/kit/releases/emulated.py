@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A release that a newer server emulates: its features are that server's answers, its schemas those of its source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+_KINDS = "x-kubernetes-group-version-kind"
+_SINCE = re.compile(r"is deprecated in v1\.(\d+)\+")
+_REFERENCE = re.compile(r'"#/components/schemas/([^"]+)"')
+
+
+@attrs.frozen
+class Emulated:
+    """A release without its own binary.
+
+    Attributes:
+        release: The release of the source tree, such as v1.34.2.
+        schemas: Each type of that tree with its schema; None for one whose schema is computed by code.
+    """
+
+    release: str
+    schemas: Mapping[str, Any]
+
+    @property
+    def minor(self) -> str:
+        """The release as `--emulated-version` takes it."""
+        return self.release.removeprefix("v").rpartition(".")[0]
+
+    def version(self, served: Mapping[str, str]) -> dict[str, str]:
+        """Return the version of its own binary, which is compatible with the release before it."""
+        number = int(self.minor.partition(".")[2])
+        own = {"minor": str(number), "gitVersion": self.release, "minCompatibilityMinor": str(number - 1)}
+        return {**served, **{name: text for name, text in own.items() if name in served}}
+
+    def warnings(self, served: Mapping[str, str]) -> dict[str, str]:
+        """Return the warnings without those of kinds that a later release deprecates, which a newer binary gives."""
+        since = {key: _SINCE.search(text) for key, text in served.items()}
+        number = int(self.minor.partition(".")[2])
+        return {key: served[key] for key, match in since.items() if match is None or int(match[1]) <= number}
+
+    def definitions(self, served: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the definitions, of which the newer server serves some: those that the older one has, as it has them.
+
+        The kinds of a type, and a schema that code computes, are those of the newer server.
+        """
+        found: dict[str, Any] = {}
+        names = [name for name in served if name in self.schemas]
+        while names:
+            name = names.pop()
+            newer = served.get(name, {})
+            kinds = {_KINDS: newer[_KINDS]} if _KINDS in newer else {}
+            found[name] = newer if self.schemas[name] is None else {**self.schemas[name], **kinds}
+            names += [one for one in _REFERENCE.findall(str(found[name]).replace("'", '"')) if one not in found]
+        return found

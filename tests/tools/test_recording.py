@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recorder reads the schemas of a source tree, and corrects what an emulating server tells otherwise."""
+
+from __future__ import annotations
+
+from tests.kit.releases.emulated import Emulated
+from tests.kit.releases.go_schemas import schemas
+
+REF = "#/components/schemas/"
+SOURCE = """
+import (
+	v1 "k8s.io/api/core/v1"
+	resource "k8s.io/apimachinery/pkg/api/resource"
+)
+
+func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
+	return map[string]common.OpenAPIDefinition{
+		"k8s.io/api/apps/v1.Shelf": schema_Shelf(ref),
+		v1.Box{}.OpenAPIModelName(): schema_Box(ref),
+		resource.Quantity{}.OpenAPIModelName(): schema_Quantity(ref),
+	}
+}
+
+func schema_Shelf(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "A shelf: \\"}\\" is no end.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"boxes": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Type: []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: map[string]interface{}{},
+										Ref:     ref(v1.Box{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"width": {
+						SchemaProps: spec.SchemaProps{
+							Default: 0,
+							Type:    []string{"integer"},
+							Format:  "int32",
+						},
+					},
+				},
+				Required: []string{"boxes"},
+			},
+		},
+		Dependencies: []string{
+			v1.Box{}.OpenAPIModelName()},
+	}
+}
+
+func schema_Box(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Type: []string{"object"},
+				Properties: map[string]spec.Schema{
+					"weight": {
+						SchemaProps: spec.SchemaProps{
+							Ref: ref("k8s.io/apimachinery/pkg/api/resource.Quantity"),
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_Quantity(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.EmbedOpenAPIDefinitionIntoV2Extension(common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Format: resource.Quantity{}.OpenAPISchemaFormat(),
+			},
+		},
+	})
+}
+"""
+SHELF, BOX = "io.k8s.api.apps.v1.Shelf", "io.k8s.api.core.v1.Box"
+QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+EMULATED = Emulated("v1.33.5", dict(schemas(SOURCE)))
+
+
+def test_the_schemas_of_a_source_tree_are_those_of_its_documents() -> None:
+    assert dict(schemas(SOURCE)) == {
+        SHELF: {
+            "description": 'A shelf: "}" is no end.',
+            "type": "object",
+            "properties": {
+                "boxes": {
+                    "type": "array",
+                    "items": {"allOf": [{"$ref": REF + BOX}], "default": {}},
+                    "x-kubernetes-list-map-keys": ["name"],
+                    "x-kubernetes-list-type": "map",
+                },
+                "width": {"default": 0, "type": "integer", "format": "int32"},
+            },
+            "required": ["boxes"],
+        },
+        BOX: {"type": "object", "properties": {"weight": {"$ref": REF + QUANTITY}}},
+        QUANTITY: None,
+    }
+
+
+def test_definitions_of_an_emulated_release_are_its_own_with_the_types_that_they_need() -> None:
+    kinds = {"x-kubernetes-group-version-kind": [{"group": "apps", "version": "v1", "kind": "Shelf"}]}
+    newer = {SHELF: {"type": "object", **kinds}, QUANTITY: {"type": "string"}, "io.k8s.api.core.v1.Newer": {}}
+
+    found = EMULATED.definitions(newer)
+
+    own = EMULATED.schemas
+    assert found == {SHELF: {**own[SHELF], **kinds}, BOX: own[BOX], QUANTITY: newer[QUANTITY]}
+
+
+def test_the_version_of_an_emulated_release_is_that_of_its_own_binary() -> None:
+    told = {"major": "1", "minor": "36", "gitVersion": "v1.36.2", "minCompatibilityMinor": "33"}
+
+    assert EMULATED.version(told) == {
+        "major": "1",
+        "minor": "33",
+        "gitVersion": "v1.33.5",
+        "minCompatibilityMinor": "32",
+    }
+    assert "minCompatibilityMinor" not in EMULATED.version({"minor": "36"})
+
+
+def test_an_emulated_release_does_not_know_what_later_ones_deprecate() -> None:
+    told = {"a": "v1 A is deprecated in v1.33+", "b": "v1 B is deprecated in v1.34+; use C", "c": "otherwise"}
+
+    assert EMULATED.warnings(told) == {"a": told["a"], "c": "otherwise"}
