@@ -116,7 +116,10 @@ class PlanReport:
         changes = ", ".join(f"{total[each]} to {each.value}" for each in Action)
         reconciles = sum(result.reconciled.values())
         failed, refused = len(result.failures), len(result.refused)
-        text = f"plan: {changes}; {reconciles} reconciles, {failed} failed, {refused} not planned"
+        noun = "reconcile" if reconciles == 1 else "reconciles"
+        text = f"plan: {changes}; {reconciles} {noun}, {failed} failed, {refused} not planned"
+        if not reconciles:
+            text += "; no controller found an object: is this the right cluster, and do namespaces and selectors fit?"
         if self.only_times:
             text += f"; {self.only_times} written with no difference but times"
         if unseen := self._unseen():

@@ -108,7 +108,14 @@ def test_a_program_that_would_write_nothing_has_status_zero(bench: PlanBench) ->
     report = bench.plan(setup_of(lambda manager, request: manager.client.patch(CONFIG_MAPS, request, {})))
 
     assert (report.status, report.differences, report.only_times) == (0, [], 1)
-    assert text(report).startswith("plan: 0 to create, 0 to update, 0 to delete; 1 reconciles, 0 failed, 0 not planned")
+    assert text(report).startswith("plan: 0 to create, 0 to update, 0 to delete; 1 reconcile, 0 failed, 0 not planned")
+
+
+def test_a_plan_in_which_no_controller_found_an_object_says_so(bench: PlanBench) -> None:
+    report = bench.plan(setup_of(lambda manager, request: None))
+
+    assert report.status == 0
+    assert "0 reconciles, 0 failed, 0 not planned; no controller found an object:" in text(report)
 
 
 def test_later_reads_of_the_pass_see_what_was_planned_through_caches_and_indices(bench: PlanBench) -> None:
