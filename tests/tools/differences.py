@@ -45,7 +45,7 @@ def page() -> str:
         f"current. The corpus has {len(cases)} requests that showed a difference once. Every run of the tests sends",
         "each to the embedded server and compares the answer with the recorded one of Kubernetes 1.36.2:",
         f"{alike} are answered alike, and those below are not. `tox -e differential` looks for more at random:",
-        "of 6,058 random operations with seeds that nobody had worked with (10000 to 10019), 99.3 % were answered",
+        "of 6,058 random operations with new seeds (10000 to 10019), 99.3 % were answered",
         "alike in every byte that is compared, and 1.2 in 1,000 differed in what was accepted, refused or stored. Of",
         "4,977 on the kinds that describe a cluster (10300 to 10319), 99.7 % were answered alike, and 0.8 in 1,000",
         "differed so. The real server runs without flow control there, whose consumer of flow schemas writes",
