@@ -13,11 +13,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from apimachinery.objects import ObjectKey, annotations_of
 from controller_runtime.api.resources import NODES
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.simulation import Simulation
 from controllers.node_ttl import ANNOTATION, node_ttl
+
+pytestmark = pytest.mark.once
 
 RECORDING = Path(__file__).parents[1] / "data" / "recordings" / "node-ttl-1.36.2.jsonl"
 

@@ -23,6 +23,8 @@ from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES
 from controller_runtime.testing.simulation import Simulation
 
+pytestmark = pytest.mark.once
+
 RECORDING = Path(__file__).parents[2] / "data" / "recordings" / "coordinated-election-1.36.2.jsonl"
 GROUPS = (("E1", "E2", "E3", "E6", "E7"), ("E5",), ("E8",))
 

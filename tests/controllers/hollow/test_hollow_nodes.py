@@ -23,6 +23,8 @@ from controller_runtime.testing.simulation import Simulation
 from controllers.heartbeat.node_lease import NAMESPACE
 from controllers.hollow.selection import Selection
 
+pytestmark = pytest.mark.once
+
 FIRST, SECOND = "hollow-00000", "hollow-00001"
 
 

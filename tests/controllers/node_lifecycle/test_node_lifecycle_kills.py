@@ -15,6 +15,8 @@ from controller_runtime.api.resources import NODES, PODS
 from controller_runtime.testing.faults import CutReply, Fault, Refused
 from controller_runtime.testing.simulation import Simulation
 
+pytestmark = pytest.mark.once
+
 WRITES = (
     *["PATCH nodes/a", "PATCH nodes/b", "PATCH nodes/c"],  # the taint of each new node
     *["PATCH nodes/a/status", "PATCH nodes/a"],  # the node is silent

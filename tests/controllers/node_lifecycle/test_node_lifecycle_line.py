@@ -16,6 +16,8 @@ from controller_runtime.testing.simulation import Simulation
 from controllers.node_lifecycle.node_lifecycle import NodeLifecycle
 from controllers.node_lifecycle.zones import ZoneState
 
+pytestmark = pytest.mark.once
+
 SEEDS = range(3)
 WELL = ("well-1", "well-2", "well-3", "well-4", "well-5", "well-6")
 

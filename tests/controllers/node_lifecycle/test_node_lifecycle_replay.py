@@ -21,6 +21,8 @@ from apimachinery.errors import NotFound
 from controller_runtime.api.resources import EVENTS, PODS
 from controller_runtime.testing.simulation import Simulation
 
+pytestmark = pytest.mark.once
+
 AT_REST = 6.0
 """Seconds before and after which the real one did nothing to a node: its period, and the phase of the renewals."""
 SOONER, LATER = -6.5, 1.6

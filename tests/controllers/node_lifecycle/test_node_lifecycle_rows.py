@@ -18,6 +18,8 @@ from controller_runtime.testing.simulation import Simulation
 from controllers.heartbeat.node_lease import NAMESPACE
 from controllers.node_lifecycle.config import LifecycleConfig
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture
 def cluster(sim: Simulation) -> Iterator[LifecycleCluster]:

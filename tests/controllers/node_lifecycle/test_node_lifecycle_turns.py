@@ -12,6 +12,8 @@ from hypothesis import given
 
 from controllers.node_lifecycle.turns import Turns
 
+pytestmark = pytest.mark.once
+
 
 class World:
     """Nodes that ask when they arrive, at the time that they were given and when they are woken, and never else.

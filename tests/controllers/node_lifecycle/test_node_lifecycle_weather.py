@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import hypothesis
 import hypothesis.strategies as st
+import pytest
 from kit.controllers.lifecycle_cluster import PREFIX, LifecycleCluster
 
 from apimachinery.errors import NotFound
@@ -17,6 +18,8 @@ from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import PODS
 from controller_runtime.testing.faults import CutReply, Fault, Refused, SilentStream
 from controller_runtime.testing.simulation import Simulation
+
+pytestmark = pytest.mark.once
 
 NODES = {"a-1": "a", "a-2": "a", "a-3": "a", "b-1": "b", "b-2": "b", "b-3": "b"}
 GRACE = 50.0

@@ -16,6 +16,8 @@ from controller_runtime.api.resources import PODS
 from controller_runtime.testing.faults import CutStream, Fault, LostReply, LostRequest, Refused, SilentStream
 from controller_runtime.testing.simulation import Simulation
 
+pytestmark = pytest.mark.once
+
 LOST = {"key": UNREACHABLE, "effect": "NoExecute"}
 HANGING = SilentStream(after=2)
 """A watch that sends the initial objects and then stays silent."""

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import pytest
 from kit.controllers.beating import ERROR
 from kit.controllers.evicting import TAINT, Evicting
 
 from controller_runtime.testing.faults import Fault, LostRequest
 from controller_runtime.testing.simulation import Simulation
+
+pytestmark = pytest.mark.once
 
 
 def evicting(sim: Simulation, *nodes: str, pods: int) -> Evicting:

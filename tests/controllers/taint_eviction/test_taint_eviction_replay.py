@@ -19,6 +19,8 @@ from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import NODES
 from controller_runtime.testing.simulation import Simulation
 
+pytestmark = pytest.mark.once
+
 RECORDING = Path(__file__).parents[2] / "data" / "recordings" / "taint-eviction-1.36.2.jsonl"
 RUNS = ("L1", "L2", "L8", "L10", "L10b")
 DEVIATIONS = {
