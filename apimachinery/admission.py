@@ -20,7 +20,7 @@ HandedUser = tuple[str, str, Sequence[str], Mapping[str, Sequence[str]]]
 
 
 class ReviewedKind(msgspec.Struct, gc=False, frozen=True):
-    """The kind of the objects of a review."""
+    """The group, version and kind of the objects in an AdmissionReview."""
 
     group: str
     version: str
@@ -28,20 +28,20 @@ class ReviewedKind(msgspec.Struct, gc=False, frozen=True):
 
 
 class AdmissionRequest(msgspec.Struct, gc=False, rename="camel"):
-    """The request of an AdmissionReview.
+    """The `request` of an AdmissionReview.
 
     Attributes:
-        uid: Repeated in the answer.
+        uid: The identifier of the review; the response repeats it.
         kind: The kind of the objects.
         operation: `CREATE`, `UPDATE`, `DELETE` or `CONNECT`.
         user_info: The user of the request, as JSON.
-        sub_resource: The subresource.
+        sub_resource: The subresource; empty for the object itself.
         name: The object's name.
-        namespace: Its namespace.
-        dry_run: Whether nothing will be stored.
+        namespace: The object's namespace; empty for a cluster-scoped object.
+        dry_run: True if the server will not store the object.
         object: The object as JSON; null for a deletion.
-        old_object: The object before it, for updates and deletions; see `old`.
-        options: The options of the request.
+        old_object: The stored object before an update or a deletion; null otherwise. Read it by `old`.
+        options: The options of the request, such as `CreateOptions`; None if absent.
     """
 
     uid: str
@@ -57,27 +57,30 @@ class AdmissionRequest(msgspec.Struct, gc=False, rename="camel"):
     options: dict[str, Any] | None = None
 
     def old(self) -> bytes:
-        """Return the object before an update or a deletion, as JSON."""
+        """Return the stored object before an update or a deletion, as JSON; `null` otherwise."""
         return bytes(self.old_object)
 
     def handed_user(self) -> HandedUser | None:
-        """Return the user of a request that was never encoded; None if `user_info` has it."""
+        """Return the user, if it was passed within the process and not as JSON; None if `user_info` has the user."""
         return None
 
 
 class HandedRequest(AdmissionRequest, gc=False, kw_only=True):
-    """A request that was never encoded; the state before the write is, when a webhook asks for it.
+    """A request that a server passes to a webhook in the same process, without encoding it as JSON.
+
+    The old object is encoded only when the webhook calls `old`.
 
     Attributes:
         user: The user of the request.
-        encode_old: Returns the object before the write as JSON. The object must not be modified meanwhile.
+        encode_old: A function that returns the object before the write as JSON. That object must not be modified
+            before.
     """
 
     user: HandedUser
     encode_old: Callable[[], bytes]
 
     def old(self) -> bytes:
-        """Return the object before an update or a deletion, as JSON."""
+        """Return the stored object before an update or a deletion, as JSON; `null` otherwise."""
         return self.encode_old()
 
     def handed_user(self) -> HandedUser | None:

@@ -25,33 +25,33 @@ _making = SystemHost.lock("api/decoding")
 
 
 def decoder_of(shape: type[T] | Any, dec_hook: Callable[[type, Any], Any] | None = None) -> Callable[[bytes], T]:
-    """Return a function that decodes JSON.
+    """Return a function that decodes JSON into values of the type `shape`.
 
     Args:
         shape: The type that the JSON has: a class, or an annotation such as `list[Operation]`.
-        dec_hook: Decodes what msgspec does not know, as in `msgspec.json.Decoder`.
+        dec_hook: A function that decodes types unknown to msgspec, as for `msgspec.json.Decoder`.
 
     Raises:
-        TypeError: Nothing can be decoded into `shape`.
+        TypeError: msgspec cannot decode into `shape`.
         NameError: An annotation names a class that is local to a function.
 
-    Threads: any; the function that is returned as well.
+    Threads: any, also for the returned function.
     """
     with _making:
         return msgspec.json.Decoder(shape, dec_hook=dec_hook).decode
 
 
 def converter_of(shape: type[T] | Any, *, from_attributes: bool = False) -> Callable[[Any], T]:
-    """Return a function that converts plain values, such as those of a YAML document.
+    """Return a function that converts plain values, such as those of a YAML document, to the type `shape`.
 
     Args:
-        shape: The type that the values have: a class, or an annotation.
-        from_attributes: Whether values may also be objects that have the fields as attributes.
+        shape: The type of the results: a class, or an annotation such as `list[Operation]`.
+        from_attributes: True to accept objects as well, whose attributes are then read as fields.
 
     Raises:
-        TypeError: Nothing can be converted to `shape`.
+        TypeError: msgspec cannot convert to `shape`.
 
-    Threads: any; the function that is returned as well.
+    Threads: any, also for the returned function.
     """
     decoder_of(shape)  # names every class in `shape`, so that a conversion finds them read
 

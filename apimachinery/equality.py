@@ -10,15 +10,16 @@ import msgspec
 
 
 def same_json(one: Any, other: Any, *, exact: bool = True) -> bool:
-    """Return whether two values are the same JSON. True is never 1, at any depth; the order of fields does not matter.
+    """Return whether two values are equal as JSON. True never equals 1, at any depth; the order of fields does not
+    matter.
 
     Args:
-        one: A value as JSON decoders make it.
-        other: The same.
-        exact: Compare as a server does that stores what it is sent: 1 is not 1.0, and a field that is null
-            is not an absent one. Otherwise compare as a client does that would patch one into the other: numbers
-            by value, null as absent, and tuples as lists. (A client that patched 1 to 1.0 would do so
-            again and again, because servers may store either as 1.)
+        one: A decoded JSON value.
+        other: The value to compare with.
+        exact: True to compare as a server that stores its input: 1 differs from 1.0, and a null field from an absent
+            one. False to compare as a client that decides about a patch: numbers by value, null as absent, and tuples
+            as lists. (A client that patched 1 to 1.0 would never finish, because a server may store either number as
+            1.)
     """
     if exact:
         # `==` is quick and finds nearly every difference; the encoded texts tell True from 1, and 1 from 1.0.

@@ -22,14 +22,15 @@ class UsageError(ControllerRuntimeError):
 
 
 class APIError(ControllerRuntimeError):
-    """The API server answered with a failure.
+    """The API server answered a request with an error.
 
     Attributes:
-        code: HTTP status.
-        reason: The answer's `Status.reason`; empty if it has none.
-        details: The answer's `Status.details`; empty if it has none.
-        retry_after: Seconds that the server asks to wait; None if it does not.
-        continue_token: Continues a list whose version has expired, at a newer one; empty if the server gave none.
+        code: The HTTP status code.
+        reason: The `reason` of the `Status` in the response; empty if absent.
+        details: The `details` of that `Status`; empty if absent.
+        retry_after: The seconds to wait before a retry, as the server requested; None if it did not.
+        continue_token: The token by which a list whose version has expired can continue at a newer version; empty if
+            absent.
     """
 
     by_reason: ClassVar[dict[str, type[APIError]]] = {}
@@ -61,7 +62,7 @@ class APIError(ControllerRuntimeError):
 
 
 class BadRequest(APIError, reasons=("BadRequest",), codes=(400,)):
-    """The request itself is wrong; repeating it will not help."""
+    """The request is malformed; repeating it will not help."""
 
 
 class Unauthorized(APIError, reasons=("Unauthorized",), codes=(401,)):
@@ -69,10 +70,12 @@ class Unauthorized(APIError, reasons=("Unauthorized",), codes=(401,)):
 
 
 class Forbidden(APIError, reasons=("Forbidden",), codes=(403,)):
-    """The credentials do not allow the request; a role is missing."""
+    """The user may not make the request, for example because a role or a binding is missing."""
 
     def advised(self, advice: str) -> Forbidden:
-        """Return this error with a text that says how to get the right; itself for an empty one."""
+        """Return this error with `advice`, a text on how to get the permission, after its message; itself if `advice`
+        is empty.
+        """
         if not advice:
             return self
         return Forbidden(f"{self}: {advice}", code=self.code, reason=self.reason, details=self.details)
@@ -91,7 +94,7 @@ class Conflict(APIError, reasons=("Conflict",), codes=(409,)):
 
 
 class AlreadyExists(APIError, reasons=("AlreadyExists",)):
-    """An object of this name exists already."""
+    """An object of this name already exists."""
 
 
 class Expired(APIError, reasons=("Expired", "Gone"), codes=(410,)):
@@ -103,23 +106,25 @@ class Invalid(APIError, reasons=("Invalid",), codes=(422,)):
 
 
 class TooManyRequests(APIError, reasons=("TooManyRequests",), codes=(429,)):
-    """The server is overloaded: wait `retry_after` seconds, or back off."""
+    """The server is overloaded: wait `retry_after` seconds, or if that is None, a growing delay."""
 
 
 class ServerError(APIError, reasons=("InternalError", "ServiceUnavailable", "Timeout", "ServerTimeout")):
-    """The server failed (5xx): back off and try again."""
+    """The server failed (a status of 500 or more): try again after a growing delay."""
 
 
 class ConnectionLost(ControllerRuntimeError):
-    """No answer came: the connection was refused, cut, silent or too slow. A write may have succeeded all the same."""
+    """The connection was refused, cut, silent or too slow, so no response came. A write may have succeeded
+    nevertheless.
+    """
 
 
 class StreamIdle(ConnectionLost):
-    """An open stream delivered no complete line for too long, so it is treated as dead."""
+    """An open stream delivered no complete line within the time limit, so the client treats it as dead."""
 
 
 class DecodeError(ControllerRuntimeError):
-    """An object or an answer does not have the form of its kind."""
+    """An object or a response cannot be decoded as its kind."""
 
 
 class WaitTimeout(ControllerRuntimeError):
@@ -131,42 +136,45 @@ class CacheSyncTimeout(ControllerRuntimeError):
 
 
 class StaleCache(ControllerRuntimeError):
-    """A cache does not show a write of this process yet: decide later, when it does."""
+    """A cache does not show an earlier write of this process yet, so the reconcile must be repeated later."""
 
 
 class AlreadyOwned(ControllerRuntimeError):
-    """The object has another controller already; two would overwrite each other's changes."""
+    """The object already has another controller; two controllers would overwrite each other's changes."""
 
 
 class LeadershipLost(ControllerRuntimeError):
-    """The lease of the leader election was lost, or yielded; `Manager.run` ends with this error."""
+    """The process lost or yielded the lease of its leader election; `Manager.run` ends with this error."""
 
 
 class ReconcileTimeout(ControllerRuntimeError):
-    """A reconcile took longer than its controller's `reconcile_timeout`; it is retried after a growing delay."""
+    """A reconcile took longer than its controller's `reconcile_timeout`; the controller retries it after a growing
+    delay.
+    """
 
 
 class TerminalError(ControllerRuntimeError):
-    """Raised by a reconciler whose retry would be useless: it is logged and counted, and not retried.
+    """Raised by a reconciler if a retry would be useless: the controller logs and counts it, and does not retry.
 
-    The next change of the object causes a reconcile as usual. An error that is raised from this one
-    (`raise … from`) is terminal as well, and so is a group of nothing but terminal errors.
+    The next change of the object causes a reconcile as usual. An error that is raised from this one (`raise … from`) is
+    terminal as well, and so is an exception group that contains only terminal errors.
     """
 
 
 class TemporaryError(ControllerRuntimeError):
-    """Raised by a reconciler when something outside of the cluster failed, and may work again later.
+    """Raised by a reconciler if something outside of the cluster failed, and may work again later.
 
-    It is the base class for errors of services, databases and devices: it is logged as a warning without a traceback,
-    counted as a failure and retried, and it fails no test. Any other exception counts as a bug of the program.
+    Use it as the base class for errors of services, databases and devices. The controller logs it as a warning without
+    a traceback, counts it as a failure and retries; no test fails because of it. Any other exception counts as a bug of
+    the program.
 
     Attributes:
         requeue_after: Seconds after which the retry is due, such as a `Retry-After` of the service. Such a retry does
-            not make later delays grow, and a change of the object comes before it. None: as after other failures, a
-            delay that grows.
+            not make later delays grow, and a change of the object causes an earlier one. None for a growing delay, as
+            after other failures.
 
     Raises:
-        ValueError: A delay that is negative or not finite.
+        ValueError: `requeue_after` is negative or not finite.
     """
 
     def __init__(self, message: str = "", *, requeue_after: float | None = None) -> None:
@@ -177,11 +185,11 @@ class TemporaryError(ControllerRuntimeError):
 
 
 class Cancelled(ControllerRuntimeError):
-    """The process stops and its grace has run out, so the running work was given up."""
+    """The process is stopping and its grace period is over, so the running work was given up."""
 
 
 class ShutDown(Exception):  # not an error, so not part of the tree
-    """Raised by `WorkQueue.get` once the queue is shut down and has nothing left to hand out."""
+    """Raised by `WorkQueue.get` once the queue is shut down and empty."""
 
 
 UNREADABLE: tuple[type[Exception], ...] = (ValueError, RecursionError)
@@ -197,12 +205,13 @@ LONGEST_RETRY_AFTER = 300.0
 
 
 def error_from_status(code: int, status: Mapping[str, Any], retry_after: float | None = None) -> APIError:
-    """Return the error for a failed answer; its class is chosen by `status["reason"]`, else by the HTTP status.
+    """Return the error for a failed request. Its class follows from `status["reason"]`, or else from the HTTP status.
 
     Args:
-        code: HTTP status of the answer.
-        status: The `Status` object of the body; an empty mapping if the body is not one.
-        retry_after: Seconds of the `Retry-After` header; None if it has none. Then `details.retryAfterSeconds` counts.
+        code: The HTTP status code of the response.
+        status: The `Status` object in the body; an empty mapping if the body is not a `Status`.
+        retry_after: The seconds in the `Retry-After` header; None if absent, so that `details.retryAfterSeconds` is
+            used.
     """
     reason = str(status.get("reason") or "")
     details = status.get("details")

@@ -10,48 +10,54 @@ from apimachinery.http import HTTPResponse
 
 @attrs.frozen
 class Refused:
-    """The connection is refused at once; the server sees nothing."""
+    """Fault: the connection is refused immediately; the server does not see the request."""
 
 
 @attrs.frozen
 class LostRequest:
-    """The request is lost; the caller waits for an answer until its deadline."""
+    """Fault: the request is lost; the caller waits for the response until its deadline."""
 
 
 @attrs.frozen
 class LostReply:
-    """The server acts; its answer is lost, and the caller waits for it until its deadline."""
+    """Fault: the server carries out the request, but the response is lost; the caller waits for it until its
+    deadline.
+    """
 
 
 @attrs.frozen
 class CutReply:
-    """The server acts; the connection is cut before its answer."""
+    """Fault: the server carries out the request, but the connection is cut before the response."""
 
 
 @attrs.frozen
 class Delayed:
-    """The request arrives `seconds` later; a request that would arrive after its deadline is lost."""
+    """Fault: the request arrives after `seconds`; a request that would arrive after its deadline is lost."""
 
     seconds: float
 
 
 @attrs.frozen
 class Answered:
-    """A proxy in front of the server answers, such as with 429 or 500; the server sees nothing."""
+    """Fault: a proxy in front of the server sends `response`, such as a 429 or 500; the server does not see the
+    request.
+    """
 
     response: HTTPResponse
 
 
 @attrs.frozen
 class CutStream:
-    """The stream is cut after `after` lines. A call that is not a stream is not affected."""
+    """Fault: the stream is cut after `after` lines. Requests without a stream are not affected."""
 
     after: int = 0
 
 
 @attrs.frozen
 class SilentStream:
-    """The stream stays open, but is silent after `after` lines. A call that is not a stream is not affected."""
+    """Fault: the stream stays open, but delivers nothing after `after` lines. Requests without a stream are not
+    affected.
+    """
 
     after: int = 0
 

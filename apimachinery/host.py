@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # a program without coroutines need not import it
 
 
 class Lock(Protocol):
-    """A mutual exclusion that is not re-entrant, for short sections that call no other component."""
+    """A mutex that is not re-entrant, for short sections that call no other component."""
 
     def __enter__(self) -> object: ...
 
@@ -29,62 +29,68 @@ class Lock(Protocol):
 
 
 class Condition(Lock, Protocol):
-    """A lock with which threads can wait until the state that it guards has changed."""
+    """A lock with which threads can wait for a change of the state that it guards."""
 
     def wait_until(self, deadline: float | None) -> None:
-        """Release the lock, sleep until notified or until `deadline`, and take the lock again.
+        """Release the lock, sleep until notified or until `deadline`, and acquire the lock again.
 
-        It may return early without a reason, so call it in a loop that checks the state.
+        It may return early without a reason (a spurious wakeup), so call it in a loop that checks the state.
 
         Args:
-            deadline: Absolute `Clock.monotonic` seconds; None sets no deadline. If it has passed, this returns at once.
+            deadline: A time in seconds of `Clock.monotonic`; None sets no deadline. If it has passed, the call does not
+                wait.
         """
 
     def notify(self) -> None:
-        """Wake one waiter, if there is any; which one is unspecified.
+        """Wake one waiting thread, if there is one; which one is unspecified.
 
         Raises:
-            RuntimeError: The caller does not hold the lock.
+            RuntimeError: The calling thread does not hold the lock.
         """
 
     def notify_all(self) -> None:
-        """Wake every waiter.
+        """Wake every waiting thread.
 
         Raises:
-            RuntimeError: The caller does not hold the lock.
+            RuntimeError: The calling thread does not hold the lock.
         """
 
 
 class Thread(Protocol):
-    """A thread that has been started."""
+    """A thread that was started."""
 
     name: str
 
     def join_until(self, deadline: float | None) -> bool:
-        """Wait for the thread, and return whether it ended by `deadline` (monotonic seconds; None waits forever)."""
+        """Wait until the thread ends or `deadline` passes (seconds of `Clock.monotonic`; None waits forever).
+
+        Return whether the thread has ended.
+        """
 
     def stack(self) -> str:
-        """Return the thread's present stack as text, the innermost call last; empty once it has ended."""
+        """Return the thread's current stack as text, the innermost call last; empty once the thread has ended."""
 
 
 class Clock(Protocol):
-    """The two clocks of a host. A reconciler should hold no other part of it.
+    """The two clocks of a host. A reconciler should be given a `Clock` rather than a whole `Host`.
 
     Threads: any.
     """
 
     def now(self) -> datetime:
-        """Return the wall clock's time as an aware UTC datetime, for what is written to the API.
+        """Return the wall clock's time as an aware UTC datetime, for timestamps in API objects.
 
-        It can jump forwards and backwards, so no decision may depend on it.
+        The wall clock can jump forwards and backwards, so no decision may depend on it.
         """
 
     def monotonic(self) -> float:
-        """Return seconds from an arbitrary origin, for every decision; they mean nothing on another host."""
+        """Return seconds since an arbitrary origin. Use them for every decision; they cannot be compared between
+        hosts.
+        """
 
 
 class Host(Clock, Protocol):
-    """A host: clocks, waiting, locks, threads and randomness.
+    """The source of time, waiting, locks, threads and randomness.
 
     `SystemHost` is the real machine; the hosts of a simulation keep the same contract under virtual time.
 
@@ -98,44 +104,45 @@ class Host(Clock, Protocol):
     """The only source of randomness, for jitter and names; not for secrets."""
 
     def elapsed(self) -> float:
-        """Return seconds from an arbitrary origin, with those for which the machine was suspended, if they are known.
+        """Return seconds since an arbitrary origin, including the time while the machine was suspended, if that is
+        known.
 
-        `monotonic` stands still on a machine that sleeps. Compare this with itself alone, where another machine may act
-        once a time has passed, as with a lease.
+        `monotonic` stands still while the machine is suspended. Use `elapsed` where another machine may act after a
+        period, as with a lease, and compare its values only with each other.
         """
 
     def uuid(self) -> str:
         """Return a new random (version 4) UUID in its usual text form."""
 
     def lock(self, label: str) -> Lock:
-        """Return a new lock. A simulation names it by `label` when threads hang."""
+        """Return a new lock. `label` names it in a simulation's report of threads that hang."""
 
     def condition(self, label: str) -> Condition:
-        """Return a new condition with a lock of its own. A simulation names it by `label` when threads hang."""
+        """Return a new condition with its own lock. `label` names it in a simulation's report of threads that hang."""
 
     def spawn(self, name: str, target: Callable[[], None], *, daemon: bool = False) -> Thread:
         """Start `target` on a new thread, in a copy of the caller's context variables, and return the thread.
 
-        An exception that `target` does not catch is a bug: it goes to `threading.excepthook` on the real machine, and
-        fails the run in a simulation. Use `core.stop.spawn` for a thread whose failure has to stop others.
+        An uncaught exception of `target` is a bug: on the real machine it goes to `threading.excepthook`, in a
+        simulation it fails the run. Use `core.stop.spawn` for a thread whose failure has to stop others.
 
         Args:
             name: The thread's name.
-            target: Runs on it.
-            daemon: Let the process end without waiting for the thread. Only for a system call that cannot be
-                interrupted, such as a resolver's, and that leaves nothing half done.
+            target: The function to run on the thread.
+            daemon: True if the process may exit while the thread runs. Use it only for a system call that cannot be
+                interrupted, such as a DNS lookup, and that leaves nothing half done.
         """
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
-        """Return a new asyncio event loop, to be run on a thread of this host, whose time is `monotonic`.
+        """Return a new asyncio event loop for a thread of this host. The loop's time is `monotonic`.
 
-        On the real machine it is asyncio's own, with sockets, subprocesses and executors. The loop of a simulation
-        waits in virtual time, and refuses everything that needs a real machine with a `UsageError`.
+        On the real machine it is a loop of asyncio, with sockets, subprocesses and executors. The loop of a simulation
+        waits in virtual time, and raises `UsageError` for everything that needs a real machine.
         """
 
     def leaving(self, label: str) -> None:
-        """Announce a call that leaves the process: a request, or a read of a stream.
+        """Announce a call that leaves the process, such as a request or a read from a stream; `label` names the call.
 
-        On the real machine this does nothing. In a simulation another thread may run at this point, and it is an
-        error if the caller holds a lock.
+        On the real machine this does nothing. In a simulation another thread may run at this point, and a caller that
+        holds a lock fails the run.
         """

@@ -23,24 +23,24 @@ _UNENCODABLE = re.compile("[\ud800-\udfff]")
 
 
 def storable(text: str) -> str:
-    """Return `text` with U+FFFD in place of each byte that was not UTF-8, so that it can be encoded and logged.
+    """Return `text` with U+FFFD in place of each byte that was not UTF-8, so that the text can be encoded and logged.
 
-    A real server accepts such bytes in headers, paths and queries, and shows them in the same way.
+    A real server also accepts such bytes in headers, paths and queries, and shows them as U+FFFD.
     """
     return text if text.isascii() else _UNENCODABLE.sub("\ufffd", text)
 
 
 class HTTPRequest(NamedTuple):
-    """A request, decoded. The HTTP server passes its texts through `storable` first.
+    """An HTTP request, decoded. The HTTP server passes all texts of a request through `storable` first.
 
     Attributes:
         method: The method, in upper case.
         path: The absolute path, percent-decoded, without the query.
         query: Pairs of a name and a value, percent-decoded, in the order of the URL.
-        headers: The headers, with names in lower case. The values of a repeated one are joined by `, `, or by
-            `VALUE_SEPARATOR` if it is one of impersonation.
-        body: The body; empty if absent. The HTTP server reads at most `BODY_LIMIT` + 1 bytes, which
-            is enough for the handler to refuse a body that is too long (413).
+        headers: The headers by name, in lower case. The values of a repeated header are joined by `, `, those of a
+            repeated impersonation header by `VALUE_SEPARATOR`.
+        body: The body; empty if absent. The HTTP server reads at most `BODY_LIMIT` + 1 bytes, which is enough for the
+            handler to refuse a body that is too long (413).
     """
 
     method: str
@@ -51,11 +51,11 @@ class HTTPRequest(NamedTuple):
 
 
 class HTTPResponse(NamedTuple):
-    """A complete response.
+    """A complete HTTP response.
 
     Attributes:
         status: The HTTP status code.
-        headers: The headers, with names in lower case.
+        headers: The headers by name, in lower case.
         body: The body; empty if absent.
     """
 
@@ -69,80 +69,84 @@ NO_ANSWER = HTTPResponse(0)
 
 
 class Watch(Protocol):
-    """A response with status 200 whose body is an open-ended series of lines, each with one watch event in JSON.
+    """A response with status 200 whose body is an open-ended sequence of lines. Each line is one watch event in JSON.
 
-    The reader pulls: the server calls `on_ready` (see `Handler.handle`) when there may be lines, and the
-    reader then calls `take`. So the server never blocks on a slow reader.
+    The server calls `on_ready` (see `Handler.handle`) when there may be lines, and the reader then calls `take` to get
+    them. So a slow reader never blocks the server.
     """
 
     headers: Mapping[str, str]
     """The response's headers, with names in lower case."""
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
-        """Return the next lines, and whether the stream ends after them. Never blocks.
+        """Return the next lines, and True if the stream ends after them. Never blocks.
 
-        If there are fewer than `limit` and the stream goes on, there are no more for now; `on_ready` is
-        called when there are.
+        If it returns fewer than `limit` lines and the stream continues, no more lines are available now. `on_ready` is
+        called when there are some.
 
         Args:
-            limit: The most lines to return. Each ends with a newline, except for frames in protobuf.
+            limit: The maximum number of lines. Each line ends with a newline, except for frames in protobuf.
         """
 
     def next_wake(self) -> float | None:
-        """Return the seconds after which to call `take` even without `on_ready`: a bookmark or the end may be due.
+        """Return the seconds after which to call `take` even without `on_ready`, because a bookmark or the end may be
+        due.
 
-        None means to wait for `on_ready`. The result is a duration rather than a point in time, because the
-        reader's clock may be another one than the server's.
+        None means that only `on_ready` announces lines. The result is a duration rather than a time, because reader and
+        server may have different clocks.
         """
 
     def close(self) -> None:
-        """End the watch; its reader calls this when it wants no more. Idempotent."""
+        """End the watch, called by its reader. Idempotent."""
 
 
 @runtime_checkable
 class Upgraded(Watch, Protocol):
-    """A response with status 101: a connection with messages in both directions, as a WebSocket has.
+    """A response with status 101: a connection with messages in both directions, such as a WebSocket.
 
-    `take` returns the messages of the server instead of lines. It is an answer to requests with the header `upgrade`.
+    Only requests with the header `upgrade` get this response. `take` returns the server's messages instead of lines.
     """
 
     protocol: str
     """The subprotocol on which client and server agreed."""
 
     def send(self, message: bytes) -> bool:
-        """Hand a message of the client to the server. Never blocks.
+        """Pass a message of the client to the server. Never blocks.
 
         Returns:
-            False if the server has no room for it: offer it again after the next call of `on_ready`.
+            True if the server took the message. False if its buffer is full: send the message again after the next call
+                of `on_ready`.
         """
 
 
 class Handler(Protocol):
-    """Answers requests, as the embedded server does. A call returns when the response is known."""
+    """An object that answers HTTP requests, such as the embedded server."""
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
-        """Return the response to `request`. It never raises: a failure is a response, too. It does not wait for events.
+        """Return the response to `request`. Never raises: an error is a response, too. Does not wait for watch events.
 
         Args:
             request: The request.
-            on_ready: Called when a watch may have lines to take, from any thread and with no lock held.
-                Without it, a request for a watch is refused with 400.
+            on_ready: Called when a watch may have lines to take, from any thread and with no lock held. If it is None,
+                a request for a watch gets a response with status 400.
         """
 
 
 @runtime_checkable
 class Screen(Protocol):
-    """A handler that can tell the HTTP server about a request before that request is passed to `handle`.
+    """A handler that can classify a request before the HTTP server passes the request to `handle`.
 
-    The HTTP server then reads no body from a client without the right credentials, and answers requests that may take
-    long on other threads than its own, so that they do not delay the short ones.
+    With the results, the HTTP server reads no body from a client without valid credentials, and answers slow requests
+    on separate threads, so that they do not delay the short ones.
     """
 
     def knows(self, headers: Mapping[str, str]) -> bool:
-        """Return whether the headers have the right credentials. If not, the response does not depend on the body."""
+        """Return whether the headers have valid credentials. If not, the response does not depend on the request's
+        body.
+        """
 
     def is_heavy(self, request: HTTPRequest) -> bool:
-        """Return whether `handle` may take more than a few milliseconds; the judgement itself takes less."""
+        """Return whether `handle` may take more than a few milliseconds for `request`. This call itself takes less."""
 
     def calls_out(self, request: HTTPRequest) -> bool:
-        """Return whether `handle` may wait for another server; the judgement itself waits for nothing."""
+        """Return whether `handle` may wait for another server for `request`. This call itself does not wait."""

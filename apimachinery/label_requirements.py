@@ -17,7 +17,7 @@ from apimachinery.names import label_value_errors, qualified_name_errors
 
 
 class Operator(enum.Enum):
-    """The ways to compare a label, with their signs in a selector's text."""
+    """The operators of a label selector. The values are their texts in the selector."""
 
     EXISTS = "exists"
     NOT_EXISTS = "!"
@@ -45,12 +45,12 @@ _TOKEN = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<> \t\r\n]+)")
 
 @attrs.frozen
 class LabelRequirement:
-    """One condition on one label.
+    """One requirement of a label selector: a condition on one label.
 
     Attributes:
         key: The label's key.
-        operator: How the label is compared.
-        values: The values to compare with, sorted; one for `=`, `!=`, `>` and `<`, none for `exists` and `!`.
+        operator: The operator that compares the label's value with `values`.
+        values: The sorted values: exactly one for `=`, `!=`, `>` and `<`, and none for `exists` and `!`.
     """
 
     key: str
@@ -58,7 +58,7 @@ class LabelRequirement:
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether `labels` meet the condition. A missing label meets `!=`, `notin` and `!`, and no other."""
+        """Return whether `labels` meet the requirement. A missing label meets only `!=`, `notin` and `!`."""
         value = labels.get(self.key)
         match self.operator:
             case Operator.EXISTS:
@@ -99,7 +99,7 @@ def _requirement(key: str, operator: Operator, values: Iterable[str] = ()) -> La
 
 
 class LabelParser:
-    """A recursive-descent parser of one selector's text. An empty token marks the end of the text."""
+    """A recursive-descent parser of one label selector. An empty token marks the end of the text."""
 
     def __init__(self, text: str) -> None:
         self._tokens: list[str] = [*_TOKEN.findall(text), ""]
@@ -114,10 +114,10 @@ class LabelParser:
         return token
 
     def requirements(self) -> Iterator[LabelRequirement]:
-        """Yield the requirements in the order of the text.
+        """Yield the requirements in their order in the text.
 
         Raises:
-            ValueError: The text cannot be parsed, in the real API server's words.
+            ValueError: The text cannot be parsed; the message is the real API server's.
         """
         token = self._peek()
         if not token:

@@ -38,7 +38,7 @@ REQUEST_LOGGERS = (
 
 
 class Line:
-    """A log message: a constant text and its fields. `str` shows both, so that every handler does."""
+    """A log message: a constant text and its fields. `str` returns both, so every logging handler shows both."""
 
     __slots__ = ("fields", "text")
 
@@ -51,9 +51,9 @@ class Line:
 
 
 class Logger:
-    """A logger on top of `logging`: each method takes a constant message, and fields by keyword.
+    """A structured logger on top of `logging`: each method takes a constant message, and fields as keyword arguments.
 
-    Lines go through the `logging.Logger` of the same name, so handlers, levels and filters apply as usual.
+    Messages go through the `logging.Logger` of the same name, so handlers, levels and filters apply as usual.
 
     Threads: any.
     """
@@ -64,23 +64,23 @@ class Logger:
         self._logger = logger
 
     def debug(self, message: str, /, **fields: Any) -> None:
-        """Log, at level DEBUG, something that happens often, such as an event or a reconcile."""
+        """Log at level DEBUG: for frequent events, such as a reconcile."""
         self._log(logging.DEBUG, message, fields)
 
     def info(self, message: str, /, **fields: Any) -> None:
-        """Log, at level INFO, a start, a stop or another change of state."""
+        """Log at level INFO: for a start, a stop or another change of state."""
         self._log(logging.INFO, message, fields)
 
     def warning(self, message: str, /, **fields: Any) -> None:
-        """Log, at level WARNING, a failure that will be retried, or that costs little."""
+        """Log at level WARNING: for a failure that will be retried, or that has little effect."""
         self._log(logging.WARNING, message, fields)
 
     def error(self, message: str, /, **fields: Any) -> None:
-        """Log, at level ERROR, a failure that will not be retried."""
+        """Log at level ERROR: for a failure that will not be retried."""
         self._log(logging.ERROR, message, fields)
 
     def exception(self, message: str, /, **fields: Any) -> None:
-        """Log, at level ERROR, an unexpected error with the traceback of the exception that is being handled."""
+        """Log at level ERROR, with the traceback of the exception that is being handled: for an unexpected error."""
         self._log(logging.ERROR, message, fields, exc_info=True)
 
     def _log(self, level: int, message: str, fields: dict[str, Any], exc_info: bool = False) -> None:
@@ -90,11 +90,11 @@ class Logger:
 
 
 def get_logger(name: str) -> Logger:
-    """Return a logger that writes a constant message and then fields, such as `log.info("scaled", replicas=3)`.
+    """Return a logger for constant messages with fields, such as `log.info("scaled", replicas=3)`.
 
-    Text shows the line as `scaled replicas=3`, JSON with a key for each field. Inside a reconcile the fields
-    `controller`, `request` and `reconcile` are added. Lines of plain `logging` carry these three as well, if the
-    program uses `configure` or `LogContext`; what this logger has beyond them are fields of your own.
+    The text format shows this message as `scaled replicas=3`, JSON has a key for each field. Inside a reconcile the
+    fields `controller`, `request` and `reconcile` are added. Messages of plain `logging` get these three as well, if
+    the program uses `configure` or `LogContext`.
 
     Args:
         name: The name of the logger in `logging`; pass `__name__`.
@@ -120,20 +120,21 @@ class _Bound:
 
 
 def bound(**fields: Any) -> AbstractContextManager[None]:
-    """Add `fields` to every line logged inside."""
+    """Return a context manager that adds `fields` to every message logged inside it."""
     return _Bound(fields)
 
 
 def bound_fields() -> Mapping[str, Any]:
-    """Return the fields that `bound` has added; in a reconcile `controller`, `request` and its number `reconcile`."""
+    """Return the fields added by `bound`; in a reconcile `controller`, `request` and its number `reconcile`."""
     return _context.get()
 
 
 def fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
-    """Return the fields of a record: its own and those that were bound where it was logged.
+    """Return the fields of a log record: those of its message, and those that `bound` had added where it was logged.
 
-    Records of plain `logging` have none of their own. Those that were bound are the ones that `LogContext` has kept;
-    without it, the ones of the calling thread, which is the thread that logs unless a queue lies between.
+    A message of plain `logging` has no fields of its own. The fields of `bound` are those that `LogContext` stored in
+    the record; without `LogContext`, those of the calling thread, which is the logging thread unless records go through
+    a queue.
     """
     if isinstance(record.msg, Line):
         return record.msg.fields
@@ -142,26 +143,26 @@ def fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
 
 
 def text_of(record: logging.LogRecord) -> str:
-    """Return the message of a record without its fields."""
+    """Return the message of a log record without its fields."""
     return record.msg.text if isinstance(record.msg, Line) else record.getMessage()
 
 
 class LogContext(logging.Filter):
-    """Adds the fields of a reconcile to every record, for programs that configure logging in their own way.
+    """A filter that adds the fields of a reconcile to every record, for programs that configure `logging` themselves.
 
-    Add it to a handler: filters of a logger do not see what the loggers below it pass on. If records go through a
-    queue, add it to the `QueueHandler`, which runs on the thread that logs.
+    Add it to a handler: filters of a logger do not see the records of its child loggers. If records go through a queue,
+    add it to the `QueueHandler`, which runs on the logging thread.
 
     A record gets the attributes `controller`, `request` and `reconcile`, which are empty outside of a reconcile, and
     `context`: text such as ` controller=racks request=a reconcile=7`, to follow the message in a format
     (`%(message)s%(context)s`). `context` is empty for lines of this package, whose messages show their fields already.
-    Attributes that a record has are not replaced. No record is dropped.
+    Attributes that the record already has are not replaced. The filter drops no record.
 
     Threads: any.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Add the attributes, and return True."""
+        """Add the attributes to `record`, and return True."""
         fields = fields_of(record)
         context = "" if isinstance(record.msg, Line) else _shown(fields)
         of_a_reconcile = {name: fields.get(name, "") for name in _OF_A_RECONCILE}
@@ -190,10 +191,11 @@ def _json_value(value: Any) -> Any:
 
 
 class TextFormatter(logging.Formatter):
-    """Formats a record as one line: time, level, message, then key=value. A traceback follows on further lines.
+    """A formatter that writes a record as one line: time, level, message, then fields as key=value; a traceback
+    follows.
 
-    Further lines are indented, and characters that are not printable are escaped: no text of an error can pass for
-    a line, or steer the terminal that shows it.
+    Lines of a traceback are indented, and unprintable characters are escaped, so that the text of an error can neither
+    imitate a log line nor send control codes to a terminal.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -204,7 +206,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JSONFormatter(logging.Formatter):
-    """Formats a record as one JSON object: time, level, logger, message, then the fields."""
+    """A formatter that writes a record as one JSON object: time, level, logger, message, then the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry = {
@@ -222,18 +224,19 @@ class JSONFormatter(logging.Formatter):
 
 
 def configure(*, style: str = "text", level: int = logging.INFO, stream: TextIO | None = None) -> logging.Handler:
-    """Send this process's log to `stream`, in place of all handlers there were; for programs, not for libraries.
+    """Send this process's log to `stream`, and remove all other handlers of the root logger; for programs, not
+    libraries.
 
-    Lines of every logger are written in the same format, and those logged in a reconcile carry its fields. Loggers of
-    `REQUEST_LOGGERS` begin at warnings unless `level` is below `INFO`, or the program has given them a level.
+    Records of every logger get the same format, and those of a reconcile have its fields. The loggers in
+    `REQUEST_LOGGERS` get the level WARNING, unless `level` is below `INFO` or the program has set their level.
 
     Args:
         style: `text` or `json`.
-        level: The lowest level of `logging` that is shown.
+        level: The lowest level that is written, such as `logging.INFO`.
         stream: The stream to write to; None is standard error.
 
     Returns:
-        The handler, so that a program can replace it.
+        The handler, so that a program can replace or remove it.
     """
     handler = logging.StreamHandler(stream if stream is not None else sys.stderr)
     handler.setFormatter(JSONFormatter() if style == "json" else TextFormatter())

@@ -39,10 +39,10 @@ class _Wanted:
 
 
 class LabelMatch:
-    """All requirements of a selector of labels.
+    """All requirements of a label selector, grouped by label for fast matching.
 
     Args:
-        requirements: The key, operator (such as `notin`) and values of each.
+        requirements: The key, operator (such as `notin`) and values of each requirement.
 
     Threads: any.
     """
@@ -61,7 +61,7 @@ class LabelMatch:
                     self._present.setdefault(key, _Wanted()).narrow(operator, values)
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether labels meet all requirements."""
+        """Return whether `labels` meet all requirements."""
         if len(self._present) > len(labels):
             return False
         for key, wanted in self._present.items():
@@ -74,10 +74,11 @@ class LabelMatch:
 
 
 class FieldMatch:
-    """All requirements of a selector of fields; a missing field is the empty text.
+    """All requirements of a field selector; a missing field counts as an empty text.
 
     Args:
-        requirements: The field and value of each, and True if the field must have the value, False if it must not.
+        requirements: The field and value of each requirement, and True if the field must equal the value, False if it
+            must differ.
 
     Threads: any.
     """
@@ -89,7 +90,7 @@ class FieldMatch:
             (self._equal if equal else self._unequal).setdefault(field, set()).add(value)
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Return whether fields meet all requirements."""
+        """Return whether `fields`, values by path, meet all requirements."""
         for field, values in self._equal.items():
             if len(values) > 1 or fields.get(field, "") not in values:
                 return False
@@ -97,5 +98,5 @@ class FieldMatch:
 
 
 def integer(text: str) -> int | None:
-    """Return the number that a label's value stands for; None if it is not in 0 to 2**63 - 1 in decimal."""
+    """Return the number in a label's value; None unless it consists of decimal digits and is at most 2**63 - 1."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 19 and int(text) < _HIGHEST else None

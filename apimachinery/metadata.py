@@ -9,15 +9,15 @@ import msgspec
 
 
 class OwnerReference(msgspec.Struct, gc=False, frozen=True, rename="camel"):
-    """One of the owners of an object. The object is garbage once all its owners are gone.
+    """One owner of an object. Garbage collection deletes the object once all its owners are gone.
 
     Attributes:
         api_version: The owner's group and version, such as `apps/v1`.
         kind: The owner's kind.
-        name: The owner's name; it is in the same namespace, or cluster-scoped.
-        uid: The owner's uid. An object that was created later under the same name is not the owner.
+        name: The owner's name; the owner is in the same namespace as the object, or cluster-scoped.
+        uid: The owner's uid. Another object that is created later with the same name is not the owner.
         controller: True for the one owner that manages the object.
-        block_owner_deletion: True if a deletion of the owner in the foreground waits for this object.
+        block_owner_deletion: True if a foreground deletion of the owner waits until this object is gone.
     """
 
     api_version: str
@@ -31,19 +31,19 @@ class OwnerReference(msgspec.Struct, gc=False, frozen=True, rename="camel"):
 class ObjectMeta(msgspec.Struct, gc=False, frozen=True, rename="camel"):
     """The fields of an object's `metadata` that controllers use; other fields are ignored.
 
-    A field that the object does not have is empty (texts), 0 (`generation`) or None (all others).
+    A field that the object lacks is an empty text, 0 (`generation`), or None (fields that are not texts).
 
     Attributes:
         name: The name.
         namespace: The namespace; empty for a cluster-scoped object.
-        uid: The uid, which no other object ever has.
+        uid: The uid, which is unique over all time.
         resource_version: The resourceVersion of the last write; see `versions.py` for how to compare two.
         generation: A number that grows with each change of the desired state (the spec).
         creation_timestamp: The time of the creation.
-        deletion_timestamp: The time of the deletion request, plus the grace period; the object is terminating.
+        deletion_timestamp: The time of the deletion request plus the grace period; set while the object is terminating.
         labels: The labels.
         annotations: The annotations.
-        finalizers: The names that must be removed before a terminating object goes.
+        finalizers: The finalizers, all of which must be removed before a terminating object is deleted.
         owner_references: The owners.
     """
 
@@ -61,7 +61,7 @@ class ObjectMeta(msgspec.Struct, gc=False, frozen=True, rename="camel"):
 
 
 class PartialObjectMetadata(msgspec.Struct, gc=False, frozen=True):
-    """An object of which the server sends only the metadata; see `Resource.only_metadata`.
+    """An object whose metadata only was requested from the server; see `Resource.only_metadata`.
 
     Attributes:
         metadata: The metadata.

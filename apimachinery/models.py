@@ -26,19 +26,19 @@ Reader = Callable[[Any], Any]
 
 
 def is_model(value: object) -> bool:
-    """Return whether a class is a model of the official client or of pydantic, or a value is an object of one."""
+    """Return whether `value` is a model of the official client or of pydantic: a class, or an instance of one."""
     return hasattr(value, "model_dump") or (hasattr(value, "openapi_types") and hasattr(value, "attribute_map"))
 
 
 def official_base(cls: type) -> type | None:
-    """Return the model of the official client that a class is or is derived from, or None."""
+    """Return the model of the official client that `cls` is or derives from; None if there is no such model."""
     return next((base for base in cls.__mro__ if base.__module__.partition(".")[0] == "kubernetes"), None)
 
 
 def model_decoder(model: Any) -> Callable[[bytes], Any]:
-    """Return a function that decodes JSON into a model, without the fields that the model does not have.
+    """Return a function that decodes JSON into `model`, and ignores fields that the model does not have.
 
-    A newer server sends such fields. The function raises ValueError for JSON that does not fit the model.
+    A newer server may send such fields. The returned function raises ValueError for JSON that does not match the model.
     """
     if hasattr(model, "model_validate_json"):
         return lambda raw: model.model_validate_json(raw, extra="ignore")
@@ -47,20 +47,22 @@ def model_decoder(model: Any) -> Callable[[bytes], Any]:
 
 
 def model_of(model: Any, value: Any) -> Any:
-    """Return a value of JSON, which may have times as such, as a model, without the fields that the model lacks.
+    """Return a decoded JSON value as an instance of `model`, without fields that the model lacks; `value` may contain
+    datetimes.
 
     Raises:
-        ValueError: The value does not fit the model.
+        ValueError: The value does not match the model.
     """
     return model.model_validate(value, extra="ignore") if hasattr(model, "model_validate") else _reader_of(model)(value)
 
 
 def fields_of(obj: Any, *, defaults: bool = True) -> dict[str, Any]:
-    """Return the fields of a model as a dict with the names of the API, without those that are None.
+    """Return the fields of a model as a dict by their API names, without those that are None.
 
     Args:
-        obj: The model. Its parts become dicts too; times stay as they are.
-        defaults: Whether to keep fields that have the default of their class, which only models of pydantic can have.
+        obj: The model. Nested models become dicts too; datetimes are not converted.
+        defaults: False to leave out fields that have the default value of their class. Only pydantic models have such
+            defaults.
     """
     if hasattr(obj, "model_dump"):
         made: dict[str, Any] = obj.model_dump(by_alias=True, exclude_none=True, exclude_defaults=not defaults)
@@ -70,7 +72,7 @@ def fields_of(obj: Any, *, defaults: bool = True) -> dict[str, Any]:
 
 
 def json_of(obj: Any) -> dict[str, Any]:
-    """Return the fields of a model as JSON has them: as `fields_of` does, and times as texts."""
+    """Return the fields of a model as a JSON object: like `fields_of`, with times as texts."""
     if hasattr(obj, "model_dump"):
         made: dict[str, Any] = obj.model_dump(mode="json", by_alias=True, exclude_none=True)
         return made

@@ -59,13 +59,13 @@ def _errors(text: str, limit: int, good: object, rule: str, unit: str = "charact
 
 
 def label_errors(name: str) -> list[str]:
-    """Return what is wrong with a DNS label, such as the name of a namespace."""
+    """Return the errors of a DNS label, such as a namespace's name; an empty list if it is valid."""
     rule = "must not contain dots" if _is_subdomain(name) else _LABEL_TEXT
     return _errors(name, 63, _is_label(name), rule)
 
 
 def subdomain_errors(name: str) -> list[str]:
-    """Return what is wrong with a DNS subdomain, such as the name of a node."""
+    """Return the errors of a DNS subdomain, such as a node's name; an empty list if it is valid."""
     return _subdomain_errors(name)
 
 
@@ -74,14 +74,16 @@ def _subdomain_errors(name: str, unit: str = "characters") -> list[str]:
 
 
 def path_segment_errors(name: str) -> list[str]:
-    """Return what is wrong with a name that may be any segment of a path, such as the name of a role."""
+    """Return the errors of a name that may be any path segment, such as a role's name; an empty list if it is valid."""
     if name in (".", ".."):
         return [f"may not be '{name}'"]
     return [f"may not contain '{character}'" for character in "/%" if character in name]
 
 
 def config_key_errors(name: str) -> list[str]:
-    """Return what is wrong with a key in a ConfigMap or Secret, or with the name of a LeaseCandidate."""
+    """Return the errors of a key of a ConfigMap or Secret, or of a LeaseCandidate's name; an empty list if it is
+    valid.
+    """
     errors = _errors(name, 253, _is_key(name), _KEY_TEXT)
     if name == ".":
         return [*errors, "must not be '.'"]
@@ -91,12 +93,12 @@ def config_key_errors(name: str) -> list[str]:
 
 
 def service_name_errors(name: str) -> list[str]:
-    """Return what is wrong with the name of a Service, which is a DNS label that does not begin with a digit."""
+    """Return the errors of a Service's name, a DNS label that begins with a letter; an empty list if it is valid."""
     return _errors(name, 63, _is_service(name), _SERVICE_TEXT)
 
 
 def label_value_errors(value: str) -> list[str]:
-    """Return what is wrong with the value of a label, which may be empty."""
+    """Return the errors of a label's value, which may be empty; an empty list if it is valid."""
     return _errors(value, 63, _is_value(value), _VALUE_TEXT, "bytes")
 
 
@@ -116,7 +118,10 @@ def _qualified_errors(name: str) -> tuple[str, ...]:
 
 
 def qualified_name_errors(name: str) -> list[str]:
-    """Return what is wrong with a label's key or a finalizer: a name with an optional prefix, as in `example.com/a`."""
+    """Return the errors of a label's key or a finalizer, such as `example.com/a`; an empty list if it is valid.
+
+    The prefix is optional.
+    """
     # The errors of longer names are not remembered, because such names could fill the memory.
     return list(_remembered_errors(name) if len(name) <= _LONGEST_QUALIFIED else _qualified_errors(name))
 

@@ -27,12 +27,12 @@ T = TypeVar("T")
 class ObjectKey(NamedTuple):
     """The name and namespace of an object, which identify it within its collection.
 
-    Queues hold keys rather than objects or events, so that a reconciler always reads the object's present
-    state, however many changes led to it.
+    Queues hold keys rather than objects or events, so that a reconciler always reads the object's current state,
+    however many changes led to it.
 
     Attributes:
         name: The object's name.
-        namespace: Its namespace; empty for a cluster-scoped object.
+        namespace: The object's namespace; empty for a cluster-scoped object.
     """
 
     name: str
@@ -40,7 +40,11 @@ class ObjectKey(NamedTuple):
 
     @classmethod
     def of(cls, obj: AnyObject) -> ObjectKey:
-        """Return the key of an object in any form that `meta` reads; its `DecodeError` is raised if there is none."""
+        """Return the key of an object in any form that `meta` accepts.
+
+        Raises:
+            DecodeError: The object has no metadata, or malformed metadata.
+        """
         return cls((found := meta(obj)).name, found.namespace)
 
     def __str__(self) -> str:
@@ -84,9 +88,9 @@ _labels = msgspec.json.Decoder(_WithLabels)
 class Cached(msgspec.Struct, gc=False, frozen=True, eq=False):
     """One object as the server sent it, with the fields that identify it and its resourceVersion.
 
-    Caches share these objects; they are immutable. There are two forms: `Received`, and the smaller one of an object
-    in a store. `raw`, `meta` and functions such as `labels_of` unpack and decode on each call, which takes a few
-    microseconds, so keep the result if you need it twice.
+    The object is immutable, because caches share it. There are two forms: `Received`, and a smaller one that stores
+    use. `raw`, `meta` and functions such as `labels_of` unpack and decode on each call, which takes a few microseconds,
+    so keep the result if you need it twice.
 
     Threads: any.
     """
@@ -98,7 +102,9 @@ class Cached(msgspec.Struct, gc=False, frozen=True, eq=False):
 
     @property
     def head(self) -> bytes:
-        """JSON with all of its metadata: `raw`, unless a cache has the metadata alone and would fetch the rest."""
+        """JSON with all of the object's metadata: `raw`, unless a cache has only the metadata; then `raw` would fetch
+        the rest.
+        """
         return self.raw
 
     @property
@@ -108,17 +114,17 @@ class Cached(msgspec.Struct, gc=False, frozen=True, eq=False):
 
     @property
     def namespace(self) -> str:
-        """Its namespace; empty for a cluster-scoped object."""
+        """The object's namespace; empty for a cluster-scoped object."""
         raise NotImplementedError
 
     @property
     def uid(self) -> str:
-        """Its uid."""
+        """The object's uid."""
         raise NotImplementedError
 
     @property
     def resource_version(self) -> str:
-        """The resourceVersion of its last write."""
+        """The resourceVersion of the object's last write."""
         raise NotImplementedError
 
     @property
@@ -128,17 +134,17 @@ class Cached(msgspec.Struct, gc=False, frozen=True, eq=False):
 
     @property
     def plain_key(self) -> PlainKey:
-        """The same as a plain tuple, for dicts with many objects; see `PlainKey`."""
+        """The object's name and namespace as a plain tuple, for dicts with many objects; see `PlainKey`."""
         return self.name, self.namespace
 
     @property
     def size(self) -> int:
-        """The size of its JSON, in bytes."""
+        """The size of the object's JSON, in bytes."""
         return len(self.raw)
 
     @property
     def meta(self) -> ObjectMeta:
-        """The metadata, decoded at each access.
+        """The object's metadata, decoded at each access.
 
         Raises:
             DecodeError: The metadata is malformed.
@@ -150,14 +156,14 @@ class Cached(msgspec.Struct, gc=False, frozen=True, eq=False):
 
 
 class Received(Cached, gc=False, frozen=True, eq=False):
-    """An object as it arrived, before a store takes it; all its fields are at hand.
+    """An object as the server sent it, before a store takes it; all fields are available without unpacking.
 
     Attributes:
         raw: The object's JSON, with `kind` and `apiVersion`.
         name: The object's name.
-        namespace: Its namespace; empty for a cluster-scoped object.
-        uid: Its uid.
-        resource_version: The resourceVersion of its last write.
+        namespace: The object's namespace; empty for a cluster-scoped object.
+        uid: The object's uid.
+        resource_version: The resourceVersion of the object's last write.
     """
 
     raw: bytes
@@ -175,10 +181,10 @@ def _decode(decoder: msgspec.json.Decoder[T], cached: Cached) -> T:
 
 
 def cached_from_bytes(raw: bytes) -> Cached:
-    """Return the `Cached` of one object's JSON.
+    """Return a `Cached` for the JSON of one object.
 
     Args:
-        raw: The JSON, which the result keeps without a copy.
+        raw: The JSON of the object; the result refers to it without a copy.
 
     Raises:
         DecodeError: `raw` is not JSON, or has no `metadata.name`.
@@ -194,11 +200,13 @@ def cached_from_bytes(raw: bytes) -> Cached:
 
 
 class HasMetadata(Protocol):
-    """A model of the official client, or a view (a class with some of an object's fields) that declares `metadata`."""
+    """An object with the attribute `metadata`: a model of the official client, or a class with some of a kind's
+    fields.
+    """
 
     @property
     def metadata(self) -> Any:
-        """The metadata, in any form that `meta` reads."""
+        """The metadata, in any form that the function `meta` accepts."""
 
 
 AnyObject = Cached | Mapping[str, Any] | HasMetadata
@@ -206,7 +214,7 @@ AnyObject = Cached | Mapping[str, Any] | HasMetadata
 
 
 def meta(obj: AnyObject) -> ObjectMeta:
-    """Return the metadata of an object in any form.
+    """Return the metadata of an object, given as a `Cached`, a mapping, or an object with an attribute `metadata`.
 
     Raises:
         DecodeError: The object has no metadata, or malformed metadata.
@@ -234,7 +242,7 @@ def _mapping_of(obj: AnyObject, name: str) -> dict[str, str]:
 
 
 def labels_of(obj: AnyObject) -> dict[str, str]:
-    """Return the labels of an object in any form; empty if it has none. The caller may change the dict."""
+    """Return a new dict with the labels of an object in any form that `meta` accepts; empty if it has none."""
     if isinstance(obj, Cached):
         return _decode(_labels, obj).metadata.labels or {}
     return _mapping_of(obj, "labels")
@@ -252,14 +260,15 @@ _annotations = msgspec.json.Decoder(_WithAnnotations)
 
 
 def annotations_of(obj: AnyObject) -> dict[str, str]:
-    """Return the annotations of an object in any form; empty if it has none. The caller may change the dict."""
+    """Return a new dict with the annotations of an object in any form that `meta` accepts; empty if it has none."""
     if isinstance(obj, Cached):
         return _decode(_annotations, obj).metadata.annotations or {}
     return _mapping_of(obj, "annotations")
 
 
 def microtime(instant: datetime) -> str:
-    """Return a time as the API's `MicroTime`, such as a Lease's `renewTime`: in UTC, with six digits of fraction.
+    """Return `instant` as text in the API's format `MicroTime`, as in a Lease's `renewTime`: in UTC, with six digits of
+    fraction.
 
     The API server refuses any other number of digits.
 
@@ -272,7 +281,8 @@ def microtime(instant: datetime) -> str:
 
 
 def timestamp(instant: datetime) -> str:
-    """Return a time as the API's `Time`, such as `lastTransitionTime`: in UTC, rounded down to whole seconds.
+    """Return `instant` as text in the API's format `Time`, as in `lastTransitionTime`: in UTC, truncated to whole
+    seconds.
 
     Raises:
         ValueError: `instant` has no time zone.

@@ -24,15 +24,16 @@ _USUAL = frozenset({type(None), bool, str, bytes, int, float, list, tuple, dict}
 
 
 def plain(what: str, function: F, instead: str = "") -> F:
-    """Return `function`, after making sure that a call of it does more than make a coroutine.
+    """Return `function` unchanged, unless it is asynchronous.
 
     Args:
-        what: The place where it was given, for the message.
-        function: The function. A value that cannot be called passes, so that None can stand for an absent one.
-        instead: The remedy for code that has to await; empty if absent.
+        what: The place where the program passed the function, for the error's message.
+        function: The function. A value that is not callable is returned as well, so that None can mean that there is no
+            function.
+        instead: Advice for code that has to await, for the message; empty for none.
 
     Raises:
-        UsageError: It is an `async def`: by itself, within `functools.partial`, or as the `__call__` of its class.
+        UsageError: `function` is an `async def`, a `functools.partial` of one, or an object whose `__call__` is one.
     """
     inner = _whole(function)
     if _is_asynchronous(inner) or _is_asynchronous(inspect.getattr_static(type(inner), "__call__", None)):
@@ -42,16 +43,16 @@ def plain(what: str, function: F, instead: str = "") -> F:
 
 
 def called(what: str, function: Callable[[*Args], R], *args: *Args) -> R:
-    """Call `function` and return its result, unless that would have to be awaited.
+    """Call `function` and return its result, which must not be awaitable.
 
     Args:
         what: As for `plain`.
         function: The function.
-        *args: Its arguments.
+        *args: The arguments of the call.
 
     Raises:
         UsageError: The result is awaitable, or an asynchronous generator.
-        Exception: As `function` raises.
+        Exception: An exception of `function`.
     """
     result = function(*args)
     if type(result) not in _USUAL:
@@ -60,7 +61,9 @@ def called(what: str, function: Callable[[*Args], R], *args: *Args) -> R:
 
 
 def synchronous(what: str, function: Callable[[*Args], R], instead: str = "") -> Callable[[*Args], R]:
-    """Return a function that calls `function` as `called` does, after the check of `plain`.
+    """Return a function that calls `function` and refuses an awaitable result, as `called` does.
+
+    `function` itself is checked immediately, as by `plain`.
 
     Args:
         what: As for `plain`.
@@ -74,15 +77,18 @@ def synchronous(what: str, function: Callable[[*Args], R], instead: str = "") ->
 
 
 def refuse_awaitable(what: str, function: object, result: object, instead: str = "") -> None:
-    """Raise `UsageError` if `result`, which `function` returned, would have to be awaited.
+    """Raise `UsageError` if `result`, which `function` returned, is awaitable or an asynchronous generator.
 
-    A coroutine is closed, so that Python does not warn of it later, with neither the place nor the remedy.
+    A coroutine is closed, so that Python does not warn about it later, without the place and the remedy.
 
     Args:
         what: As for `plain`.
         function: The function.
-        result: Its result.
+        result: The result of the function.
         instead: As for `plain`.
+
+    Raises:
+        UsageError: The result is awaitable, or an asynchronous generator.
     """
     kind = type(result)
     if not (hasattr(kind, "__await__") or hasattr(kind, "__aiter__")):

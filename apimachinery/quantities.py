@@ -18,7 +18,7 @@ _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "
 
 
 def parse_quantity(text: str) -> Decimal:
-    """Return the value of a quantity, exactly.
+    """Return the exact value of a resource quantity such as `2`, `500m` or `8Gi`.
 
     Raises:
         ValueError: `text` is not a quantity.
@@ -40,13 +40,13 @@ _FAST_DIGITS = 18  # a number of so many digits fits into 64 bits
 
 @functools.lru_cache(4096)
 def canonical_quantity(text: str, finest: int = _NANO) -> str:
-    """Return the spelling of a quantity that a server stores: `0.5` is `500m`, `1024Mi` is `1Gi`.
+    """Return a resource quantity in the form in which a server stores it: `0.5` becomes `500m`, `1024Mi` becomes `1Gi`.
 
-    A spelling that a server takes for canonical stays, although it may have a sign or leading zeros.
+    A text that a server regards as canonical is returned unchanged, even if it has a sign or leading zeros.
 
     Args:
         text: The quantity.
-        finest: The power of ten to a multiple of which the amount is rounded, away from zero.
+        finest: An exponent: the amount is rounded, away from zero, to a multiple of 10 to this power.
 
     Raises:
         ValueError: `text` is not a quantity.

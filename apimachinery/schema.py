@@ -18,20 +18,22 @@ _REF = "#/components/schemas/"
 
 
 class Schema:
-    """The type of the value at one place of an object, with its rules for merging. Immutable.
+    """The schema of one value of an object, with its merge rules. Immutable.
 
     Attributes:
         name: The full name of the definition, such as `io.k8s.api.core.v1.Taint`; empty for a type without a name.
         type: `object`, `array`, `string`, `integer`, `number` or `boolean`; empty if several types are allowed.
         format: The format, such as `int32`, `date-time` or `int-or-string`; empty if absent.
         required: The names of the required properties.
-        default: The value that the server fills in for an absent one, or None.
-        merge_key: The field that identifies the elements of a list in a strategic merge patch; empty if absent.
+        default: The value that the server sets if the field is absent; None if it sets none.
+        merge_key: The field by which a strategic merge patch identifies the elements of a list; empty if absent.
         strategies: The strategies of a strategic merge patch, such as `("merge", "retainKeys")`. Without `merge`, a
-            list is replaced as a whole.
-        list_type: How managers own a list: `map` or `set` element by element, `atomic` or empty as a whole.
+            patch replaces a list as a whole.
+        list_type: `map` or `set` if field managers own the list's elements one by one, `atomic` or empty if they own
+            the list as a whole.
         list_keys: The fields that identify the elements of a list of type `map`.
-        map_type: How managers own an object: `atomic` as a whole, `granular` or empty field by field.
+        map_type: `atomic` if field managers own the object as a whole, `granular` or empty if they own its fields one
+            by one.
 
     Args:
         raw: The schema in OpenAPI, or a reference to a definition.
@@ -93,10 +95,10 @@ def _wrapped(raw: Mapping[str, Any]) -> str:
 
 
 class Library:
-    """Schema definitions by name, which can refer to each other. Immutable.
+    """Schema definitions by name, which can refer to one another. Immutable.
 
     Args:
-        definitions: The definitions in OpenAPI, by name; kept, not copied.
+        definitions: The definitions in OpenAPI, by name. The mapping is not copied.
 
     Threads: any. Two threads may resolve one definition at the same time; the results are equal, and one is kept.
     """
@@ -106,15 +108,15 @@ class Library:
         self._properties: dict[str, Mapping[str, Schema]] = {}  # filled as definitions are walked
 
     def raw(self, name: str) -> Mapping[str, Any]:
-        """Return the definition of this name, as the OpenAPI document has it.
+        """Return the definition named `name`, as in the OpenAPI document.
 
         Raises:
-            KeyError: There is no definition of this name.
+            KeyError: There is no definition with this name.
         """
         return self._definitions[name]
 
     def properties(self, name: str) -> Mapping[str, Schema]:
-        """Return the schemas of a definition's fields; all that refer to the definition share them."""
+        """Return the schemas of the fields of the definition `name`, by field. Every caller gets the same mapping."""
         found = self._properties.get(name)
         if found is None:
             raw = self.raw(name).get("properties", {})
@@ -122,7 +124,7 @@ class Library:
         return found
 
     def kinds(self) -> Iterator[tuple[tuple[str, str, str], Schema]]:
-        """Yield (group, API version, kind) of each definition that is a kind, with its schema."""
+        """Yield the group, API version and kind of each definition of a kind, with its schema."""
         for name, raw in self._definitions.items():
             for kind in raw.get("x-kubernetes-group-version-kind", ()):
                 yield (kind["group"], kind["version"], kind["kind"]), Schema({"$ref": _REF + name}, self)
@@ -130,7 +132,7 @@ class Library:
 
 @functools.cache
 def definitions() -> Mapping[str, Mapping[str, Any]]:
-    """Return all recorded definitions in OpenAPI, by name. They are shared: do not change them."""
+    """Return all recorded OpenAPI definitions by name. The mapping is shared: do not change it."""
     import gzip  # programs that read no models need neither
     from importlib import resources
 
@@ -145,7 +147,7 @@ def _recorded() -> Mapping[tuple[str, str, str], Schema]:
 
 
 def schema_for(group: str, version: str, kind: str) -> Schema | None:
-    """Return the recorded schema of one kind, or None if the kind is unknown.
+    """Return the recorded schema of a built-in kind; None if the kind is unknown.
 
     Args:
         group: The API group; empty for the core group.

@@ -27,10 +27,10 @@ _EXPRESSION_OPERATORS: Mapping[str, Operator] = {
 
 @attrs.frozen
 class LabelSelector:
-    """Selects objects whose labels meet all of its requirements. Without requirements it selects every object.
+    """Selects objects whose labels meet all requirements. Without requirements it selects every object.
 
     Attributes:
-        requirements: The conditions, sorted by key.
+        requirements: The requirements, sorted by key.
 
     Threads: any; it is immutable.
     """
@@ -54,12 +54,12 @@ class LabelSelector:
 
     @classmethod
     def from_object(cls, selector: Mapping[str, Any]) -> LabelSelector:
-        """Return the selector that an object holds, such as a Deployment's `spec.selector`.
+        """Return the selector in a field of an object, such as a Deployment's `spec.selector`.
 
         Keys and values are not checked: the server did that when the object was written.
 
         Args:
-            selector: `matchLabels` and `matchExpressions`, each of which may be absent.
+            selector: The value of the field, with `matchLabels` and `matchExpressions`, each of which may be absent.
 
         Raises:
             ValueError: An expression has an operator other than `In`, `NotIn`, `Exists` and `DoesNotExist`.
@@ -88,7 +88,7 @@ class LabelSelector:
 
 
 class FieldRequirement(NamedTuple):
-    """One condition on one field.
+    """One requirement of a field selector: a condition on one field.
 
     Attributes:
         field: The field's path, such as `spec.nodeName`.
@@ -111,12 +111,12 @@ _ESCAPE = re.compile(r"\\(.)|([,=])|(\\)\Z", re.DOTALL)
 
 @attrs.frozen
 class FieldSelector:
-    """Selects objects whose fields meet all of its requirements. Without requirements it selects every object.
+    """Selects objects whose fields meet all requirements. Without requirements it selects every object.
 
-    Each kind supports a few fields of its own; the server refuses a selector by any other.
+    Each kind supports only a few fields; the server refuses a selector with another field.
 
     Attributes:
-        requirements: The conditions, in the order of the text.
+        requirements: The requirements, in their order in the text.
 
     Threads: any; it is immutable.
     """
@@ -147,7 +147,9 @@ class FieldSelector:
         return not self.requirements
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Return whether an object with these fields is selected. A missing field counts as an empty text."""
+        """Return whether an object with these fields, values by path, is selected. A missing field counts as an empty
+        text.
+        """
         return self._match.matches(fields)
 
     def __str__(self) -> str:

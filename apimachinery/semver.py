@@ -12,12 +12,15 @@ _VERSION = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-({_WORDS}))?(?:\+{_W
 
 
 class SemVer(NamedTuple):
-    """A semantic version. Versions compare by the rules of semver.org; build metadata is not kept, as it has no order.
+    """A semantic version, ordered by the rules of semver.org. Build metadata is not kept, because it does not affect
+    the order.
 
     Attributes:
         major: The first number.
         minor: The second number.
         patch: The third number.
+        is_release: False for a pre-release.
+        preview: The identifiers of the pre-release, in a form that compares as semver.org requires.
     """
 
     major: int
@@ -31,7 +34,7 @@ class SemVer(NamedTuple):
 
     @property
     def finalized(self) -> str:
-        """The three numbers as text: the release that this version is, or is a preview of."""
+        """The three numbers as text: the version without its pre-release part."""
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
@@ -39,7 +42,7 @@ ZERO = SemVer(0, 0, 0)
 
 
 def parse(text: str) -> SemVer | None:
-    """Return the version that `text` is, or None if it is not a complete semantic version."""
+    """Return the semantic version in `text`; None if `text` is not a complete semantic version."""
     match = _VERSION.fullmatch(text)
     if match is None:
         return None
@@ -50,9 +53,10 @@ def parse(text: str) -> SemVer | None:
 
 
 def parse_tolerant(text: str) -> SemVer | None:
-    """Parse a version as people write it: with spaces around it, a leading `v`, leading zeros, or numbers left out.
+    """Return the version in a loosely written text: with spaces around it, a leading `v`, leading zeros, or missing
+    numbers.
 
-    Returns None if it is not a version, or if it is unclear which number was left out.
+    None if `text` is not a version, or has a pre-release or build part and fewer than three numbers.
     """
     parts = text.strip().removeprefix("v").split(".", 2)
     if len(parts) < 3 and re.search("[+-]", parts[-1]):

@@ -13,7 +13,7 @@ UID, NAMESPACE = "object.metadata.uid", "object.metadata.namespace"
 
 
 def fnv1a64(text: str) -> int:
-    """Return the FNV-1a hash of a text's UTF-8, of 64 bits: the one by which an API server shards lists by uid."""
+    """Return the 64-bit FNV-1a hash of the text's UTF-8 bytes. An API server shards lists by this hash of the uid."""
     value = _OFFSET
     for byte in text.encode():
         value = ((value ^ byte) * _PRIME) & _WORD
@@ -21,10 +21,10 @@ def fnv1a64(text: str) -> int:
 
 
 def shard_selector(field: str, ranges: Iterable[tuple[int, int]]) -> str:
-    """Return the value of `shardSelector` for the objects whose hash of a field is in one of some ranges.
+    """Return the value of the parameter `shardSelector` for objects whose hash of `field` lies in one of `ranges`.
 
     Args:
         field: `UID` or `NAMESPACE`.
-        ranges: The first hash of each range, and the one after its last.
+        ranges: The first hash of each range, and the first hash after it.
     """
     return " || ".join(f"shardRange({field}, '0x{low:016x}', '0x{high:016x}')" for low, high in ranges)

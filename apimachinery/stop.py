@@ -21,7 +21,7 @@ _CALLBACK = "the callback of a stop"
 
 
 class Stage(enum.IntEnum):
-    """The stage of a stop; it only ever grows."""
+    """The stage of a stop, which can only increase."""
 
     RUNNING = 0
     STOPPING = 1
@@ -29,13 +29,13 @@ class Stage(enum.IntEnum):
 
 
 class Stop:
-    """A request to stop that is made once, and that any number of threads can wait for.
+    """A request to stop. It is made once, and any number of threads can wait for it.
 
-    The callbacks run on the thread that makes the request, in the order in which they were added, after the lock is
-    released, so that they may take locks of their own. If one raises, the others run all the same.
+    The callbacks run on the thread that makes the request, in the order in which they were added. No lock is held
+    meanwhile, so they may acquire locks. If a callback raises, the others still run.
 
-    Threads: any, for every method, but not from a signal's handler. A handler can interrupt a method of this
-    class on its own thread, and would then wait forever for the lock of that method. Use `stop_on_signals`.
+    Threads: any, for every method, but not from a signal handler. Such a handler can interrupt a method of this class
+    on the same thread, and would then wait forever for the lock of that method. Use `stop_on_signals`.
     """
 
     def __init__(self, host: Host, label: str = "stop") -> None:
@@ -49,41 +49,46 @@ class Stop:
 
     @property
     def stage(self) -> Stage:
-        """The present stage."""
+        """The current stage."""
         return self._stage  # without the lock, since it only moves forward
 
     @property
     def failure(self) -> BaseException | None:
-        """The error of the first thread that failed; None if none has."""
+        """The exception of the first thread that failed; None if no thread has failed."""
         return self._failure  # one reference, set once
 
     def is_set(self) -> bool:
-        """Return True once no more work may be taken."""
+        """Return True once no more work may be started."""
         return self._stage is not Stage.RUNNING  # without the lock, since it only moves forward
 
     def is_cancelled(self) -> bool:
-        """Return True once running work must be given up, too, and not only new work refused."""
+        """Return True once even running work must be given up."""
         return self._stage is Stage.CANCELLED  # without the lock, since it only moves forward
 
     def raise_if_cancelled(self) -> None:
-        """Raise `Cancelled` once running work must be given up; for long reconciles, between two steps."""
+        """Raise `Cancelled` once running work must be given up. Long reconciles call it between two steps."""
         if self._stage is Stage.CANCELLED:  # without the lock, since it only moves forward
             raise Cancelled("the process stops and its grace has run out")
 
     def set(self) -> None:
-        """Request that no more work is taken. Calling it again is harmless."""
+        """Request that no more work is started. Idempotent."""
         self._advance(Stage.STOPPING, None)
 
     def cancel(self) -> None:
-        """Request that running work is given up; implies `set`. Calling it again is harmless."""
+        """Request that running work is given up; implies `set`. Idempotent."""
         self._advance(Stage.CANCELLED, None)
 
     def fail(self, failure: BaseException, stage: Stage = Stage.STOPPING) -> None:
-        """Go to `stage` because of `failure`. The first failure is remembered: later ones may be its consequences."""
+        """Go to `stage` because of `failure`. Only the first failure is kept, because later ones may be its
+        consequences.
+        """
         self._advance(stage, failure)
 
     def wait_until(self, deadline: float | None, stage: Stage = Stage.STOPPING) -> bool:
-        """Wait until `stage` is reached, and return whether it was by `deadline` (monotonic; None: no limit)."""
+        """Wait until `stage` is reached or `deadline` passes (seconds of `Clock.monotonic`; None waits forever).
+
+        Return whether the stage was reached.
+        """
         with self._condition:
             while self._stage < stage:
                 if deadline is not None and self._host.monotonic() >= deadline:
@@ -92,17 +97,18 @@ class Stop:
         return True
 
     def wait(self, seconds: float) -> bool:
-        """Sleep for `seconds`, or until the stop is set, and return whether it is set."""
+        """Sleep for `seconds`, or until the stop is set. Return whether the stop is set."""
         return self.wait_until(self._host.monotonic() + seconds)
 
     def on_set(self, callback: Callable[[], None], stage: Stage = Stage.STOPPING) -> Callable[[], None]:
-        """Call `callback` once when `stage` is reached; at once, on the calling thread, if it is already.
+        """Call `callback` once when `stage` is reached; if it has been reached already, call it immediately on this
+        thread.
 
         Returns:
             A function that removes the callback; it does nothing once the callback has been called.
 
         Raises:
-            UsageError: The callback is an `async def`, or returned a coroutine.
+            UsageError: The callback is an `async def`, or returned an awaitable.
         """
         plain(_CALLBACK, callback)
         with self._condition:
@@ -138,14 +144,14 @@ class Stop:
 
 
 def spawn(host: Host, stop: Stop, name: str, target: Callable[[], None]) -> Thread:
-    """Start a thread whose failure sets `stop`, and return it.
+    """Start a thread whose failure sets `stop`, and return the thread.
 
-    An exception that `target` does not catch is logged with its traceback and becomes `stop.failure`. The owner of
-    `stop` raises it when it has stopped everything, as `Manager.run` does.
+    An uncaught exception of `target` is logged with its traceback and becomes `stop.failure`. The owner of `stop`
+    raises it after stopping everything, as `Manager.run` does.
 
     Args:
-        host: Starts the thread.
-        stop: Is set when `target` fails.
+        host: The host that starts the thread.
+        stop: The stop that is set when `target` fails.
         name: The thread's name, in logs and stacks.
         target: The function to run; it should return soon after `stop` is set.
 

@@ -86,12 +86,14 @@ class _Thread(threading.Thread):
 
 
 def stacks() -> str:
-    """Return the stacks of all threads of this process as text, each below its name, the innermost call last."""
+    """Return the stacks of all threads of this process as text: for each thread its name, then its calls, innermost
+    last.
+    """
     return "\n".join(f"{name}\n{stack}" for name, stack in _stands())
 
 
 def stacks_of(names: Collection[str]) -> str:
-    """Return the stacks of the threads of these names, as `stacks` does."""
+    """Return the stacks of the threads with these names, in the format of `stacks`."""
     return "\n".join(f"{name}\n{stack}" for name, stack in _stands() if name in names)
 
 
@@ -104,12 +106,16 @@ def _stands() -> list[tuple[str, str]]:
 
 
 def thread_names(*, daemons: bool = True) -> list[str]:
-    """Return the names of all threads of this process, sorted; without `daemons` those that its exit waits for."""
+    """Return the sorted names of this process's threads; without `daemons`, of those for which an exit of the process
+    waits.
+    """
     return sorted(thread.name for thread in threading.enumerate() if daemons or not thread.daemon)
 
 
 def joins_threads() -> bool:
-    """Return whether the process exits, and its main thread waits for others that are not daemons."""
+    """Return whether the main thread has ended and waits for the threads that are not daemons, before the process
+    exits.
+    """
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
     while frame is not None:
         if frame.f_code.co_name == "_shutdown" and frame.f_globals.get("__name__") == "threading":
@@ -119,18 +125,18 @@ def joins_threads() -> bool:
 
 
 def is_on_main_thread() -> bool:
-    """Return whether the calling thread is the main one, which alone can install handlers of signals."""
+    """Return whether the calling thread is the main thread. Only that thread can install signal handlers."""
     return threading.current_thread() is threading.main_thread()
 
 
 class SystemHost:
-    """The real machine, as a `Host`.
+    """The production `Host`: the clocks, locks, threads and randomness of this machine.
 
-    Threads are not daemons by default. If one is not stopped, the process does not exit, which is noticed; a daemon
-    that dies in the middle of a write would not be.
+    Threads are not daemons by default: a thread that is not stopped keeps the process from exiting, which is noticed,
+    while a daemon that dies in the middle of a write is not.
 
     Args:
-        name: The name in identities; by default the machine's host name.
+        name: The name of the host in identities, such as that of a leader; by default the machine's host name.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -141,17 +147,19 @@ class SystemHost:
 
     @staticmethod
     def elapsed() -> float:
-        """Return the seconds since the machine was started, suspended or not; on Windows those of `monotonic`."""
+        """Return the seconds since the machine was started, including suspensions; on Windows the same as
+        `monotonic`.
+        """
         return time.monotonic() if _WITH_SUSPENSIONS is None else time.clock_gettime(_WITH_SUSPENSIONS)
 
     @staticmethod
     def now() -> datetime:
-        """Return the operating system's wall clock time."""
+        """Return the operating system's wall clock time as an aware UTC datetime."""
         return datetime.now(UTC)
 
     @staticmethod
     def uuid() -> str:
-        """Return a random UUID from the operating system's entropy."""
+        """Return a random (version 4) UUID from the operating system's random bytes."""
         entropy = os.urandom(16)
         digits = entropy.hex()  # a third of the cost of `uuid.uuid4`; each object, write and review needs one
         variant = "89ab"[entropy[8] >> 6]
@@ -169,7 +177,7 @@ class SystemHost:
 
     @staticmethod
     def spawn(name: str, target: Callable[[], None], *, daemon: bool = False) -> _Thread:
-        """Return a started thread. An exception that `target` does not catch goes to `threading.excepthook`."""
+        """Start `target` on a new thread and return the thread. Uncaught exceptions go to `threading.excepthook`."""
         run = synchronous(f"the target of thread {name}", target)
         context = contextvars.copy_context()
         thread = _Thread(target=lambda: context.run(run), name=name, daemon=daemon)
@@ -178,11 +186,11 @@ class SystemHost:
 
     @staticmethod
     def new_event_loop() -> asyncio.AbstractEventLoop:
-        """Return an event loop of asyncio's own, whose time is `time.monotonic` as well."""
+        """Return a new event loop of asyncio, whose time is `time.monotonic`."""
         import asyncio  # here, because a program without coroutines should not pay for its import
 
         return asyncio.new_event_loop()
 
     @staticmethod
     def leaving(label: str) -> None:
-        """Do nothing. A simulation may switch threads here; the operating system may do so at any point anyway."""
+        """Do nothing. Only a simulation needs this point, to switch threads."""

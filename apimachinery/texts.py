@@ -23,17 +23,19 @@ _NOT_PLAIN = re.compile(r"[^ -~]")
 
 
 def printable(text: str) -> str:
-    r"""Return `text` in one line: what is not printable, such as U+000A or U+001B, is escaped as in JSON (`\n`)."""
+    r"""Return `text` as one line: unprintable characters, such as U+000A or U+001B, are escaped as in JSON (` `)."""
     return text if text.isprintable() else _NOT_PLAIN.sub(_escaped, text)
 
 
 def indented(text: str) -> str:
-    """Return `text` with `INDENT` before each line but the first, and each line as `printable` has it."""
+    """Return `text` with its lines escaped as by `printable`, and with `INDENT` before each line but the first."""
     return f"\n{INDENT}".join(printable(line) for line in text.split("\n"))
 
 
 def bounded(text: str, longest: int = LONGEST) -> str:
-    """Return `text`, or its two ends if it has more than `longest` characters: a traceback says most in these."""
+    """Return `text`; if it has more than `longest` characters, only its two ends, where a traceback has the most
+    information.
+    """
     if (left_out := len(text) - longest) <= 0:
         return text
     half = longest // 2
@@ -41,7 +43,7 @@ def bounded(text: str, longest: int = LONGEST) -> str:
 
 
 def kept_text(text: object) -> str:
-    """Return what is kept of the text of an error: at most about `KEPT` characters, in one line."""
+    """Return `str(text)` in one line, shortened to about `KEPT` characters, for an error that is kept in memory."""
     return printable(bounded(" ".join(bounded(str(text)).split()), KEPT))
 
 

@@ -137,7 +137,7 @@ def _names(context: click.Context, option: click.Parameter, text: str) -> tuple[
 )
 @click.option("--exit-with-parent", is_flag=True, help="Stop when standard input ends.")
 def command(**options: Any) -> None:
-    """Serve until stopped; the options are described in the command's help."""
+    """Run the server until it is stopped; `options` are those of the command line."""
     serve(**options)
 
 
@@ -150,10 +150,18 @@ It is called with the host, the server, and the bearer token that the server req
 
 @attrs.frozen(kw_only=True)
 class ServerSettings:
-    """The settings of a server: those options of the command that are the server's, as click has checked them.
+    """The settings of a server: the command's options that configure the server itself.
 
     Attributes:
         data_dir: The directory for the objects and the server's identity; None keeps both in memory.
+        accept_loss: True to start with the readable objects of a damaged directory.
+        release: The release of Kubernetes to serve, such as `1.33`; None for the newest known one.
+        enable_admission_plugins: The names of admission steps to switch on.
+        disable_admission_plugins: The names of admission steps to switch off.
+        feature_gates: Features to switch on or off, such as `ShardedListAndWatch=true`.
+        webhook_service: The addresses of services in webhook configurations, each as `NAMESPACE/NAME=HOST:PORT`.
+        cluster_objects: True to create the objects that every cluster has; see `APIServer`.
+        most_expression_steps: The maximum number of steps for the CEL expressions of one request.
     """
 
     data_dir: Path | None = None
@@ -167,7 +175,9 @@ class ServerSettings:
     most_expression_steps: int = MOST_STEPS
 
     def witness(self) -> Witness | None:
-        """Return the witness of the data directory, locked; None without a directory.
+        """Return the witness of the data directory, a file that counts acknowledged writes; None without a directory.
+
+        The witness locks the directory against other servers.
 
         Raises:
             UsageError: The directory cannot be used, or is in use by another server.
@@ -179,7 +189,12 @@ class ServerSettings:
         return locked(self.data_dir)
 
     def server(self, host: Host, identity: Identity, witness: Witness | None) -> APIServer:
-        """Return the server; `witness` is that of the data directory, which the server closes at its end.
+        """Return the server for these settings.
+
+        Args:
+            host: The host of the server.
+            identity: The keys and tokens of the server.
+            witness: The result of `self.witness()`; the server closes it at its end.
 
         Raises:
             UsageError: A setting is wrong or cannot be met.
@@ -219,18 +234,18 @@ def serve(
     tls_san: Sequence[str] = (),
     **settings: Any,
 ) -> None:
-    """Serve until stopped by a signal, or by the end of standard input if `exit_with_parent` is set.
+    """Run the server until a signal stops it, or standard input ends if `exit_with_parent` is set.
 
     Args:
         port: The port; 0 lets the system choose one.
         kubeconfig_out: The file for the kubeconfig; None writes it into a private folder that is removed at the end.
         audit_log_path: The file for the audit log; None writes none.
         exit_with_parent: Stop when standard input ends.
-        perturb: The file of a perturbation of a client; None perturbs none.
-        perturb_restart: The command that ends that client's process and starts another one; empty for none.
-        beside: Further work in the same process, such as garbage collection.
+        perturb: The file that describes a perturbation of a client; None for no perturbation.
+        perturb_restart: The command that restarts the process of the perturbed client; empty for none.
+        beside: Further work in the same process, such as garbage collection; None for none.
         bind_address: The IP address at which to listen.
-        tls_san: Further names of the server, for its certificate; the kubeconfig has the first.
+        tls_san: Further host names and addresses for the server's certificate; the kubeconfig uses the first one.
         settings: The fields of `ServerSettings`.
 
     Raises:
@@ -269,7 +284,7 @@ def _identity(data_dir: Path | None, host: SystemHost, address: Address) -> Iden
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status: 0 if it was stopped as intended, 2 for a usage error."""
+    """Run the command and return its exit status: 0 after an intended stop, 2 for a usage error."""
     try:
         code = command.main(arguments, prog_name="embedded-apiserver", standalone_mode=False)
     except click.ClickException as error:

@@ -29,9 +29,9 @@ _TEXT: Mapping[str, str] = {"content-type": "text/plain; charset=utf-8"}
 
 
 def whole_answer(status: int, form: Form, body: bytes, warnings: Sequence[str] = ()) -> HTTPResponse:
-    """Return a response with a body that `form` has encoded, and with warnings.
+    """Return a response whose body `form` has already encoded, with `warnings` in its headers.
 
-    A text ends with a newline, as in a real server.
+    A newline is added to a body in a text format that has none, as by a real server.
     """
     headers = _JSON if form.content_type == JSON else {"content-type": form.content_type}
     if form.content_type != PROTOBUF and not body.endswith(b"\n"):
@@ -40,9 +40,9 @@ def whole_answer(status: int, form: Form, body: bytes, warnings: Sequence[str] =
 
 
 def warned(headers: Mapping[str, str], warnings: Sequence[str]) -> dict[str, str]:
-    """Return the headers with `warnings` added to the `Warning` header, which HTTP allows to hold several.
+    """Return the headers with `warnings` added to the `Warning` header, which may contain several warnings.
 
-    Like a real server, leave out each warning that a header cannot contain, and the last ones of very many.
+    Like a real server, leave out warnings that a header cannot contain, and the last warnings if there are very many.
     """
     escaped = [warning.replace("\\", "\\\\").replace('"', '\\"') for warning in _legal(warnings)]
     before = [headers["warning"]] if "warning" in headers else []
@@ -63,13 +63,13 @@ def _legal(warnings: Sequence[str]) -> Sequence[str]:
 def document(
     content: Mapping[str, Any], media_type: str = JSON, *, status: int = 200, headers: Mapping[str, str] = {}
 ) -> HTTPResponse:
-    """Return a document that is not a stored object.
+    """Return a response with a document that is not a stored object.
 
     Args:
-        content: The document in the form of its JSON.
-        media_type: One of those that `document_type` returns.
+        content: The document, as decoded JSON.
+        media_type: The media type, one of the results of `document_type`.
         status: The HTTP status.
-        headers: Headers besides the media type.
+        headers: Further headers.
     """
     if media_type == PROTOBUF:
         return HTTPResponse(status, {"content-type": PROTOBUF, **headers}, enveloped_document(content))
@@ -80,12 +80,12 @@ def document(
 
 
 def tagged(body: bytes, media_type: str, known: str) -> HTTPResponse:
-    """Return a 200 with a document that rarely changes, or a 304 if the client has it already.
+    """Return a 200 with a document that rarely changes, or a 304 if the client already has the document.
 
     Args:
         body: The document.
         media_type: Its media type.
-        known: The request's `If-None-Match` header, the entity tags of the documents that the client has.
+        known: The `If-None-Match` header of the request, with the entity tags of the client's copies.
     """
     tag = f'"{hashlib.sha256(body).hexdigest().upper()}"'
     headers = {"content-type": media_type, "etag": tag, "vary": "Accept", "cache-control": "public"}
@@ -95,23 +95,28 @@ def tagged(body: bytes, media_type: str, known: str) -> HTTPResponse:
 
 
 def succeeded(status: int, accept: str = "") -> HTTPResponse:
-    """Return the `Status` of a successful request whose answer is not an object."""
+    """Return a response with a `Status` of success, for a request whose response contains no object.
+
+    Args:
+        status: The HTTP status code.
+        accept: The `Accept` header of the request.
+    """
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": status}
     return document(body, document_type(accept) or JSON, status=status)
 
 
 def text(status: int, content: str) -> HTTPResponse:
-    """Return a response with plain text."""
+    """Return a response with plain text; `status` is the HTTP status code."""
     return HTTPResponse(status, _TEXT, content.encode())
 
 
 def refusal(error: StatusError, accept: str = "") -> HTTPResponse:
-    """Return the `Status` of a refused request, with a `Retry-After` header if the client may try again.
+    """Return the error response for a refused request: a `Status`, and `Retry-After` if the client may try again.
 
     Args:
-        error: The refusal.
-        accept: The `Accept` header of the request. If it accepts no form of a `Status`, that is sent as JSON, indented
-            as by a real server.
+        error: The error.
+        accept: The `Accept` header of the request. If it allows no format of a `Status`, the response is indented JSON,
+            as from a real server.
     """
     headers = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
     if error.warnings:
@@ -122,7 +127,7 @@ def refusal(error: StatusError, accept: str = "") -> HTTPResponse:
 
 
 def removed(kind: Kind, name: str, uid: str, accept: str = "") -> HTTPResponse:
-    """Return a 200 with the `Status` for an object that was removed."""
+    """Return a response with status 200 and a `Status` that reports the removal of an object."""
     details = {"name": name, "group": kind.group, "kind": kind.plural, "uid": uid}
     return document(
         {

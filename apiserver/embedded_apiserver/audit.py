@@ -33,23 +33,23 @@ _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DE
 
 @runtime_checkable
 class Audited(Protocol):
-    """A handler that can tell whose a request is."""
+    """A handler that can name the users of a request."""
 
     def actors(self, request: HTTPRequest) -> Actors:
-        """Return the users of a request."""
+        """Return the user of a request, and the user that it impersonates, if any."""
 
 
 class AuditedHandler:
-    """A `Handler` that passes requests on to another one and logs them in a file. Bodies are not logged.
+    """A `Handler` that passes requests to another handler and logs them in a file. Bodies are not logged.
 
-    The part of a line that comes from the request is encoded before the request is carried out. So a request with text
-    that cannot be encoded fails before it changes anything, rather than go unlogged. If a line cannot be written,
-    for example because the disk is full, an error is logged instead and the server continues, as a real one does.
+    The text of the request is encoded before the request is carried out, so a request with text that cannot be encoded
+    fails before it changes anything. If a line cannot be written, for example because the disk is full, an error is
+    logged instead and the server continues, like a real server.
 
     Args:
-        host: Its clock provides the times of requests and responses.
-        inner: Answers the requests.
-        path: The file. It is created with mode 0600; lines are appended to an existing file.
+        host: The host, for the times of requests and responses.
+        inner: The handler that answers the requests.
+        path: The audit log. It is created with mode 0600; lines are appended to an existing file.
 
     Raises:
         UsageError: The file cannot be opened.
@@ -72,7 +72,7 @@ class AuditedHandler:
         warn_if_shared([path])
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
-        """See `Handler.handle`."""
+        """Answer a request by the inner handler, and log the request; see `Handler.handle`."""
         actors = self._inner.actors(request) if isinstance(self._inner, Audited) else Actors(None)
         line = _Line.begin(request, actors, microtime(self._clock.now()))
         with collected() as annotations:
@@ -81,19 +81,19 @@ class AuditedHandler:
         return answer
 
     def knows(self, headers: Mapping[str, str]) -> bool:
-        """See `Screen.knows`."""
+        """Return the answer of the inner handler; see `Screen.knows`."""
         return not isinstance(self._inner, Screen) or self._inner.knows(headers)
 
     def is_heavy(self, request: HTTPRequest) -> bool:
-        """See `Screen.is_heavy`."""
+        """Return the answer of the inner handler; see `Screen.is_heavy`."""
         return isinstance(self._inner, Screen) and self._inner.is_heavy(request)
 
     def calls_out(self, request: HTTPRequest) -> bool:
-        """See `Screen.calls_out`."""
+        """Return the answer of the inner handler; see `Screen.calls_out`."""
         return isinstance(self._inner, Screen) and self._inner.calls_out(request)
 
     def close(self) -> None:
-        """Close the file. Idempotent."""
+        """Close the audit log. Idempotent."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

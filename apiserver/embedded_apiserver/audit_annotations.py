@@ -27,7 +27,7 @@ _current: contextvars.ContextVar[dict[str, str] | None] = contextvars.ContextVar
 
 @contextmanager
 def collected() -> Iterator[Mapping[str, str]]:
-    """Collect the annotations of the request that is answered inside the block, on this thread."""
+    """Return a context manager whose value is filled with the audit annotations that this thread adds inside it."""
     found: dict[str, str] = {}
     token = _current.set(found)
     try:
@@ -37,9 +37,10 @@ def collected() -> Iterator[Mapping[str, str]]:
 
 
 def annotate(key: str, value: str) -> None:
-    """Add an annotation to the audit log's line of this request.
+    """Add an annotation to the audit log entry of the current request.
 
-    An invalid key, or one that has another value already, is left out with a warning, as on a real server.
+    An annotation with an invalid key, or with a key that already has another value, is dropped and logged as a warning,
+    as on a real server. Outside of `collected` this does nothing.
     """
     found = _current.get()
     if found is None:
@@ -51,6 +52,6 @@ def annotate(key: str, value: str) -> None:
 
 
 def as_json(value: Any) -> str:
-    """Return a value as Go writes it into an annotation: with `<`, `>` and `&` escaped."""
+    """Return a value as JSON in the way that Go encodes an annotation: with `<`, `>` and `&` escaped."""
     text = msgspec.json.encode(value).decode()
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

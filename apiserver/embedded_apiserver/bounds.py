@@ -52,12 +52,14 @@ T = TypeVar("T")
 
 
 def has_too_many_values(text: bytes) -> bool:
-    """Return whether a JSON text holds more than `MOST_VALUES` values."""
+    """Return whether a JSON text contains more than `MOST_VALUES` values."""
     return len(text) > MOST_VALUES and values_in(text) > MOST_VALUES
 
 
 def values_in(text: bytes, most: int = MOST_VALUES) -> int:
-    """Return an upper bound of the values in a JSON text; above `most` it is only known that there are more."""
+    """Return an upper bound of the number of values in a JSON text. A result above `most` means only that there are
+    more.
+    """
     if (roughly := _punctuation(text)) <= most:
         return roughly
     values = 0
@@ -76,7 +78,9 @@ def _punctuation(text: bytes) -> int:
 
 
 def is_too_heavy(document: Any) -> bool:
-    """Return whether a document holds more than `MOST_VALUES` values, or their depths sum to more than `MOST_STEPS`."""
+    """Return whether a decoded document has more than `MOST_VALUES` values, or values whose depths sum to more than
+    `MOST_STEPS`.
+    """
     values, steps, depth, level = 0, 0, 1, [document]
     while level:
         inner = [
@@ -94,15 +98,15 @@ def is_too_heavy(document: Any) -> bool:
 
 
 def abbreviated(text: str, longest: int = LONGEST) -> str:
-    """Return `text`, or its beginning and how much is left out."""
+    """Return `text`; if it has more than `longest` characters, its beginning and the number of the others."""
     return text if len(text) <= longest else f"{text[:longest]}… and {len(text) - longest:,} more characters"
 
 
 def listed(words: Iterable[str], count: int) -> str:
-    """Return words with commas between them, or the first of them and how many more there are.
+    """Return words separated by commas; of many words only the first ones, and the number of the others.
 
     Args:
-        words: An iterable that makes each word when it is asked for it.
+        words: The words. Only the words that are shown are taken from the iterable.
         count: The number of all words.
     """
     shown: list[str] = []
@@ -117,12 +121,14 @@ def listed(words: Iterable[str], count: int) -> str:
 
 
 def abbreviated_message(text: str) -> str:
-    """Return the message of a refusal, or its beginning and how much is left out."""
+    """Return the message of an error response; if it is very long, its beginning and the number of further
+    characters.
+    """
     return abbreviated(text, MOST_SAID + LONGEST)
 
 
 class Told(NamedTuple, Generic[T]):
-    """The first errors of many.
+    """The first errors of a long sequence.
 
     Attributes:
         first: The errors that are reported.
@@ -134,11 +140,11 @@ class Told(NamedTuple, Generic[T]):
 
 
 def told(errors: Iterable[T], size: Any = len) -> Told[T]:
-    """Return the first of `errors` and how many more there are. The search for more ends at `MOST_COUNTED`.
+    """Return the first of `errors`, and a phrase with the number of the others, which are counted up to `MOST_COUNTED`.
 
     Args:
-        errors: An iterable that makes each error when it is asked for it.
-        size: A function that gives the characters of an error.
+        errors: The errors. The iterable may be lazy: only as many as needed are taken.
+        size: A function that returns the length of an error, in characters.
     """
     first: list[T] = []
     found = said = read = 0

@@ -52,12 +52,16 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
 
 def is_handed_on(route: Route) -> bool:
-    """Return whether a real server hands requests for a route on: those for logs, streams and proxies."""
+    """Return whether a real server forwards requests for a route to a kubelet, pod or service: logs, streams and
+    proxies.
+    """
     return route.subresource == "log" or (route.subresource in PARTS and bool(PARTS[route.subresource].options))
 
 
 def check_upgrade(authorizer: Authorizer, release: Release, user: User, route: Route, verb: str) -> None:
-    """Refuse a stream to a user who may not create it: a WebSocket begins with a GET, but commands are not reads.
+    """Refuse a stream, such as `exec`, to a user who may not `create` it.
+
+    A WebSocket begins with a GET, whose verb would be `get`, but running a command is not a read.
 
     A real server does so from 1.35 on.
 
@@ -74,10 +78,17 @@ def check_upgrade(authorizer: Authorizer, release: Release, user: User, route: R
 def answer(
     storage: Storage, kubelet: Kubelet, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None
 ) -> HTTPResponse | Watch:
-    """Return the response to a request that a real server hands on.
+    """Return the response to a request that a real server would forward to a kubelet, pod or service.
+
+    Args:
+        storage: The objects.
+        kubelet: The simulated kubelet, which has the logs and streams.
+        route: The object and the subresource in the path.
+        request: The request.
+        on_ready: See `Handler.handle`.
 
     Raises:
-        StatusError: The request is refused, or nothing can be reached.
+        StatusError: The request is refused, or its target cannot be reached.
     """
     if route.subresource != "log" and "dryRun" in query_of(request.query):
         raise bad_request("dryRun is not supported")

@@ -80,19 +80,19 @@ _decode: Callable[[bytes], _Readable] = decoder_of(_Readable)
 
 
 class Definitions:
-    """Keeps the set of served kinds up to date with the definitions in the storage.
+    """Keeps the set of served kinds up to date with the custom resource definitions in the storage.
 
-    It accepts or rejects the names of a definition, serves its kinds once it is established, and when it is deleted,
-    deletes first its objects and then the definition.
+    It accepts or rejects the names of a definition, and serves the kinds of an established one. When a client deletes a
+    definition, it deletes first the custom objects and then the definition.
 
     Args:
         host: The host of the server.
-        storage: The objects, among them the definitions.
-        built_in: The kinds that need no definition.
-        caller: Calls the webhooks that convert objects; None reaches none.
+        storage: The objects, including the definitions.
+        built_in: The built-in kinds.
+        caller: Calls conversion webhooks; None fails each call.
 
     Attributes:
-        kinds: The kinds that are served now. The set is replaced as a whole, so read it once for each request.
+        kinds: The currently served kinds. The set is replaced as a whole, so read it once for each request.
 
     Raises:
         UsageError: A stored definition cannot be read.

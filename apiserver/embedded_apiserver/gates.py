@@ -20,7 +20,7 @@ _SERVED = (SHARDED_LIST_AND_WATCH,)
 
 @attrs.frozen
 class FeatureGates:
-    """The gates of a server.
+    """The feature gates of a server.
 
     Attributes:
         sharded_lists: Whether lists and watches can be narrowed by `shardSelector`.
@@ -30,10 +30,10 @@ class FeatureGates:
 
     @classmethod
     def of(cls, gates: Mapping[str, bool], release: Release) -> FeatureGates:
-        """Return the gates that are set by name.
+        """Return the feature gates with the values in `gates`, by name.
 
         Raises:
-            UsageError: The release has no gate of that name that this server knows.
+            UsageError: This server knows no gate with that name in this release.
         """
         known = [name for name in _SERVED if release.has(name)]
         for name in gates:
@@ -43,17 +43,17 @@ class FeatureGates:
         return cls(gates.get(SHARDED_LIST_AND_WATCH, False))
 
     def read(self, query: Query) -> Query:
-        """Return the parameters that the server reads: a real one ignores those of a feature that is off."""
+        """Return the parameters without those of features that are off, because a real server ignores them."""
         if self.sharded_lists or SHARDS not in query:
             return query
         return {name: value for name, value in query.items() if name != SHARDS}
 
 
 def parse_gates(text: str) -> dict[str, bool]:
-    """Return the gates that a text such as `ShardedListAndWatch=true` sets; several are separated by commas.
+    """Return the values in a text such as `ShardedListAndWatch=true`, by gate; commas separate several gates.
 
     Raises:
-        UsageError: The text is not of that form.
+        UsageError: The text does not have this form.
     """
     found = {}
     for one in filter(None, map(str.strip, text.split(","))):

@@ -19,7 +19,9 @@ _LEAST = 1e-3
 
 
 def no_json(content: bytes) -> str:
-    """Return why bytes do not begin with a JSON value, in the words of a real server; an empty text if they do."""
+    """Return the error of a text that does not begin with a JSON value, in the words of a real server; empty if it
+    does.
+    """
     rest = content.lstrip(b" \t\r\n")
     if not rest:
         return "unexpected end of JSON input"
@@ -30,7 +32,7 @@ def no_json(content: bytes) -> str:
 
 
 def go_value(value: Any) -> str:
-    """Return a JSON value as Go prints it."""
+    """Return a decoded JSON value as text, formatted as by Go's `%v`."""
     match value:
         case None:
             return "<nil>"
@@ -44,10 +46,10 @@ def go_value(value: Any) -> str:
 
 
 def check_timeout(text: str) -> None:
-    """Refuse a request whose parameter `timeout` is not a duration, or is over before any work can be done.
+    """Refuse a request whose parameter `timeout` is not a duration, or is less than a millisecond.
 
     Raises:
-        StatusError: 400 for what is not a duration, 504 for less than a millisecond.
+        StatusError: 400 if `text` is not a duration, 504 if it is less than a millisecond.
     """
     if not text:
         return

@@ -10,7 +10,7 @@ from embedded_apiserver.objects import Object
 
 
 def selects(selector: Object, labels: Mapping[str, str]) -> bool:
-    """Return whether the labels match. An empty selector matches all, one with an unknown operator none."""
+    """Return whether a label selector matches `labels`. An empty selector matches all labels, an invalid one none."""
     try:
         return LabelSelector.from_object(selector).matches(labels)
     except ValueError:
@@ -18,9 +18,9 @@ def selects(selector: Object, labels: Mapping[str, str]) -> bool:
 
 
 def selector_text(selector: Object) -> str:
-    """Return the selector as it is written in a query, such as `a=1,b in (x,y)`; empty if it cannot be written so.
+    """Return a label selector as the text for a query, such as `a=1,b in (x,y)`; empty if it is invalid.
 
-    The selector of a replication controller is a plain mapping of labels.
+    `selector` is an object such as a Deployment's, or a plain mapping of labels such as a ReplicationController's.
     """
     if all(type(value) is str for value in selector.values()):
         selector = {"matchLabels": selector}

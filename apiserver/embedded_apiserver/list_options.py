@@ -32,11 +32,11 @@ class ListOptions:
         shards: The text of the shard selector; empty if it is not given, or its feature is off.
         version: The `resourceVersion`, as sent; empty if it is not given.
         match: The `resourceVersionMatch`, as sent; empty if it is not given.
-        limit: The most objects on a page; 0 for no limit.
-        token: The `continue` token of the page before; empty for the first page.
+        limit: The maximum number of objects on a page; 0 for no limit.
+        token: The `continue` token from the previous page; empty for the first page.
         initial_events: The value of `sendInitialEvents`; None if it is not given.
         bookmarks: The value of `allowWatchBookmarks`.
-        timeout: The seconds after which a watch ends, negative if that is past; None for the server's choice.
+        timeout: The seconds after which a watch ends; negative if a client sent that; None for the server's choice.
     """
 
     labels: str
@@ -52,11 +52,11 @@ class ListOptions:
 
     @classmethod
     def parse(cls, query: Query, release: Release = NEWEST) -> ListOptions:
-        """Parse the query.
+        """Return the options in the parameters of a request.
 
         Args:
             query: The parameters.
-            release: The release as which the server answers.
+            release: The Kubernetes release that the server serves.
 
         Raises:
             StatusError: 400 if a number or a selector cannot be read, 422 if parameters contradict each other.
@@ -114,19 +114,21 @@ class ListOptions:
 
     @property
     def is_exact(self) -> bool:
-        """True if the state at exactly `version` is requested: by `match`, or by a version with a limit.
+        """True if the client requests the state at exactly `version`.
 
-        The second is the rule from before `resourceVersionMatch`, which real servers still apply.
+        It does so by `resourceVersionMatch=Exact`, or by a version together with a limit but without a match.
+
+        The second rule is older than `resourceVersionMatch`; real servers still apply it.
         """
         by_old_rule = self.version not in ("", "0") and not self.match and self.limit > 0
         return self.match == _EXACT or by_old_rule
 
 
 def parsed_selectors(labels: str, fields: str) -> tuple[LabelSelector, FieldSelector]:
-    """Return the selectors in two texts.
+    """Return the label selector and the field selector in two texts.
 
     Raises:
-        StatusError: 400, one of them cannot be parsed.
+        StatusError: 400, a selector cannot be parsed.
     """
     try:
         return LabelSelector.parse(labels), FieldSelector.parse(fields)
@@ -135,19 +137,20 @@ def parsed_selectors(labels: str, fields: str) -> tuple[LabelSelector, FieldSele
 
 
 def is_watch(query: Query) -> bool:
-    """Return whether the parameters of a list ask for a watch."""
+    """Return whether the parameters of a list request a watch."""
     return is_true(query.get("watch"))
 
 
 def version_number(text: str, *, of_list: bool = False) -> int:
-    """Return the number of a `resourceVersion` parameter; 0 if it is empty.
+    """Return the number in a `resourceVersion` parameter; 0 if the parameter is empty.
 
     Args:
         text: The parameter.
-        of_list: Whether the request is a list.
+        of_list: True if the request is a list.
 
     Raises:
-        StatusError: It is not a number: 400 for a list, and 500, as from a real server, for a watch or a get.
+        StatusError: The parameter is not a number: 400 for a list, and 500, as from a real server, for a watch or a
+            get.
     """
     if not text:
         return 0

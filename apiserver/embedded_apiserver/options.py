@@ -38,20 +38,20 @@ _MOST_DIGITS = 20  # more do not fit into 64 bits, and take long to read
 
 
 def query_of(pairs: tuple[tuple[str, str], ...]) -> Query:
-    """Return the parameters by name."""
+    """Return the parameters as a dict. Of a repeated parameter, the first value counts."""
     return dict(reversed(pairs))  # reversed, so that the first of a name overwrites the others
 
 
 def is_true(value: str | None) -> bool:
-    """Return whether a parameter is set, by the rule of a real server: all texts but `false` and `0` mean true."""
+    """Return whether a boolean parameter is true. As on a real server, every text but `false` and `0` is true."""
     return value is not None and value.lower() not in ("false", "0")
 
 
 def number_of(query: Query, name: str) -> int | None:
-    """Return a parameter that is a whole number; None if it is absent.
+    """Return a parameter as a whole number; None if the parameter is absent.
 
     Raises:
-        StatusError: 400, it is not a number.
+        StatusError: 400, the parameter is not a number.
     """
     value = query.get(name)
     if value is None:
@@ -65,9 +65,9 @@ def number_of(query: Query, name: str) -> int | None:
 
 
 def check_segment(name: str, verb: str) -> None:
-    """Refuse a name in a path that would be another path.
+    """Refuse an object's name in a path if the name is `.` or `..`, or contains `%`.
 
-    An update is not refused here, because a real server looks at the name in its body first.
+    An update is not refused here, because a real server first checks the name in its body.
 
     Raises:
         StatusError: 400.
@@ -81,7 +81,7 @@ def check_segment(name: str, verb: str) -> None:
 
 
 def unsupported(field: str, value: str, supported: tuple[str, ...]) -> Cause:
-    """Return the cause for a value that a field cannot have."""
+    """Return the validation error for a value that is not one of `supported`."""
     known = ", ".join(f'"{one}"' for one in supported)
     return Cause("FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {known}', field)
 
@@ -95,18 +95,21 @@ def _dry_run_causes(stages: list[str] | None) -> list[Cause]:
 
 
 def forbidden(field: str, text: str) -> Cause:
-    """Return the cause for a field that must not be set here."""
+    """Return the validation error for a field that must not be set."""
     return Cause("FieldValueForbidden", f"Forbidden: {text}", field)
 
 
 class WriteOptions(msgspec.Struct, frozen=True):
-    """The options of a create, update or patch; a struct, because webhooks see them, encoded once for all equal ones.
+    """The options of a create, update or patch request.
+
+    A struct, because webhooks get the options as JSON, which is encoded once for equal options.
 
     Attributes:
-        dry_run: True to return the result without storing it.
-        field_validation: The treatment of unknown and duplicate fields: `Ignore`, `Warn`, `Strict`, or empty.
-        field_manager: The name of the writer; empty to derive it from the User-Agent.
-        force: True to take over fields that other managers own with other values (server-side apply).
+        dry_run: True to return the resulting object without storing it.
+        field_validation: The treatment of unknown and duplicate fields: `Ignore`, `Warn` or `Strict`; empty if not
+            given.
+        field_manager: The name of the field manager; empty to derive it from the User-Agent.
+        force: True to take over fields that other managers own with other values (server-side apply only).
     """
 
     dry_run: bool
@@ -116,12 +119,12 @@ class WriteOptions(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, query: Query, kind: Options, *, applies: bool = False) -> WriteOptions:
-        """Parse the query.
+        """Return the options in the parameters of a request.
 
         Args:
             query: The parameters.
-            kind: The kind of options that a refusal names.
-            applies: True for a server-side apply, which must name its manager and may force.
+            kind: The kind of the options, such as `CreateOptions`, for the message of an error.
+            applies: True for a server-side apply, which must have a `fieldManager` and may have `force`.
 
         Raises:
             StatusError: 422, a parameter is not valid.
@@ -140,7 +143,7 @@ class WriteOptions(msgspec.Struct, frozen=True):
         return cls(dry_run == "All", validation, manager, is_true(query.get("force")))
 
     def shown(self) -> dict[str, Any]:
-        """Return the options as policies and webhooks see them, without their kind."""
+        """Return the options as JSON for policies and webhooks, without kind and apiVersion."""
         shown: dict[str, Any] = {}
         if self.dry_run:
             shown["dryRun"] = ["All"]
@@ -171,11 +174,11 @@ def _manager_causes(manager: str) -> list[Cause]:
 
 
 class Preconditions(msgspec.Struct, frozen=True, rename="camel"):
-    """Conditions for a deletion or a binding; None accepts any value.
+    """The preconditions of a deletion or a binding; None accepts any value.
 
     Attributes:
         uid: The uid that the object must have.
-        resource_version: The version that the object must have.
+        resource_version: The resourceVersion that the object must have.
     """
 
     uid: str | None = None
@@ -186,10 +189,10 @@ _Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 
 
 class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
-    """The options of a deletion.
+    """The options of a delete request.
 
     Attributes:
-        grace_period_seconds: The grace period in seconds; None for the object's own.
+        grace_period_seconds: The grace period in seconds; None for the default of the object.
         preconditions: The conditions that the object must meet.
         orphan_dependents: The deprecated form of `propagation_policy`; None if it is not given.
         propagation_policy: `Orphan`, `Background` or `Foreground`; None for the default of the kind.
@@ -204,7 +207,8 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
 
     @classmethod
     def parse(cls, query: Query, body: bytes) -> DeleteOptions:
-        """Parse the body if there is one, otherwise the query; a real server does not combine them either.
+        """Return the options in the body, or if the body is empty, in the query; a real server does not combine them
+        either.
 
         Raises:
             StatusError: 400 if the body or a number cannot be read, 422 if an option is not valid.
@@ -220,7 +224,7 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
         return options
 
     def shown(self) -> dict[str, Any]:
-        """Return the options as policies and webhooks see them, without their kind."""
+        """Return the options as JSON for policies and webhooks, without kind and apiVersion."""
         shown: dict[str, Any] = msgspec.to_builtins(self)
         shown["preconditions"] = {name: value for name, value in shown["preconditions"].items() if value is not None}
         return {name: value for name, value in shown.items() if value not in (None, {}, [])}

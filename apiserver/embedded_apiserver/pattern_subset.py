@@ -33,7 +33,7 @@ _LAST = "\U0010ffff"
 
 
 class BeyondSubset(ValueError):
-    """A pattern is not of the subset; whether RE2 would take it is not known."""
+    """A regular expression uses syntax outside of the supported subset. RE2 might accept or refuse it."""
 
 
 class _Parser:
@@ -233,10 +233,10 @@ def _without(ranges: Ranges) -> Ranges:
 
 
 class SubsetPattern:
-    """A compiled pattern in the part of RE2 known here, with the methods of `patterns.Pattern`. Threads: any.
+    """A compiled regular expression in a subset of RE2's syntax, with the methods of `patterns.Pattern`. Threads: any.
 
     Raises:
-        BeyondSubset: The pattern is not of the subset.
+        BeyondSubset: The pattern uses syntax outside of the subset.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -247,15 +247,15 @@ class SubsetPattern:
         self.size = len(self._program)
 
     def matches(self, text: str) -> bool:
-        """Return whether the pattern matches anywhere in a text."""
+        """Return whether the pattern matches anywhere in `text`."""
         return self._find(text, 0, is_any_enough=True) is not None
 
     def steps(self, characters: int) -> int:
-        """Return the most steps, of 0.1 µs each, that a search of so many characters takes."""
+        """Return the maximum cost of a search in a text of `characters` characters, in steps of 0.1 µs."""
         return 1 + 4 * characters * self.size
 
     def places(self, text: str) -> Iterator[tuple[int, int]]:
-        """Return the start and the end of each match in a text; the matches do not overlap."""
+        """Yield the start and the end of each match in `text`; the matches do not overlap."""
         at = 0
         while (found := self._find(text, at)) is not None:
             yield found

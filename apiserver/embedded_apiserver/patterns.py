@@ -41,7 +41,7 @@ _MOST_REPEATED = 1_000
 
 
 class NoPattern(ValueError):
-    """A text is not a regular expression; the message is that of a real server."""
+    """A text is not a valid regular expression; the message is that of a real server."""
 
     def __init__(self, problem: str) -> None:
         fault, _, place = problem.partition(": ")
@@ -49,10 +49,10 @@ class NoPattern(ValueError):
 
 
 class Pattern:
-    """A compiled regular expression.
+    """A regular expression compiled by RE2.
 
     Attributes:
-        size: The number of instructions. A match takes at most this many steps for each character.
+        size: The number of RE2 instructions. A search executes at most this many for each character.
     """
 
     def __init__(self, made: Any) -> None:  # the engine is untyped
@@ -60,19 +60,19 @@ class Pattern:
         self.size: int = made.programsize
 
     def matches(self, text: str) -> bool:
-        """Return whether the pattern matches anywhere in a text."""
+        """Return whether the pattern matches anywhere in `text`."""
         return self._made.search(text) is not None
 
     def steps(self, characters: int) -> int:
-        """Return the most steps, of 0.1 µs each, that a search of so many characters takes.
+        """Return the maximum cost of a search in a text of `characters` characters, in steps of 0.1 µs.
 
-        A pattern of few instructions has few states, which RE2 keeps: it then needs 1 to 5 ns for a character. For
-        others it may have to simulate all instructions, at up to 14 ns each (measured with 1.1.20251105).
+        A pattern with few instructions has few states, which RE2 caches: a character then takes 1 to 5 ns. For other
+        patterns RE2 may have to simulate all instructions, at up to 14 ns each (measured with 1.1.20251105).
         """
         return 1 + characters * self.size // 10 if self.size > _FEW else 1 + characters // 32
 
     def places(self, text: str) -> Iterator[tuple[int, int]]:
-        """Return the start and the end of each match in a text; the matches do not overlap."""
+        """Yield the start and the end of each match in `text`; the matches do not overlap."""
         for match in self._made.finditer(text):
             yield match.span()
 
@@ -84,10 +84,11 @@ _REPETITION = re.compile(r"(\))?\{(?:\d*,)?(\d*)\}")
 
 
 def steps_to_compile(pattern: str) -> int:
-    """Return the most steps, of 0.1 µs each, that a pattern takes to compile, as far as its text says before.
+    """Return the maximum cost of compiling a pattern, in steps of 0.1 µs, estimated from its text.
 
-    RE2 needs time in the square of parts that may be left out, one after the other: 1.3 s for 20,000 of them, which
-    240 characters can be. The rest follows from the number of instructions, which is known afterwards.
+    The time that RE2 needs grows with the square of the number of optional parts in sequence: 1.3 s for 20,000, which a
+    text of 240 characters can have. Further cost depends on the number of instructions, which is known only after
+    compilation.
     """
     parts = pattern.count("?") + pattern.count("*")
     for closed, most in _REPETITION.findall(pattern):
@@ -96,11 +97,11 @@ def steps_to_compile(pattern: str) -> int:
 
 
 def compiled(pattern: str) -> AnyPattern:
-    """Return a compiled pattern; it may come from a cache.
+    """Return the compiled pattern, perhaps from a cache.
 
     Raises:
         NoPattern: The text is not a regular expression.
-        UsageError: RE2 is not installed, and the pattern is beyond the subset that needs none.
+        UsageError: RE2 is not installed, and the pattern uses syntax that only RE2 supports.
     """
     engine, options = _engine()
     if engine is None:

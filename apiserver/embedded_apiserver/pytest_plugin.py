@@ -26,7 +26,7 @@ _begun = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the one setting; there are no options."""
+    """Register the plugin's only setting for pytest's configuration file."""
     text = (
         "have KUBECONFIG name the server of the fixture kubernetes_server, and a dead address outside of its tests: "
         "auto (if a file of the tests names the fixture), always, never"
@@ -36,17 +36,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Prepare the environment before the first `conftest.py` is imported."""
+    """Prepare the environment variables before the first `conftest.py` is imported."""
     _prepare(early_config)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Prepare the environment if the plugin was loaded later."""
+    """Prepare the environment variables if the plugin was loaded after the first `conftest.py`."""
     _prepare(config)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop the server and restore the environment."""
+    """Stop the shared server and restore the environment variables."""
     if config.stash.get(_begun, False):
         from embedded_apiserver.testing import shared
 
@@ -55,7 +55,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show the last requests of a failed test that has a server, and the way out of a wrong scope."""
+    """Add the last requests to the server to the report of a failed test.
+
+    A test that fails because the fixture has the wrong scope gets advice instead.
+    """
     report = yield
     if report.failed:
         if FIXTURE in report.longreprtext and "ScopeMismatch" in report.longreprtext:
@@ -67,25 +70,25 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture
 def kubernetes_server(request: pytest.FixtureRequest) -> Iterator[KubernetesServer]:
-    """Provide a Kubernetes API server that is empty, and that `KUBECONFIG` names."""
+    """Provide an empty Kubernetes API server, to which `KUBECONFIG` refers."""
     yield from _served(request)
 
 
 @pytest.fixture(scope="module")
 def kubernetes_server_module(request: pytest.FixtureRequest) -> Iterator[KubernetesServer]:
-    """Provide one that the tests of a module share."""
+    """Provide a Kubernetes API server that the tests of a module share."""
     yield from _served(request)
 
 
 @pytest.fixture(scope="session")
 def kubernetes_server_session(request: pytest.FixtureRequest) -> Iterator[KubernetesServer]:
-    """Provide one that all tests share; each process of pytest-xdist has its own."""
+    """Provide a Kubernetes API server that all tests share; each process of pytest-xdist has its own."""
     yield from _served(request)
 
 
 @pytest.fixture
 def kubernetes_server_fresh_port(request: pytest.FixtureRequest) -> Iterator[KubernetesServer]:
-    """Provide one at a port of its own, with an authority and a token that no client knows yet."""
+    """Provide a Kubernetes API server at a new port, with a new certificate authority and a new token."""
     with _suite(request.config).fresh(request.node.nodeid) as server:
         yield server
 

@@ -17,7 +17,7 @@ _ESCAPES = {
 
 
 def quoted(text: str) -> str:
-    """Return a text in quotes, as a real server shows what it refuses: with escapes for what cannot be printed."""
+    """Return `text` in double quotes, with unprintable characters escaped, as Go's `%q` does."""
     return f'"{"".join(map(_escaped, text))}"'
 
 

@@ -15,14 +15,14 @@ _PARTS_OF_NAMESPACES = ("status", "finalize")
 
 
 class Route(NamedTuple):
-    """A collection, an object or a subresource.
+    """The collection, object or subresource that a URL path names.
 
     Attributes:
         kind: The kind of the objects.
-        namespace: The namespace; empty for a cluster-scoped kind, and for a collection across all namespaces.
+        namespace: The namespace; empty for a cluster-scoped kind, or for a collection across all namespaces.
         name: The object's name; empty for a collection.
-        subresource: The subresource, such as `status`; empty for the object itself. It may be one that a custom kind
-            lacks, which is refused in another way than a path that no kind has.
+        subresource: The subresource, such as `status`; empty for the object itself. It may be a subresource that a
+            custom kind does not have; such a request fails with another error than an unknown path.
     """
 
     kind: Kind
@@ -32,20 +32,23 @@ class Route(NamedTuple):
 
     @property
     def sent(self) -> Kind:
-        """The kind that is sent and returned there: that of the subresource if it has its own, such as `Scale`."""
+        """The kind of the request and response bodies: the subresource's own kind, such as `Scale`, or else that of the
+        object.
+        """
         part = PARTS.get(self.subresource)
         return (part and part.kind) or self.kind
 
     @property
     def key(self) -> str:
-        """The object's key in the storage's collection of its kind."""
+        """The key of the object within the storage's collection."""
         return key_of(self.namespace, self.name)
 
 
 def find_route(kinds: Kinds, path: str) -> Route | None:
-    """Return what `path` names, or None if it is not a path of a kind that is served.
+    """Return the route for `path`; None if it is not the path of a served kind.
 
-    A cluster-scoped kind has no paths with a namespace, and an object of a namespaced kind none without.
+    For a cluster-scoped kind, a path with a namespace has no route, and for an object of a namespaced kind, a path
+    without one.
     """
     match path.split("/"):
         case ["", "api", version, *rest]:
@@ -67,10 +70,10 @@ def find_route(kinds: Kinds, path: str) -> Route | None:
 
 
 def check_part(kinds: Kinds, path: str) -> None:
-    """Refuse a path below a custom object that names no subresource of its kind.
+    """Refuse a path below a custom object if the kind has no subresource of that name.
 
     Raises:
-        StatusError: 404, in which a real server names the object, whether it exists or not.
+        StatusError: 404; like a real server's, it names the object, even if the object exists.
     """
     parent = find_route(kinds, path.rpartition("/")[0])
     if parent is not None and parent.name and not parent.subresource and parent.kind.definition is not None:

@@ -20,7 +20,7 @@ _NO_CONVERSION = f"request to convert CR to an invalid group/version: {SCALE.api
 
 
 def scale_of(kind: Kind, obj: Object) -> dict[str, Any]:
-    """Return the scale of a workload. It shares no part with `obj`, so the caller may modify it."""
+    """Return the `Scale` of a workload as a new dict, which the caller may modify."""
     metadata, paths = obj["metadata"], kind.scale
     shown: dict[str, Any] = {"replicas": _at(obj, paths.present) or 0}
     selector = _at(obj, paths.selector) or {}
@@ -37,15 +37,15 @@ def scale_of(kind: Kind, obj: Object) -> dict[str, Any]:
 
 
 def replicas_of(kind: Kind, obj: Object) -> Any:
-    """Return the wanted number of replicas in an object; None if it has none."""
+    """Return the desired number of replicas in an object; None if the object does not set it."""
     return _at(obj, kind.scale.wanted)
 
 
 def scale_to_show(kind: Kind, obj: Object) -> dict[str, Any]:
-    """Return the scale of a workload, for a client that reads it.
+    """Return the `Scale` of a workload for a client that reads it.
 
     Raises:
-        StatusError: 500, a custom object lacks the field that its definition names for the wanted replicas.
+        StatusError: 500, a custom object lacks the field that its definition declares as `specReplicasPath`.
     """
     if kind.definition is not None and _at(obj, kind.scale.wanted) is None:
         raise status.internal(f'the spec replicas field ".{".".join(kind.scale.wanted)}" does not exist')
@@ -53,18 +53,18 @@ def scale_to_show(kind: Kind, obj: Object) -> dict[str, Any]:
 
 
 def scaled(kind: Kind, obj: Object, scale: Object) -> dict[str, Any]:
-    """Return a workload whose wanted number of replicas is the one in `scale`.
+    """Return a workload with the desired number of replicas from `scale`.
 
-    The name, namespace, uid and resourceVersion of the scale are copied, too: `prepare_update` then checks them as for
-    any update.
+    The name, namespace, uid and resourceVersion of `scale` are copied as well, so that `prepare_update` checks them as
+    in any update.
 
     Args:
         kind: The kind of the workload.
         obj: The stored workload.
-        scale: The scale sent, as returned by `decode` or `admit`.
+        scale: The `Scale` from the client, as returned by `decode` or `admit`.
 
     Raises:
-        StatusError: 422, the number of replicas is negative; 409, the scale has another uid.
+        StatusError: 422, the number of replicas is negative; 409, `scale` has another uid.
     """
     replicas = part(scale, "spec").get("replicas", 0)
     if replicas < 0 and kind.definition is None:  # a custom kind has a rule of its own
@@ -82,16 +82,17 @@ def scaled(kind: Kind, obj: Object, scale: Object) -> dict[str, Any]:
 
 
 def scale_applied(kind: Kind, config: Object) -> dict[str, Any]:
-    """Return an applied scale as an applied configuration of its workload: ownership is tracked there."""
+    """Return an applied `Scale` as an applied configuration of its workload, in which field ownership is tracked."""
     spec = part(config, "spec")
     said = _with({}, kind.scale.wanted, spec["replicas"]) if "replicas" in spec else {}
     return {"metadata": {name: value for name, value in config["metadata"].items() if name in _SHOWN}, **said}
 
 
 def check_custom_scale(kind: Kind, old: Object, new: Object) -> None:
-    """Refuse, as a real server does by a fault of its own, to apply a scale that changes a custom object.
+    """Refuse to apply a `Scale` that would change the replicas of a custom object.
 
-    A scale in the form of the parent cannot be converted there. The client can only share or give up the ownership.
+    This reproduces an error of a real server, which cannot convert the configuration back. The client can only share
+    the ownership of the field, or give it up.
 
     Raises:
         StatusError: 500, no manager owns the number of replicas, or the number changes.

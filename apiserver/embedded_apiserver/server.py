@@ -67,41 +67,41 @@ _HEALTH = ("/healthz", "/livez", "/readyz")
 
 
 class APIServer:
-    """A Kubernetes API server in one object; an `api.http.Handler`, and a `Screen`.
+    """A Kubernetes API server as one object, which implements `api.http.Handler` and `Screen`.
 
     Args:
-        host: Provides the clocks, the randomness and the locks.
+        host: The source of time, randomness and locks.
         history: The limits of the history for watches and lists of past versions; None for the defaults.
         data_dir: The directory for the objects; None keeps them in memory.
-        accept_loss: Serve the objects of a damaged data directory that can be read. If False, damage is an error.
-        token: The bearer token of the administrator, who may do everything. None makes each client the administrator
-            that has no token of a service account.
-        signing_key: The private key for tokens of service accounts, in PEM form; None for a new one, so that tokens
-            end with the server.
-        users: Further users by their bearer tokens, read at each request, as a real server's file of tokens.
-        release: The release of Kubernetes as which the server answers, such as `1.33`; None for the newest that it
-            knows. Later features are refused or unknown, as by a server of that release in its default configuration.
-        enable_admission_plugins: The names of steps of admission to switch on that are off by default.
-        disable_admission_plugins: The names of steps of admission to switch off.
+        accept_loss: True to serve the readable objects of a damaged data directory. If False, damage is an error.
+        token: The bearer token of the administrator, who may do everything. If None, each client without a service
+            account's token is the administrator.
+        signing_key: The private key for tokens of service accounts, in PEM form; None for a new key, so that tokens
+            become invalid when the server ends.
+        users: Further users by their bearer tokens, as in a real server's token file; read at each request.
+        release: The Kubernetes release to serve, such as `1.33`; None for the newest known one. Later features are
+            refused or unknown, as by a server of that release in its default configuration.
+        enable_admission_plugins: The names of admission steps to switch on that are off by default.
+        disable_admission_plugins: The names of admission steps to switch off.
         feature_gates: The features to switch on or off by name, such as `{"ShardedListAndWatch": True}`.
-        caller: Calls webhooks, which this core cannot do; None for one that reaches none.
-        cluster_objects: Have what every cluster has: the service `kubernetes` with its endpoints, an account `default`
-            and the config map `kube-root-ca.crt` in each namespace, priority classes, flow schemas, priority levels,
-            an API service for each version of a group, and an `IPAddress` for each address of a service. Pods then run
-            under an account, as if `ServiceAccount` were among `enable_admission_plugins`.
-        authority: The certificate that `kube-root-ca.crt` shows, PEM; empty for a server that is not behind TLS.
-        most_expression_steps: The most steps that the expressions of policies and of custom resources may take for one
-            request, which is refused (413) beyond them. See `cel.meter`.
-        journal: Another store for the writes than `data_dir`, such as a simulated disk. Give at most one of the two.
+        caller: Sends requests to webhooks; None fails each such request.
+        cluster_objects: True to create the objects that every cluster has: the service `kubernetes` with its endpoints,
+            an account `default` and the config map `kube-root-ca.crt` in each namespace, priority classes, flow
+            schemas, priority levels, an API service for each version of a group, and an `IPAddress` for each address of
+            a service. Pods then run under an account, as if `ServiceAccount` were among `enable_admission_plugins`.
+        authority: The certificate in `kube-root-ca.crt`, in PEM form; empty for a server without TLS.
+        most_expression_steps: The maximum number of steps for the CEL expressions of policies and custom resources in
+            one request. A request that needs more is refused with 413. See `cel.meter`.
+        journal: A store for the writes in place of `data_dir`, such as a simulated disk. Give at most one of the two.
 
     Attributes:
-        storage: The objects, for code in the same process that reads them without requests.
-        release: The release of Kubernetes as which the server answers.
-        records: Records the addresses of services; None for a server that has no `IPAddress` for them.
+        storage: The objects, for code in the same process that reads them without HTTP requests.
+        release: The Kubernetes release that the server serves.
+        records: The `IPAddress` objects of services; None for a server that creates none.
 
     Raises:
-        UsageError: The data directory cannot be used, or is damaged; the release is not known; or an admission
-            plugin or a feature gate is unknown.
+        UsageError: The data directory cannot be used, or is damaged; the release is not known; or an admission plugin
+            or a feature gate is unknown.
 
     Threads: any, for every method.
     """
@@ -191,16 +191,16 @@ class APIServer:
 
     @property
     def programs(self) -> Programs:
-        """The programs of containers; see `embedded_apiserver.programs`."""
+        """The programs that run in place of containers; see `embedded_apiserver.programs`."""
         return self._kubelet.programs
 
     @property
     def kinds(self) -> Kinds:
-        """The kinds that are served now. A write to a custom resource definition may replace the set."""
+        """The currently served kinds. A write to a custom resource definition may replace the set."""
         return self._definitions.kinds
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
-        """Return the response to `request`; see `Handler.handle`. It never raises.
+        """Return the response to `request`. Never raises; see `Handler.handle`.
 
         Args:
             request: The request.
@@ -224,23 +224,23 @@ class APIServer:
             return refusal(internal(f"{type(error).__name__}: {error}"))
 
     def knows(self, headers: Mapping[str, str]) -> bool:
-        """Return whether the headers have the credentials of a user, or none are required."""
+        """Return whether the headers have the credentials of a user; True if the server requires none."""
         return self._access.knows(headers)
 
     def actors(self, request: HTTPRequest) -> Actors:
-        """Return the users of a request, for the audit log."""
+        """Return the user of a request and the user that it impersonates, for the audit log."""
         return self._access.actors(request, self._route(self._definitions.kinds, request.path.rstrip("/")))
 
     def is_heavy(self, request: HTTPRequest) -> bool:
-        """Return whether `handle` may take more than a few milliseconds."""
+        """Return whether `handle` may take more than a few milliseconds for `request`."""
         return is_heavy(self.storage, request, self._route(self._definitions.kinds, request.path.rstrip("/")))
 
     def calls_out(self, request: HTTPRequest) -> bool:
-        """Return whether `handle` may call a webhook."""
+        """Return whether `handle` may call a webhook for `request`."""
         return calls_out(self.storage, request, self._route(self._definitions.kinds, request.path.rstrip("/")))
 
     def publish(self, port: int) -> None:
-        """Have the service `kubernetes` name the port at which the server listens, if there is such a service."""
+        """Set the port of the service `kubernetes` to the server's port, if the server has that service."""
         if self._keeper is not None:
             self._keeper.publish(port)
 

@@ -17,11 +17,11 @@ OPTIMISTIC_LOCK = "the object has been modified; please apply your changes to th
 
 
 class Named(Protocol):
-    """The names of a kind that refusals mention."""
+    """A kind with the names that error messages need."""
 
     @property
     def group(self) -> str:
-        """API group, empty for the core group."""
+        """The API group; empty for the core group."""
 
     @property
     def kind(self) -> str:
@@ -33,7 +33,7 @@ class Named(Protocol):
 
 
 class Options(NamedTuple):
-    """The parameters of a request, which can be refused as invalid like an object of a kind."""
+    """The kind of a request's options, which error messages name like the kind of an object."""
 
     kind: str
     group: str = "meta.k8s.io"
@@ -48,7 +48,7 @@ DELETE_OPTIONS = Options("DeleteOptions")
 
 
 class Cause(NamedTuple):
-    """One reason for a refusal. `reason` is a constant of the API, such as `FieldValueInvalid`."""
+    """One validation error: a constant of the API such as `FieldValueInvalid`, the message, and the field's path."""
 
     reason: str
     message: str
@@ -59,16 +59,16 @@ class Cause(NamedTuple):
 
 
 class StatusError(Exception):
-    """A refused request, whose answer is `body()`.
+    """The error of a refused request; `body` returns the response's body.
 
     Attributes:
-        code: HTTP status.
+        code: The HTTP status code.
         reason: A constant of the API, such as `NotFound`; empty where a real server gives none.
-        message: The text for people, abbreviated if it is very long.
-        details: None leaves them out of the answer. An empty mapping is part of it, as `{}`.
+        message: The message, abbreviated if it is very long.
+        details: The `details` of the `Status`. None leaves them out; an empty mapping is sent as `{}`.
         retry_after: Whole seconds until the client may try again; None if it should not.
-        continue_: A token with which a client can continue a list whose version has expired.
-        warnings: The warnings about the request from before it was refused; set by the code that reads its body.
+        continue_: The token by which a client can continue a list whose version has expired; None if absent.
+        warnings: The warnings for the response, collected before the error; set by the code that decodes the body.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class StatusError(Exception):
         self.warnings: Sequence[str] = ()
 
     def body(self) -> dict[str, Any]:
-        """Return the `Status` object."""
+        """Return the `Status` object as decoded JSON."""
         body: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -110,7 +110,9 @@ class StatusError(Exception):
 
 
 def qualified(name: str, group: str) -> str:
-    """Return a kind or resource with its group, as in messages: `leases.coordination.k8s.io`, `nodes`."""
+    """Return the name of a kind or resource with its group, as in messages: `leases.coordination.k8s.io`, or
+    `nodes`.
+    """
     return f"{name}.{group}" if group else name
 
 
@@ -121,7 +123,9 @@ def _details(name: str, group: str, kind: str, causes: Sequence[Cause] = ()) -> 
 
 
 def not_found(kind: Named, name: str, called: str = "") -> StatusError:
-    """Return a 404 for an object that does not exist; `called` is what its kind is called, if not by its plural."""
+    """Return a 404 for an object that does not exist; a non-empty `called` replaces the kind's plural in the
+    message.
+    """
     plural = called or kind.plural
     message = f'{qualified(plural, kind.group)} "{name}" not found'
     return StatusError(404, "NotFound", message, details=_details(name, kind.group, plural))
@@ -133,9 +137,9 @@ def no_such_resource() -> StatusError:
 
 
 def already_exists(kind: Named, name: str, *, terminating: bool = False, retry_after: int | None = None) -> StatusError:
-    """Return a 409 for a name that is taken, perhaps by an object that is still being deleted (`terminating`).
+    """Return a 409 for a name that is taken; `terminating` says that the existing object is being deleted.
 
-    With `retry_after`, the server was to generate the name.
+    `retry_after`, in seconds, is for a name that the server generated; None for a name from the client.
     """
     message = f'{qualified(kind.plural, kind.group)} "{name}" already exists'
     if retry_after is not None:
@@ -153,7 +157,7 @@ def conflict(kind: Named, name: str, text: str = OPTIMISTIC_LOCK) -> StatusError
 
 
 def precondition_failed(kind: Named, name: str, what: str, asked: str, actual: str) -> StatusError:
-    """Return a 409 for a deletion whose precondition does not hold; `what` is `UID` or `ResourceVersion`."""
+    """Return a 409 for a request whose precondition does not hold; `what` is `UID` or `ResourceVersion`."""
     guess = "deleted and then recreated" if what == "UID" else "modified"
     text = f"the {what} in the precondition ({asked}) does not match the {what} in record ({actual})"
     message = f'{qualified(kind.kind, kind.group)} "{name}": {text}. The object might have been {guess}'
@@ -162,19 +166,19 @@ def precondition_failed(kind: Named, name: str, what: str, asked: str, actual: s
 
 
 def invalid(kind: Named, name: str, causes: Iterable[Cause]) -> StatusError:
-    """Return a 422 for an object that breaks rules of its kind.
+    """Return a 422 for an object that breaks rules of its kind, with all its validation errors.
 
-    It lists all causes, equal ones only once in the message. Of very many it lists the first and the number of
+    The message contains equal errors only once. If there are very many, it contains the first ones and the number of
     the others.
     """
     return _invalid(kind.kind, kind.group, name, causes)
 
 
 def check(kind: Named, name: str, causes: Iterable[Cause]) -> None:
-    """Raise `invalid` if there is a cause.
+    """Raise the error of `invalid` if there is a validation error in `causes`.
 
     Raises:
-        StatusError: 422.
+        StatusError: 422, there is a validation error.
     """
     rest = iter(causes)
     for first in rest:
@@ -182,7 +186,7 @@ def check(kind: Named, name: str, causes: Iterable[Cause]) -> None:
 
 
 def must_have_version(kind: Named, name: str) -> StatusError:
-    """Return a 422 for an update without a resourceVersion, of a kind that requires one."""
+    """Return a 422 for an update without a resourceVersion, for a kind that requires one."""
     cause = Cause("FieldValueInvalid", "Invalid value: 0: must be specified for an update", "metadata.resourceVersion")
     return _invalid(kind.plural, kind.group, name, [cause])
 
@@ -197,7 +201,7 @@ def _invalid(what: str, group: str, name: str, causes: Iterable[Cause]) -> Statu
 
 
 def rejected() -> StatusError:
-    """Return a 422 for a patch that cannot be applied to the object. Like a real server's, it does not say why."""
+    """Return a 422 for a patch that cannot be applied to the object. Like a real server's, it gives no reason."""
     return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
 
 
@@ -225,13 +229,13 @@ def namespace_terminating(kind: Named, name: str, namespace: str) -> StatusError
 
 
 def not_supported(kind: Named, verb: str) -> StatusError:
-    """Return a 405 for a custom kind's path and a verb that it does not have; `verb` is empty for an unknown method."""
+    """Return a 405 for a custom kind's path that does not support `verb`, which is empty for an unknown method."""
     text = f'{verb} is not supported on resources of kind "{qualified(kind.plural, kind.group)}"'
     return StatusError(405, "MethodNotAllowed", text, details={"group": kind.group, "kind": kind.plural})
 
 
 def method_not_allowed() -> StatusError:
-    """Return a 405 for a valid path with a method that it does not have."""
+    """Return a 405 for a valid path that does not support the HTTP method."""
     text = "the server does not allow this method on the requested resource"
     return StatusError(405, "MethodNotAllowed", text, details={})
 
@@ -243,7 +247,9 @@ def not_acceptable(accepted: Sequence[str]) -> StatusError:
 
 
 def expired(text: str, continue_: str | None = None) -> StatusError:
-    """Return a 410 for a resourceVersion that is no longer in the history."""
+    """Return a 410 for a resourceVersion that is no longer in the history; `continue_` is a token to continue a
+    list.
+    """
     return StatusError(410, "Expired", text, continue_=continue_)
 
 
@@ -258,7 +264,9 @@ def too_many_values() -> StatusError:
 
 
 def unsupported_media_type(accepted: Sequence[str] = ()) -> StatusError:
-    """Return a 415 for a body of another media type; without `accepted`, the short text for an unknown patch."""
+    """Return a 415 for a body of an unsupported media type; without `accepted`, the short message for an unknown patch
+    type.
+    """
     if not accepted:
         return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
     types = ", ".join(accepted)
@@ -267,7 +275,7 @@ def unsupported_media_type(accepted: Sequence[str] = ()) -> StatusError:
 
 
 def disruption_refused(text: str, *, retry_after: int | None = None) -> StatusError:
-    """Return a 429 for an eviction that a disruption budget does not allow at present."""
+    """Return a 429 for an eviction that a disruption budget does not currently allow; `retry_after` is in seconds."""
     return StatusError(
         429,
         "TooManyRequests",
@@ -278,20 +286,21 @@ def disruption_refused(text: str, *, retry_after: int | None = None) -> StatusEr
 
 
 def internal(text: str) -> StatusError:
-    """Return a 500 for an error of the server."""
+    """Return a 500 for an internal error of the server."""
     cause = {"message": text}
     return StatusError(500, "InternalError", f"Internal error occurred: {text}", details={"causes": [cause]})
 
 
 def untyped(text: str) -> StatusError:
-    """Return a 500 without a reason, with which a real server answers a few errors of clients."""
+    """Return a 500 without a reason, as a real server sends for a few errors of clients."""
     return StatusError(500, "", text)
 
 
 def too_large_version(asked: int | str, current: int | str, *, is_cached: bool = True) -> StatusError:
     """Return a 504 for a resourceVersion that is newer than the server's current one.
 
-    A real server says when to try again if its cache may catch up. Events are read from its store, which cannot.
+    For a kind that a real server reads from its cache (`is_cached`), the response tells the client to try again,
+    because the cache may catch up.
     """
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     text = f"Timeout: Too large resource version: {asked}, current: {current}"

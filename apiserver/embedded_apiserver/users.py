@@ -19,13 +19,13 @@ _ACCOUNT_PARTS = 4
 
 
 class User(NamedTuple):
-    """The user of a request.
+    """An authenticated user.
 
     Attributes:
         name: The user name.
-        uid: The identity behind the name; empty if absent.
-        groups: The groups, in the order in which they are shown.
-        extra: Further facts by key, such as the pod to which a token is bound.
+        uid: The unique identifier of the user; empty if absent.
+        groups: The groups of the user.
+        extra: Further attributes by key, such as the pod to which a token is bound.
     """
 
     name: str
@@ -35,11 +35,11 @@ class User(NamedTuple):
 
     @property
     def may_do_everything(self) -> bool:
-        """True for a member of `system:masters`, whose requests are not compared with roles."""
+        """True for a member of the group `system:masters`, whose requests need no permission by a role."""
         return MASTERS in self.groups
 
     def info(self) -> dict[str, object]:
-        """Return the user as reviews and the audit log show it, without what is empty."""
+        """Return the user as JSON for reviews and the audit log, without empty fields."""
         extra = {key: list(values) for key, values in self.extra.items()}
         shown = {"username": self.name, "uid": self.uid, "groups": list(self.groups), "extra": extra}
         return {key: value for key, value in shown.items() if value}
@@ -57,12 +57,12 @@ def account_name(namespace: str, name: str) -> str:
 
 
 def account_groups(namespace: str) -> tuple[str, ...]:
-    """Return the groups of the service accounts of a namespace, besides `system:authenticated`."""
+    """Return the groups of every service account in a namespace, except `system:authenticated`."""
     return (_ACCOUNTS, f"{_ACCOUNTS}:{namespace}")
 
 
 def account_of(user_name: str) -> tuple[str, str] | None:
-    """Return namespace and name of the service account with this user name; None if it is the name of no account."""
+    """Return the namespace and name of the service account with this user name; None for other users."""
     parts = user_name.split(":")
     if len(parts) != _ACCOUNT_PARTS or not user_name.startswith(_ACCOUNT_PREFIX):
         return None

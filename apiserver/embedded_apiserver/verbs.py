@@ -57,20 +57,20 @@ _OF_PROXIES = {**_OF_PARTS, "HEAD": "get", "OPTIONS": "get"}
 
 
 class Verbs:
-    """Answers requests for objects of all kinds.
+    """Answers requests for objects of all kinds, by their verb.
 
     Args:
-        host: Time, locks and randomness of the server (not a host name).
+        host: The source of time, locks and randomness.
         storage: The objects.
-        access: Decides what users may do.
-        release: The release of Kubernetes as which the server answers.
-        admitting: The admission of the server; None makes one with the steps that are on by default.
-        gates: The feature gates of the server; None for those of a default configuration.
-        caller: Reaches the components of which `ComponentStatus` shows the health; None reaches none.
-        kubelet: Runs programs of containers; None for one of its own.
+        access: Decides the permissions of users.
+        release: The Kubernetes release that the server serves.
+        admitting: The admission of the server; None for one with the default steps.
+        gates: The feature gates of the server; None for the defaults.
+        caller: Sends requests to the components whose health `ComponentStatus` shows; None fails each of them.
+        kubelet: The simulated kubelet, which runs the programs of containers; None for a new one.
 
     Attributes:
-        objects: Creates, reads and updates objects, without a check of what the user may write.
+        objects: Creates, reads and updates objects without checking the user's permissions.
 
     Threads: any.
     """
@@ -103,11 +103,12 @@ class Verbs:
     def answer(
         self, user: User, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None
     ) -> HTTPResponse | Watch:
-        """Return the response to a request; each response for a deprecated kind carries a warning, refusals included.
+        """Return the response to a request. Each response for a deprecated kind has a warning, error responses
+        included.
 
         Args:
-            user: The user, who may make the request.
-            route: The collection, object or subresource in the path.
+            user: The user of the request, whose permission has already been checked.
+            route: The collection, object or subresource that the path names.
             request: The request.
             on_ready: See `APIServer.handle`.
 
@@ -241,10 +242,10 @@ def _check_timeout(query: Query) -> None:
 
 
 def verb_of(route: Route, method: str) -> str:
-    """Return the verb of a method on what `route` names.
+    """Return the verb, such as `list`, of an HTTP method on the object or collection that `route` names.
 
     Raises:
-        StatusError: 405, the method is not allowed there.
+        StatusError: 405, the route does not support the method; 404, the kind has no such subresource.
     """
     kind = route.kind
     if route.subresource and route.subresource not in kind.subresources:

@@ -55,7 +55,7 @@ _COMPARED = tuple(kind.resource for kind in (CLUSTER_ROLE, CLUSTER_ROLE_BINDING,
 
 
 def is_heavy(storage: Storage, request: HTTPRequest, route: Route | None) -> bool:
-    """Return whether answering `request`, whose path names `route`, may take more than a few milliseconds."""
+    """Return whether answering `request` may take more than a few milliseconds; `route` is that of its path, if any."""
     if len(request.body) > LIGHT:
         return True
     if route is None:
@@ -71,7 +71,7 @@ def is_heavy(storage: Storage, request: HTTPRequest, route: Route | None) -> boo
 
 
 def calls_out(storage: Storage, request: HTTPRequest, route: Route | None) -> bool:
-    """Return whether answering `request`, whose path names `route`, may wait for a webhook or a component."""
+    """Return whether answering `request` may wait for a webhook or a component; `route` is that of its path, if any."""
     if route is None:
         return False
     if route.kind.conversion is not None or route.kind == COMPONENT_STATUS:

@@ -27,12 +27,12 @@ _DATA = "data/columns-1.36.json.gz"
 
 @attrs.frozen
 class Column:
-    """A column of a table.
+    """A column of the tables of one kind.
 
     Attributes:
-        definition: The definition in a table: its name, type, format and description, and whether it is shown only on
-            request (`priority`).
-        cell: The function that makes the cells.
+        definition: The column's definition in the API: name, type, format, description and `priority` (above 0: only
+            with `-o wide`).
+        cell: The function that returns the cell of an object.
     """
 
     definition: Mapping[str, Any]
@@ -40,21 +40,21 @@ class Column:
 
     @property
     def name(self) -> str:
-        """The heading."""
+        """The heading of the column."""
         name: str = self.definition["name"]
         return name
 
 
 @attrs.frozen
 class Layout:
-    """The columns of tables of a kind.
+    """The layout of tables of one kind.
 
     Attributes:
         columns: The columns.
-        conditions: From an object to the conditions of its row; None if rows have none.
-        has_empty_rows: Whether a table without rows has an empty list of them; otherwise it has null, as on a real
-            server where no code makes tables of the kind.
-        order: From an object to its place among the rows; None for the order of the list.
+        conditions: A function that returns the conditions of an object's row; None if rows have none.
+        has_empty_rows: True if `rows` of a table without objects is an empty list. If False it is null, as for kinds
+            for which a real server has no table code.
+        order: A function that returns the sort key of an object's row; None for the order of the list.
     """
 
     columns: Sequence[Column]
@@ -72,12 +72,12 @@ def _recorded(release: Release = NEWEST) -> Mapping[str, Sequence[Mapping[str, A
 
 
 def definitions_of(api_version: str, kind: str, release: Release = NEWEST) -> Sequence[Mapping[str, Any]]:
-    """Return the recorded definitions of the columns of a built-in kind; empty if the kind is unknown."""
+    """Return the recorded column definitions of a built-in kind; empty if the kind is unknown."""
     return _recorded(release).get(f"{api_version}/{kind}", ())
 
 
 def recorded(api_version: str, kind: str, name: str) -> Mapping[str, Any]:
-    """Return the recorded definition of one column, for kinds that share it."""
+    """Return the recorded definition of the column `name`, which several kinds may share."""
     return next(one for one in definitions_of(api_version, kind) if one["name"] == name)
 
 
@@ -85,7 +85,7 @@ _LEASE = "coordination.k8s.io/v1", "Lease"  # has the columns that a custom kind
 
 
 def custom_columns(definition: Definition) -> tuple[Column, ...]:
-    """Return a column of names and the printer columns of a definition; of names and ages if it declares none."""
+    """Return the columns of a custom kind: its names, then its printer columns, or ages if it declares none."""
     columns = definition.columns or (_age_column(),)
     return (Column(recorded(*_LEASE, "Name"), NAME), *map(_column, columns))
 
@@ -149,7 +149,7 @@ _LIKE_ROLES = "rbac.authorization.k8s.io/v1", "Role"
 
 @cached_by_kind
 def table_of(kind: Kind) -> Layout:
-    """Return how tables of a kind look."""
+    """Return the layout of tables of a kind."""
     if kind.definition is not None:
         return Layout(custom_columns(kind.definition))
     cells = kind.stored.cells

@@ -28,10 +28,11 @@ _LONGEST = 10 * 1024  # bytes of an answer that are shown
 
 
 class Components:
-    """Tells the health of components; nothing about them is stored.
+    """Provides the statuses of cluster components. Each request asks the components for their health; nothing is
+    stored.
 
     Args:
-        caller: Reaches them.
+        caller: Sends the requests to the components.
 
     Threads: any.
     """
@@ -40,17 +41,17 @@ class Components:
         self._caller = caller
 
     def get(self, name: str) -> bytes:
-        """Return the status of one component.
+        """Return the JSON of the `ComponentStatus` named `name`.
 
         Raises:
-            StatusError: 404, there is no such component.
+            StatusError: 404, there is no component of that name.
         """
         if name not in _ASKED and name != _STORAGE:
             raise not_found(COMPONENT_STATUS, name, "componentstatus")
         return self._status(name).raw
 
     def list(self, options: ListOptions) -> Page:
-        """Return the statuses of all components that are selected."""
+        """Return a page with the statuses of all components that `options` select."""
         selection = Selection.of(COMPONENT_STATUS, "", options)
         return Page([one for one in self._all() if selection.matches(one)], 0)
 

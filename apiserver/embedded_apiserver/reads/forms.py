@@ -29,61 +29,61 @@ class EventType(enum.StrEnum):
 
 
 class Form(Protocol):
-    """Makes the bodies of responses with the objects of one kind."""
+    """Encodes objects of one kind as the bodies of responses, in one media type."""
 
     @property
     def content_type(self) -> str:
-        """The media type of these bodies."""
+        """The media type of the bodies."""
 
     def single(self, raw: bytes) -> bytes:
-        """Return the body of one object; `raw` is its stored bytes, JSON without kind and apiVersion."""
+        """Return the body of a response with one object; `raw` is its stored JSON, without kind and apiVersion."""
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None, shards: str = "") -> bytes:
-        """Return the body of a list.
+        """Return the body of a response with a list.
 
         Args:
             items: The objects of this page.
             version: The resourceVersion at which the list was read.
-            token: The token of the next page; empty if absent.
-            remaining: How many objects follow this page; None if that is not known.
-            shards: The shard selector that has chosen the objects; empty if none has.
+            token: The `continue` token of the next page; empty on the last page.
+            remaining: The number of objects after this page; None if unknown.
+            shards: The shard selector of the list; empty if absent.
         """
 
 
 class LineForm(Form, Protocol):
-    """A form that also makes the lines of a watch: the events, which end with a newline in JSON."""
+    """A form that can also encode the events of a watch as lines, which end with a newline in JSON."""
 
     @property
     def stream_type(self) -> str:
-        """The media type of a watch."""
+        """The media type of a watch's body."""
 
     def event(self, type_: EventType, change: Change) -> bytes:
-        """Return the line of a change, as an event of type `type_`.
+        """Return the line for a change, as an event of type `type_`.
 
-        The type depends on the watcher: a change can make an object begin to match its selectors, or cease to.
+        The type depends on the watch: after a change, an object can begin or cease to match the watch's selectors.
         """
 
     def initial(self, item: Stored) -> bytes:
-        """Return the line of an object that existed when the watch began."""
+        """Return the line for an object that existed when the watch began."""
 
     def bookmark(self, version: int, *, initial_end: bool) -> bytes:
-        """Return the line of a bookmark: the watcher has received all changes up to this resourceVersion.
+        """Return the line for a bookmark: the watch has sent all changes up to the resourceVersion `version`.
 
         `initial_end` marks the bookmark that ends the initial objects.
         """
 
     def error(self, status: Mapping[str, object]) -> bytes:
-        """Return the line that ends a watch with a failure."""
+        """Return the line for an error, which ends the watch."""
 
 
 def bookmark_metadata(version: int, *, initial_end: bool) -> dict[str, Any]:
-    """Return the metadata of a bookmark."""
+    """Return the metadata of a bookmark; `initial_end` adds the annotation that ends the initial objects."""
     annotations = {"annotations": {"k8s.io/initial-events-end": "true"}} if initial_end else {}
     return {"resourceVersion": str(version), **annotations}
 
 
 def list_metadata(version: int, token: str, remaining: int | None, shards: str = "") -> dict[str, Any]:
-    """Return the metadata of a list; see `Form.list`."""
+    """Return the metadata of a list; for the arguments see `Form.list`."""
     metadata: dict[str, Any] = {"resourceVersion": str(version)} if version else {}  # 0: of no state of the storage
     if token:
         metadata["continue"] = token
@@ -95,15 +95,14 @@ def list_metadata(version: int, token: str, remaining: int | None, shards: str =
 
 
 class JSONForm:
-    """Whole objects as JSON.
+    """Encodes whole objects as JSON.
 
     Args:
         api_version: The apiVersion of the objects.
         kind: The kind of the objects.
-        list_kind: The kind of lists; if empty, the kind of the objects with `List` behind it.
-        items_named: Whether each item of a list has its kind and apiVersion, as those of custom kinds have. Their lists
-            name the token of the next page on the last page, too, where it is empty; their fields are in alphabetical
-            order.
+        list_kind: The kind of lists; if empty, the kind of the objects followed by `List`.
+        items_named: True if each item of a list has its kind and apiVersion, as for custom kinds. Such a list has a
+            `continue` token, perhaps empty, on every page, and its fields are in alphabetical order.
     """
 
     content_type = stream_type = "application/json"
@@ -119,11 +118,13 @@ class JSONForm:
         self._bookmark = b'{"type":"BOOKMARK","object":' + self._single
 
     def single(self, raw: bytes) -> bytes:
-        """Return the body of one object."""
+        """Return the body of a response with one object, whose stored JSON is `raw`."""
         return self._single + raw[1:]
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None, shards: str = "") -> bytes:
-        """Return the body of a list. Its items have neither kind nor apiVersion, unless `items_named` is set."""
+        """Return the body of a response with a list. Items have neither kind nor apiVersion, unless `items_named` is
+        set.
+        """
         # A real server does not tell it of lists of custom kinds, although it selects.
         metadata = list_metadata(version, token, remaining, "" if self._is_custom else shards)
         if self._is_custom:
@@ -139,33 +140,33 @@ class JSONForm:
         return b",".join(raws)
 
     def event(self, type_: EventType, change: Change) -> bytes:
-        """Return the line of a change. The change caches it, so it is built once for all watchers."""
+        """Return the line for a change. The line is cached in the change, so it is built once for all watches."""
         return change.line(self._event[type_], gone=type_ is EventType.DELETED)
 
     def line(self, type_: EventType, raw: bytes) -> bytes:
-        """Return a line built for one watcher."""
+        """Return the line for an event of type `type_` with the object `raw`, without caching it."""
         return b"".join((self._event[type_], memoryview(raw)[1:], b"}\n"))
 
     def initial(self, item: Stored) -> bytes:
-        """Return the line of an object that existed when the watch began: a watcher sees it as added."""
+        """Return the line for an object that existed when the watch began, as an event of type `ADDED`."""
         return self.line(EventType.ADDED, item.raw)
 
     def bookmark(self, version: int, *, initial_end: bool) -> bytes:
-        """Return the line of a bookmark, with the annotation that ends the initial objects if `initial_end` is set."""
+        """Return the line for a bookmark, with the annotation that ends the initial objects if `initial_end` is set."""
         metadata = msgspec.json.encode(bookmark_metadata(version, initial_end=initial_end))
         return b'%b"metadata":%b}}\n' % (self._bookmark, metadata)
 
     def error(self, status: Mapping[str, object]) -> bytes:
-        """Return the line that ends a watch with a failure."""
+        """Return the line for an error, which ends the watch."""
         return error_line(status)
 
 
 @functools.lru_cache
 def json_form(api_version: str, kind: str, list_kind: str = "", *, items_named: bool = False) -> JSONForm:
-    """Return the form of a kind. All requests share it, and with it the lines that changes cache."""
+    """Return the JSON form of a kind. All requests share it, so that they also share the cached lines of changes."""
     return JSONForm(api_version, kind, list_kind, items_named=items_named)
 
 
 def error_line(status: Mapping[str, object]) -> bytes:
-    """Return the line of JSON that ends a watch with a failure."""
+    """Return the line of JSON for an error, which ends a watch."""
     return msgspec.json.encode({"type": "ERROR", "object": status}) + b"\n"

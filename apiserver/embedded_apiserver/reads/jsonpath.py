@@ -36,13 +36,13 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 class JSONPath:
-    """A compiled path; immutable.
+    """A compiled JSONPath expression. Immutable.
 
     Args:
-        text: The path, which begins with a dot.
+        text: The expression, which begins with a dot.
 
     Raises:
-        ValueError: The path cannot be parsed, or uses syntax that is not supported.
+        ValueError: The expression cannot be parsed, or uses unsupported syntax.
     """
 
     def __init__(self, text: str) -> None:
@@ -56,7 +56,7 @@ class JSONPath:
             place = match.end()
 
     def first(self, value: Any) -> Any:
-        """Return the first value that the path leads to in `value`, or None."""
+        """Return the first value that the expression selects in `value`; None if it selects none."""
         values = iter((value,))
         for step in self._steps:
             values = _each(step, values)

@@ -32,15 +32,15 @@ _NEWEST = -1  # in a token: go on with the newest state, because the state of th
 
 
 class Page(NamedTuple):
-    """A page of a list.
+    """One page of a list.
 
     Attributes:
         items: The objects, in the order of their keys.
-        version: The resourceVersion of the state that the page shows.
-        token: The token of the next page; empty on the last page.
-        remaining: How many objects follow; None on the last page, or if selectors decide: each
+        version: The resourceVersion of the listed state.
+        token: The `continue` token of the next page; empty on the last page.
+        remaining: The number of objects after this page. None on the last page, or with selectors, because each further
             object would have to be compared with them.
-        shards: The shard selector that has chosen the objects; empty if none has.
+        shards: The shard selector of the list; empty if absent.
     """
 
     items: Sequence[Stored]
@@ -84,15 +84,16 @@ def _first_illegal(text: str) -> int:
 
 
 def too_old(asked: int, forgotten: Compacted) -> StatusError:
-    """Return the refusal of a resourceVersion whose state, or whose later changes, the storage has forgotten: 410."""
+    """Return a 410 for a resourceVersion whose history the storage has dropped."""
     return expired(f"too old resource version: {asked} ({forgotten.oldest})")
 
 
 def page_of(storage: Storage, kind: Kind, selection: Selection, options: ListOptions) -> Page:
-    """Return the page that `options` ask for.
+    """Return the page of the selected objects that `options` request.
 
     Raises:
-        StatusError: 400 for a bad token or resourceVersion; of its state, 410 if forgotten, 504 if not there yet.
+        StatusError: 400, the token or resourceVersion is invalid; 410, its state has been dropped; 504, the
+            resourceVersion is newer than the storage.
     """
     if options.token:
         token = _Token.parse(options.token)

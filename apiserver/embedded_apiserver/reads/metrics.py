@@ -13,7 +13,7 @@ _HEADERS = {"content-type": "text/plain; version=0.0.4; charset=utf-8", "cache-c
 
 
 def metrics_answer(storage: Storage, kinds: Kinds, version: Mapping[str, str]) -> HTTPResponse:
-    """Return a response with the version, as `/version` tells it, and the number of objects of each resource."""
+    """Return the response for `/metrics`: the server's version, and the number of objects of each resource."""
     build = {"git_version": version["gitVersion"], "major": version["major"], "minor": version["minor"]}
     lines = [
         *_gauge("kubernetes_build_info", "The release of Kubernetes as which the server answers.", [(build, 1)]),

@@ -38,17 +38,17 @@ Now = Callable[[], datetime]
 
 
 def form_for(kind: Kind, accept: str, include: str, now: Now, *, is_list: bool = False) -> Form:
-    """Return the form of a response with an object or a list.
+    """Return the form for a response with an object or a list, chosen by the `Accept` header.
 
     Args:
         kind: The kind of the objects.
-        accept: The `Accept` header; an empty one accepts everything.
+        accept: The `Accept` header; if empty, every media type is accepted.
         include: The parameter `includeObject`, for tables.
-        now: Returns the present time.
-        is_list: Whether the response is a list.
+        now: A function that returns the current time.
+        is_list: True if the response is a list.
 
     Raises:
-        StatusError: 406 if the server produces no accepted form, 400 if `includeObject` has an unknown value.
+        StatusError: 406 if the server supports no accepted media type, 400 if `includeObject` has an unknown value.
     """
     if accept in _PLAIN:
         return whole_view(kind)
@@ -61,10 +61,10 @@ def form_for(kind: Kind, accept: str, include: str, now: Now, *, is_list: bool =
 
 
 def without_tables(accept: str) -> str:
-    """Return the part of an `Accept` header that does not ask for tables, for a path that has none.
+    """Return an `Accept` header without the clauses for tables, for a path that supports no tables.
 
     Raises:
-        StatusError: 406, the client accepts nothing but tables.
+        StatusError: 406, the client accepts only tables.
     """
     if "Table" not in accept:
         return accept
@@ -75,7 +75,9 @@ def without_tables(accept: str) -> str:
 
 
 def line_form_for(kind: Kind, accept: str, include: str, now: Now) -> LineForm:
-    """Return the encoding of the events of a watch; as `form_for`, but YAML is refused, since it has no lines."""
+    """Return the form for the events of a watch, as `form_for` does. YAML is refused with 406, because it has no
+    lines.
+    """
     if accept in _PLAIN:
         return whole_view(kind)
     _check_media_types(kind, accept, (*DOCUMENTS, *_STREAMED))
@@ -89,7 +91,9 @@ def line_form_for(kind: Kind, accept: str, include: str, now: Now) -> LineForm:
 
 
 def document_type(accept: str) -> str:
-    """Return the media type of a document that has a single form, such as a `Status`; empty if none is accepted."""
+    """Return the media type for a document such as a `Status`, chosen by the `Accept` header; empty if none is
+    accepted.
+    """
     if accept in _PLAIN:
         return JSON
     for media_type, parameters in _candidates(accept):
@@ -99,34 +103,36 @@ def document_type(accept: str) -> str:
 
 
 def only_accepted(offered: Sequence[str]) -> StatusError:
-    """Return a 406 for media types that the server knows, but cannot produce for this request."""
+    """Return a 406 for media types that the server supports, but not for this request; `offered` are the supported
+    ones.
+    """
     return StatusError(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(offered)}")
 
 
 def is_unknown_type(error: StatusError) -> bool:
-    """Return whether a request was refused for media types that no handler of a real server has."""
+    """Return whether `error` refuses a media type that no handler of a real server supports."""
     return error.message.startswith(("406: ", "415: "))
 
 
 def check_known(accept: str, offered: Sequence[str], listed: Sequence[str] = ()) -> None:
-    """Refuse a request that names none of the media types that a path has, whatever their parameters.
+    """Refuse a request whose `Accept` header names none of a path's media types; parameters are ignored.
 
-    A real server checks this first on most paths, in another way than the rest: a wildcard counts only as `*/*`.
+    On most paths a real server checks this before it chooses a form, and accepts no wildcard but `*/*`.
 
     Args:
         accept: The `Accept` header.
-        offered: The media types.
-        listed: The media types that the refusal lists, if they are not the same.
+        offered: The media types of the path.
+        listed: The media types in the error's message, if they differ from `offered`.
 
     Raises:
-        StatusError: 406.
+        StatusError: 406, no media type is accepted.
     """
     if not any(media_type in ("*/*", *offered) for media_type, _ in _clauses(accept)):
         raise not_acceptable(listed or offered)
 
 
 def aggregated_type(accept: str, parameters: Mapping[str, str]) -> str:
-    """Return JSON or protobuf if the client prefers it with these parameters; otherwise an empty text."""
+    """Return the media type, JSON or protobuf, that the client prefers with `parameters`; empty if there is none."""
     for media_type, given in _candidates(accept):
         if not _converts(given):
             return ""
@@ -136,9 +142,10 @@ def aggregated_type(accept: str, parameters: Mapping[str, str]) -> str:
 
 
 def first_accepted(accept: str, offered: Sequence[str]) -> str:
-    """Return the offered media type that the client prefers; empty if it accepts none of them.
+    """Return the media type in `offered` that the client prefers; empty if it accepts none.
 
-    The greatest weight comes first, then the order of the header. A wildcard means the first one offered.
+    Types with the greatest weight in the header come first, then those that the header names first. A wildcard selects
+    the first matching type in `offered`.
     """
     for media_type, _ in _clauses(accept):
         for one in offered:

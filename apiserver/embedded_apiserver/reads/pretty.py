@@ -19,7 +19,7 @@ _ALWAYS = "/version"
 
 
 def readable_answer(request: HTTPRequest, response: HTTPResponse) -> HTTPResponse:
-    """Return the response, with its JSON indented and without a final newline if a real server would do so."""
+    """Return the response with indented JSON if a real server would indent it for this client; otherwise unchanged."""
     if not response.body or not response.headers.get("content-type", "").startswith("application/json"):
         return response
     path = request.path.rstrip("/")

@@ -32,14 +32,14 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class ProtobufForm:
-    """Objects of one kind in protobuf; immutable.
+    """Encodes objects of one kind as protobuf. Immutable.
 
     Args:
         api_version: The apiVersion of the objects.
         kind: The kind of the objects.
         list_kind: The kind of lists.
-        message: The full name of the message of an object.
-        show: The conversion of stored objects to the kind, or None.
+        message: The full name of the protobuf message of an object.
+        show: A function that converts stored objects to the kind; None for no conversion.
     """
 
     content_type = MEDIA_TYPE
@@ -55,36 +55,36 @@ class ProtobufForm:
         self._events = {type_: f"protobuf {type_.value} {api_version} {kind}".encode() for type_ in EventType}
 
     def single(self, raw: bytes) -> bytes:
-        """Return the body of one object."""
+        """Return the body of a response with one object, whose stored JSON is `raw`."""
         return enveloped(self._api_version, self._kind, self._encoded(raw))
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None, shards: str = "") -> bytes:
-        """Return the body of a list. One object at a time is decoded."""
+        """Return the body of a response with a list. Objects are decoded one at a time, to save memory."""
         parts = list_parts(
             list_metadata(version, token, remaining, shards), (self._encoded(item.raw) for item in items)
         )
         return enveloped(self._api_version, self._list_kind, *parts)
 
     def event(self, type_: EventType, change: Change) -> bytes:
-        """Return the frame of a change. The change caches it, so it is built once for all watchers."""
+        """Return the frame for a change. The frame is cached in the change, so it is built once for all watches."""
         is_gone = type_ is EventType.DELETED
         return change.encoded(self._events[type_], functools.partial(self.framed, type_), gone=is_gone)
 
     def initial(self, item: Stored) -> bytes:
-        """Return the frame of an object that existed when the watch began: a watcher sees it as added."""
+        """Return the frame for an object that existed when the watch began, as an event of type `ADDED`."""
         return self.framed(EventType.ADDED, item.raw)
 
     def framed(self, type_: EventType, raw: bytes) -> bytes:
-        """Return the frame of an event with an object, given its stored bytes."""
+        """Return the frame for an event of type `type_` with an object, whose stored JSON is `raw`."""
         return frame(type_.value, self.single(raw))
 
     def bookmark(self, version: int, *, initial_end: bool) -> bytes:
-        """Return the frame of a bookmark."""
+        """Return the frame for a bookmark at the resourceVersion `version`."""
         content = encode(self._message, {"metadata": bookmark_metadata(version, initial_end=initial_end)})
         return frame("BOOKMARK", enveloped(self._api_version, self._kind, content))
 
     def error(self, status: Mapping[str, object]) -> bytes:
-        """Return the frame that ends a watch with a failure."""
+        """Return the frame for an error, which ends the watch."""
         return frame("ERROR", enveloped_document(status))
 
     def _encoded(self, raw: bytes) -> bytes:
@@ -93,14 +93,14 @@ class ProtobufForm:
 
 @functools.cache
 def protobuf_metadata(hidden: str = "") -> ProtobufForm:
-    """Return the form of objects with their metadata only, without the annotation `hidden`."""
+    """Return the form for objects reduced to their metadata, without the annotation `hidden`."""
     show = functools.partial(metadata_alone, hidden=hidden)
     return ProtobufForm(META_VERSION, PARTIAL, f"{PARTIAL}List", f"{META}{PARTIAL}", show)
 
 
 @functools.lru_cache
 def protobuf_form(kind: Kind) -> ProtobufForm | None:
-    """Return the form of whole objects of a kind; None for a custom kind, which has no message."""
+    """Return the protobuf form of a kind; None for a custom kind, for which there is no protobuf message."""
     if kind.definition is not None:
         return None
     return ProtobufForm(kind.api_version, kind.kind, kind.list_kind, kind.schema.name, shown_as(kind))

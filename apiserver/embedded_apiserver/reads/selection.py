@@ -17,22 +17,23 @@ _NAME, _NAMESPACE = "metadata.name", "metadata.namespace"
 
 
 class Selection:
-    """A namespace, a label selector, a field selector and a shard selector for the objects of one kind.
+    """Selects objects of one kind by a namespace, a label selector, a field selector and a shard selector.
 
     Args:
         kind: The kind of the objects.
-        namespace: The namespace; empty for all.
+        namespace: The namespace; empty for all namespaces.
         labels: The text of the label selector.
         fields: The text of the field selector.
         shards: The text of the shard selector.
 
     Attributes:
-        prefix: The prefix of the keys of all selected objects. A selector by name and namespace makes the whole key
-            the prefix, so that a watch of one object among many costs little.
-        is_narrowed: Whether a selector may leave out objects whose keys have the prefix.
-        is_counted: Whether a list tells how many objects follow: it does not know of shards, as on a real server.
-        shards: The shard selector as a list shows it; empty if absent.
-        is_single: Whether a name is selected, so that there is no object after the first.
+        prefix: The prefix of the keys of all selected objects. A selector by name and namespace makes the whole key the
+            prefix, so that a watch of one object among many costs little.
+        is_narrowed: True if a selector may exclude objects whose keys have the prefix.
+        is_counted: True if a list gives the number of remaining objects. As on a real server, a shard selector does not
+            prevent that.
+        shards: The shard selector, as in the metadata of a list; empty if absent.
+        is_single: True if the field selector requires a certain name.
 
     Raises:
         StatusError: 400, a selector cannot be parsed, or names a field that cannot be selected; 500, as from a real
@@ -59,7 +60,7 @@ class Selection:
 
     @classmethod
     def of(cls, kind: Kind, namespace: str, options: ListOptions) -> Selection:
-        """Return the selection that the options of a list ask for."""
+        """Return the selection that the options of a list or watch describe."""
         return cls(kind, namespace, options.labels, options.fields, options.shards)
 
     def matches(self, item: Stored) -> bool:

@@ -12,14 +12,14 @@ from embedded_apiserver.objects import Object
 
 
 def supported_fields(kind: Kind) -> tuple[str, ...]:
-    """Return the fields that a field selector of this kind may name."""
+    """Return the paths of the fields that a field selector for this kind may name."""
     # The rule of a real server for kinds without one of their own does not ask whether they have namespaces.
     has_namespace = kind.namespaced or (kind.names_known_fields and kind.definition is None)
     return ("metadata.name", *(("metadata.namespace",) if has_namespace else ()), *kind.fields)
 
 
 def fields_for_selector(kind: Kind, obj: Object) -> dict[str, str]:
-    """Return the values of all `supported_fields`, as strings: a selector compares strings."""
+    """Return the values of all `supported_fields` of an object by path, as texts."""
     metadata = obj["metadata"]
     fields = {"metadata.name": metadata["name"]}
     if kind.namespaced:
@@ -44,10 +44,10 @@ def _text(value: object, absent: str) -> str:
 
 
 def check_fields(kind: Kind, fields: Sequence[str]) -> None:
-    """Refuse a field selector if one of the fields that it names is not in `supported_fields(kind)`.
+    """Refuse a field selector if a field that it names is not in `supported_fields(kind)`.
 
     Raises:
-        StatusError: 400, with the message that a real server sends for this kind.
+        StatusError: 400, a field is not supported; the message is that of a real server for this kind.
     """
     supported = supported_fields(kind)
     for field in fields:

@@ -52,7 +52,9 @@ _decode = msgspec.json.Decoder(_Object).decode
 
 @attrs.frozen
 class ShardRange:
-    """The objects whose hash of a field is at least `start` and less than `end`, both as they were sent."""
+    """A range of hashes from `start` (included) to `end` (excluded), as the client wrote them; `field` is the hashed
+    field.
+    """
 
     field: str
     start: str
@@ -62,22 +64,22 @@ class ShardRange:
         return f"shardRange({self.field}, '{self.start}', '{self.end}')"
 
     def contains(self, value: int) -> bool:
-        """Return whether a hash is in the range."""
+        """Return whether the hash `value` is in the range."""
         return int(self.start, 16) <= value < int(self.end, 16)
 
 
 @attrs.frozen
 class ShardSelector:
-    """Selects the objects whose hash of one field is in one of several ranges."""
+    """Selects objects whose hash of one field is in one of several ranges."""
 
     ranges: tuple[ShardRange, ...]
 
     @classmethod
     def parse(cls, text: str) -> ShardSelector:
-        """Return the selector in a text.
+        """Return the shard selector in a text.
 
         Raises:
-            ValueError: The text is not a shard selector; in the words of a real server.
+            ValueError: The text is not a shard selector; the message is that of a real server.
         """
         text = text.strip()
         if not text:
@@ -98,7 +100,7 @@ class ShardSelector:
         return " || ".join(map(str, self.ranges))
 
     def matches(self, item: Stored) -> bool:
-        """Return whether the hash of an object is in one of the ranges."""
+        """Return whether the hash of an object's field is in one of the ranges."""
         by_uid = self.ranges[0].field == UID
         value = fnv1a64(_decode(item.raw).metadata.uid if by_uid else item.namespace)
         return any(one.contains(value) for one in self.ranges)

@@ -27,7 +27,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class Include(enum.Enum):
-    """The part of the object that each row has next to its cells: the values of the parameter `includeObject`."""
+    """The part of the object that each row of a table contains: the values of the parameter `includeObject`."""
 
     NONE = "None"
     METADATA = "Metadata"
@@ -35,18 +35,18 @@ class Include(enum.Enum):
 
 
 class TableForm:
-    """Tables of one kind, for one request, because a watch gets the definitions of the columns only once.
+    """Encodes objects of one kind as tables, for one request: a watch gets the column definitions only once.
 
     Args:
-        layout: How tables of the kind look.
-        include: The part of the object that each row has.
-        version: The version of the API of tables that the client asks for.
-        whole: The form of whole objects of the kind.
-        now: Returns the present time, for ages.
-        hidden: The annotation without which the metadata are shown; empty if absent.
-        opened: Converts a stored object to the version whose columns are shown; None for the object as it is.
+        layout: The layout of the kind's tables.
+        include: The part of the object that each row contains.
+        version: The requested API version of the table, such as `v1`.
+        whole: The JSON form of whole objects of the kind.
+        now: A function that returns the current time, for ages.
+        hidden: An annotation to leave out of the metadata; empty for none.
+        opened: A function that converts a stored object to the version of the columns; None for no conversion.
 
-    Threads: that of the request.
+    Threads: only the thread of the request.
     """
 
     content_type = JSONForm.content_type
@@ -73,33 +73,35 @@ class TableForm:
         self._has_sent_columns = False
 
     def single(self, raw: bytes) -> bytes:
-        """Return a table with one row."""
+        """Return the body of a response with one object: a table with one row."""
         obj = _decode(raw)
         metadata = obj["metadata"]  # an object of a dry run of a create has no version
         version = {"resourceVersion": metadata["resourceVersion"]} if "resourceVersion" in metadata else {}
         return self._table(version, [(raw, obj)])
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None, shards: str = "") -> bytes:
-        """Return a table with a row for each object. It does not name `shards`, as on a real server."""
+        """Return the body of a response with a list: a table with a row for each object. As on a real server, `shards`
+        is ignored.
+        """
         rows: Iterable[tuple[bytes, dict[str, Any]]] = ((item.raw, item.decode()) for item in items)
         if (order := self._layout.order) is not None:
             rows = sorted(rows, key=lambda row: order(row[1]))
         return self._table(list_metadata(version, token, remaining), rows)
 
     def event(self, type_: EventType, change: Change) -> bytes:
-        """Return a line with a table of one row."""
+        """Return the line for a change: an event whose object is a table with one row."""
         return self._line(type_.value, self.single(change.shown(gone=type_ is EventType.DELETED)))
 
     def initial(self, item: Stored) -> bytes:
-        """Return the line of an object that existed when the watch began: a watcher sees it as added."""
+        """Return the line for an object that existed when the watch began, as an event of type `ADDED`."""
         return self._line(EventType.ADDED.value, self.single(item.raw))
 
     def bookmark(self, version: int, *, initial_end: bool) -> bytes:
-        """Return the line of a bookmark: a table without rows."""
+        """Return the line for a bookmark: an event whose object is a table without rows."""
         return self._line("BOOKMARK", self._table(bookmark_metadata(version, initial_end=initial_end), ()))
 
     def error(self, status: Mapping[str, object]) -> bytes:
-        """Return the line that ends a watch with a failure: it is not a table."""
+        """Return the line for an error, which ends the watch. Its object is a `Status`, not a table."""
         return error_line(status)
 
     def _line(self, type_: str, table: bytes) -> bytes:

@@ -32,13 +32,13 @@ _decode = msgspec.json.Decoder().decode
 
 
 class View:
-    """A form that converts each stored object before it is sent; immutable.
+    """A form that converts each stored object, for example to its metadata only, before encoding it. Immutable.
 
     Args:
-        form: The form of the kind that is shown.
-        show: The conversion of an object.
-        items_named: Whether each item of a list has its kind and apiVersion.
-        prepare: Called with the items of a list before each is converted; None for nothing.
+        form: The form that encodes the converted objects.
+        show: The function that converts the JSON of a stored object.
+        items_named: True if each item of a list has its kind and apiVersion.
+        prepare: A function that is called with all items of a list before they are converted; None for none.
     """
 
     content_type = JSONForm.content_type
@@ -53,30 +53,30 @@ class View:
         self._item = self.single if items_named else show
 
     def single(self, raw: bytes) -> bytes:
-        """Return the body of one object."""
+        """Return the body of a response with one object, whose stored JSON is `raw`."""
         return self._form.single(self._show(raw))
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None, shards: str = "") -> bytes:
-        """Return the body of a list."""
+        """Return the body of a response with a list of the converted objects."""
         if self._prepare is not None:
             self._prepare([_decode(item.raw) for item in items])
         shown = [Stored(item.key, item.version, self._item(item.raw)) for item in items]
         return self._form.list(shown, version, token, remaining, shards)
 
     def event(self, type_: EventType, change: Change) -> bytes:
-        """Return the line of a change. It is built for each watcher, not cached: few clients watch in this form."""
+        """Return the line for a change. It is built again for each watch, because few clients watch in this form."""
         return self._form.line(type_, self._show(change.shown(gone=type_ is EventType.DELETED)))
 
     def initial(self, item: Stored) -> bytes:
-        """Return the line of an object that existed when the watch began: a watcher sees it as added."""
+        """Return the line for an object that existed when the watch began, as an event of type `ADDED`."""
         return self._form.line(EventType.ADDED, self._show(item.raw))
 
     def bookmark(self, version: int, *, initial_end: bool) -> bytes:
-        """Return the line of a bookmark."""
+        """Return the line for a bookmark at the resourceVersion `version`."""
         return self._form.bookmark(version, initial_end=initial_end)
 
     def error(self, status: Mapping[str, object]) -> bytes:
-        """Return the line that ends a watch with a failure."""
+        """Return the line for an error, which ends the watch."""
         return self._form.error(status)
 
 
@@ -88,7 +88,7 @@ _metadata_of = msgspec.json.Decoder(_Described).decode
 
 
 def metadata_alone(raw: bytes, hidden: str = "") -> bytes:
-    """Return the stored bytes of an object without all but its metadata, and without the annotation `hidden`."""
+    """Return the JSON of a stored object reduced to its metadata, without the annotation `hidden`."""
     metadata = bytes(_metadata_of(raw).metadata)
     if hidden and hidden.encode() in metadata:
         metadata = _encode(_without_annotation(_decode(metadata), hidden))
@@ -105,7 +105,7 @@ _parts_of = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def without_managed_fields(raw: bytes) -> bytes:
-    """Return the stored bytes of an object without its managed fields; the other fields are copied as they are."""
+    """Return the JSON of a stored object without its `managedFields`; all other fields are copied unchanged."""
     if b'"managedFields"' not in raw:
         return raw
     parts = _parts_of(raw)
@@ -116,9 +116,9 @@ def without_managed_fields(raw: bytes) -> bytes:
 
 @functools.lru_cache(16)
 def metadata_view(api_version: str = META_VERSION, hidden: str = "", *, lean: bool = False) -> View:
-    """Return the form of objects with their metadata only, without the annotation `hidden`.
+    """Return the form for objects reduced to their metadata, without the annotation `hidden`.
 
-    Without their managed fields, too, if `lean` is True.
+    If `lean` is True, the `managedFields` are left out as well.
     """
     show = functools.partial(metadata_alone, hidden=hidden) if hidden else metadata_alone
     if lean:
@@ -127,15 +127,15 @@ def metadata_view(api_version: str = META_VERSION, hidden: str = "", *, lean: bo
 
 
 class OneOrMany:
-    """A form for either one object or a list, which a client asked for by name; the other is refused.
+    """A form for a client that requested either a single object or a list by its kind; the other one is refused.
 
-    A real server finds out when it has carried out the request, and so does this form: a write that is answered with
-    406 has happened.
+    Like a real server, this form detects a mismatch only after the request has been carried out: a write whose response
+    is a 406 was stored.
 
     Args:
-        form: The form of both.
+        form: The form that encodes both.
         kind: The kind of the objects.
-        is_list: Whether the client asked for a list.
+        is_list: True if the client requested a list.
     """
 
     def __init__(self, form: LineForm, kind: Kind, *, is_list: bool) -> None:
@@ -150,10 +150,10 @@ class OneOrMany:
         self.error = form.error
 
     def single(self, raw: bytes) -> bytes:
-        """Return the body of one object.
+        """Return the body of a response with one object.
 
         Raises:
-            StatusError: The client asked for a list: 406, or 500 for a custom kind.
+            StatusError: The client requested a list: 406, or 500 for a custom kind.
         """
         if not self._is_list:
             return self._form.single(raw)
@@ -162,10 +162,10 @@ class OneOrMany:
         raise self._mismatch(f"{PARTIAL}List", f"not a list ({_go_type(self._kind, self._kind.kind)})")
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None, shards: str = "") -> bytes:
-        """Return the body of a list.
+        """Return the body of a response with a list.
 
         Raises:
-            StatusError: 406, the client asked for one object.
+            StatusError: 406, the client requested a single object.
         """
         if self._is_list:
             body = self._form.list(items, version, token, remaining)  # without `shards`, as a real server
@@ -188,7 +188,7 @@ def _go_type(kind: Kind, name: str) -> str:
 
 @functools.lru_cache
 def whole_view(kind: Kind) -> JSONForm | View:
-    """Return the form that shows whole objects of a kind, with the field names of that kind."""
+    """Return the JSON form of whole objects of a kind, with the field names of that kind."""
     form = json_form(kind.api_version, kind.kind, kind.list_kind, items_named=kind.definition is not None)
     show = shown_as(kind)
     if show is None:
@@ -198,7 +198,7 @@ def whole_view(kind: Kind) -> JSONForm | View:
 
 @functools.lru_cache
 def lean_view(kind: Kind) -> View:
-    """Return the form of whole objects of a kind without their managed fields (KEP-5958)."""
+    """Return the JSON form of whole objects of a kind without their `managedFields` (KEP-5958)."""
     form = json_form(kind.api_version, kind.kind, kind.list_kind, items_named=kind.definition is not None)
     show = shown_as(kind)
     if show is None:
@@ -211,7 +211,9 @@ def _prepare(kind: Kind) -> Prepare | None:
 
 
 def shown_as(kind: Kind) -> Show | None:
-    """Return the conversion of stored objects to those of a kind; None if they are stored as that kind."""
+    """Return the function that converts the JSON of stored objects to a kind; None if objects are stored as that
+    kind.
+    """
     if kind.stored_as is None and kind.storage is None and not kind.has_changed and kind.conversion is None:
         return None
     return lambda raw: _encode(forms.shown(kind, _decode(raw)))

@@ -41,20 +41,20 @@ class _Phase(enum.Enum):
 
 
 class ObjectWatch:
-    """The lines of one watch; an `api.http.Watch`.
+    """The lines of one watch: first the existing objects, then the changes. Implements `api.http.Watch`.
 
     Args:
         clock: The server's clock.
-        cursor: The source of the changes; closed with the watch.
+        cursor: The source of the changes; `close` closes it.
         form: The form of the lines.
-        selection: The objects that are watched.
-        initial: The objects to send first, as added; None to send only changes.
-        version: The resourceVersion of `initial`; without `initial`, the one after which changes are sent.
-        bookmarks: Whether the client asks for bookmarks.
-        duration: Seconds until the stream ends.
-        waits: Whether `take` may wait for a webhook that converts objects.
+        selection: Selects the watched objects.
+        initial: The existing objects, which are sent first as `ADDED`; None to send only changes.
+        version: The resourceVersion after which changes are sent; with `initial`, that of the existing objects.
+        bookmarks: True if the client requested bookmarks.
+        duration: The seconds until the watch ends.
+        waits: True if `take` may wait for a conversion webhook.
 
-    Threads: `take` and `next_wake` from one reader; `close` from any.
+    Threads: `take` and `next_wake` from one thread; `close` from any.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class ObjectWatch:
         self._bookmark_at = self._next_bookmark(clock.monotonic())
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
-        """Return at most `limit` lines, and whether the stream is over after them."""
+        """Return at most `limit` lines, and True if the watch ends after them."""
         lines: list[bytes] = []
         try:
             if self._phase is _Phase.INITIAL:
@@ -101,13 +101,15 @@ class ObjectWatch:
         return lines, self._phase is _Phase.OVER
 
     def next_wake(self) -> float | None:
-        """Return the seconds until `take` has something to do without a change: a bookmark or the end."""
+        """Return the seconds until a bookmark or the end is due, so that `take` must be called even without a
+        change.
+        """
         if self._phase is not _Phase.LIVE:
             return 0.0
         return max(0.0, min(self._ends_at, self._bookmark_at) - self._clock.monotonic())
 
     def close(self) -> None:
-        """End the stream and close the cursor. Idempotent."""
+        """End the watch and close the cursor. Idempotent."""
         self._phase = _Phase.OVER
         self._cursor.close()
 
@@ -177,16 +179,16 @@ class FailedWatch:
         self._lines = [form.error(error.body())]
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
-        """Return the event with the failure once, and True, since the stream has ended."""
+        """Return the line with the error, and True, because the watch ends after it. Later calls return no lines."""
         lines, self._lines = self._lines, []
         return lines, True
 
     def next_wake(self) -> float | None:
-        """Return 0: the failure is available at once."""
+        """Return 0: the error is available immediately."""
         return 0.0
 
     def close(self) -> None:
-        """Do nothing: there is no cursor."""
+        """Do nothing; there is no cursor to close."""
 
 
 def _headers(form: LineForm) -> Mapping[str, str]:
@@ -194,10 +196,10 @@ def _headers(form: LineForm) -> Mapping[str, str]:
 
 
 def check_watch(route: Route, options: ListOptions) -> None:
-    """Refuse a watch whose selectors or version cannot be read, as `open_watch` does.
+    """Refuse a watch with an invalid selector or resourceVersion, as `open_watch` does.
 
     Raises:
-        StatusError: 400 for a bad selector, 500 for a bad version.
+        StatusError: 400, a selector is invalid; 500, the resourceVersion is.
     """
     Selection.of(route.kind, route.namespace, options)
     version_number(options.version)
@@ -206,18 +208,18 @@ def check_watch(route: Route, options: ListOptions) -> None:
 def open_watch(
     host: Host, storage: Storage, route: Route, form: LineForm, options: ListOptions, on_ready: Callable[[], None]
 ) -> ObjectWatch | FailedWatch:
-    """Return the watch that `options` ask for.
+    """Return the watch that `options` describe, or a watch whose only line is an error.
 
-    A watch without a resourceVersion begins with the existing objects, even with `sendInitialEvents=false`, as on
-    a real server since 1.34.
+    A watch without a resourceVersion begins with the existing objects, even with `sendInitialEvents=false`, as on a
+    real server since 1.34.
 
     Args:
-        host: The clock, and the randomness of the duration.
+        host: The source of time, and of randomness for the duration of the watch.
         storage: The storage of the objects.
         route: The kind and the namespace.
         form: The form of the lines.
         options: The options of the request.
-        on_ready: Called when there are changes after a `take` that left none, so that the reader calls it again.
+        on_ready: Called once after each `take` that returned all changes, when there is a new change.
 
     Raises:
         StatusError: As for `check_watch`.

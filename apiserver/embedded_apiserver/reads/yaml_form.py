@@ -15,7 +15,7 @@ _MOST_IN_BLOCKS = 40_000  # values; a larger document is sent as JSON, see `to_y
 
 
 class YAMLForm:
-    """The objects and lists of another form as YAML. YAML has no lines, so there is no watch in it. Immutable."""
+    """Encodes objects and lists as YAML, from the JSON of another form. Watches are not supported. Immutable."""
 
     content_type = "application/yaml"
 
@@ -23,16 +23,16 @@ class YAMLForm:
         self._form = form
 
     def single(self, raw: bytes) -> bytes:
-        """Return the body of one object."""
+        """Return the body of a response with one object, whose stored JSON is `raw`."""
         return to_yaml(self._form.single(raw))
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None, shards: str = "") -> bytes:
-        """Return the body of a list."""
+        """Return the body of a response with a list."""
         return to_yaml(self._form.list(items, version, token, remaining, shards))
 
 
 def to_yaml(document: bytes) -> bytes:
-    """Return a JSON document as YAML: keys sorted, lists not indented, strings in double quotes where they need quotes.
+    """Return a JSON document as YAML with sorted keys; strings have double quotes only where they need quotes.
 
     A document with very many values is returned unchanged: JSON is valid YAML, and PyYAML is so slow that other
     requests would have to wait for it.

@@ -11,7 +11,9 @@ _BOOLEANS_ELSEWHERE = ("y", "Y", "n", "N")  # booleans in YAML 1.1, which PyYAML
 
 
 def yaml_of(content: Any) -> str:
-    """Return decoded JSON as YAML: keys sorted, lists not indented, double quotes where text needs quotes."""
+    """Return a decoded JSON value as YAML: with sorted keys, lists not indented, and double quotes only where
+    needed.
+    """
     text: str = yaml.dump(content, Dumper=_Dumper, width=float("inf"), allow_unicode=True, default_flow_style=False)
     return text
 

@@ -11,22 +11,23 @@ from embedded_apiserver.storage.stored import Stored
 
 
 class Collection:
-    """The objects of one kind with their history, and the cursors that wait for a change.
+    """The objects of one kind, with their history and the cursors that wait for a change.
 
     Args:
         history: The limits of the history.
         oldest: The version with which the collection begins.
-        is_new: Whether no collection had this name before, so that all earlier states are empty.
+        is_new: True if there was no earlier collection with this name, so that it was empty at all earlier versions.
 
     Attributes:
         objects: The objects by key.
         keys: The keys, sorted.
         items: The objects in the order of `keys`.
-        log: The history.
-        born: The version up to which all states are empty; 0 if they are not known.
+        log: The recent changes.
+        born: The version up to which the collection was empty; 0 if that is unknown.
         changed: The version of the last write; at first the version with which the collection begins.
-        waiting: The notifications of cursors that have read everything, by number; the next commit calls each once.
-        ended: True if the kind is not served any more; see `Storage.end`.
+        waiting: The callbacks of cursors that have read all changes, by the cursor's number. The next commit calls each
+            once.
+        ended: True if the kind is no longer served; see `Storage.end`.
 
     Threads: guarded by the storage's lock.
     """
@@ -43,7 +44,7 @@ class Collection:
         self.ended = False
 
     def range(self, prefix: str) -> list[Stored]:
-        """Return the objects whose keys begin with `prefix`, in a new list."""
+        """Return a new list of the objects whose keys begin with `prefix`, in the order of the keys."""
         if not prefix:
             return self.items.copy()
         start = bisect.bisect_left(self.keys, prefix)
@@ -51,7 +52,7 @@ class Collection:
         return self.items[start:stop]
 
     def put(self, item: Stored) -> None:
-        """Add an object, or replace the one with the same key."""
+        """Add an object, or replace the object with the same key."""
         place = bisect.bisect_left(self.keys, item.key)
         if item.key in self.objects:
             self.items[place] = item
@@ -61,18 +62,18 @@ class Collection:
         self.objects[item.key] = item
 
     def fill(self, items: Iterable[Stored]) -> None:
-        """Add the objects whose keys are free."""
+        """Add those objects whose keys the collection does not have yet."""
         for item in items:
             if item.key not in self.objects:
                 self.put(item)
 
     def remove(self, key: str) -> None:
-        """Remove the object with this key, which must be there."""
+        """Remove the object with this key, which must exist."""
         place = bisect.bisect_left(self.keys, key)
         del self.keys[place], self.items[place], self.objects[key]
 
     def take_waiting(self) -> list[Callable[[], None]]:
-        """Remove and return the notifications of the waiting cursors; call them once the lock is released."""
+        """Remove and return the callbacks of waiting cursors. Call them after releasing the lock."""
         notify = list(self.waiting.values())
         self.waiting.clear()
         return notify

@@ -50,22 +50,22 @@ END;
 
 
 def checksum_of(collection: str, key: str, version: int, raw: bytes) -> int:
-    """Return the CRC-32 of a row: of its collection, key, version and bytes."""
+    """Return the CRC-32 of a row, computed over collection, key, version and bytes."""
     return zlib.crc32(raw, zlib.crc32(f"{collection}\0{key}\0{version}\0".encode(errors="replace")))
 
 
 def build(directory: Path, rows: Iterable[tuple[str, Stored]], writes: int, reserved: int) -> None:
-    """Write a new file with these rows, under a temporary name; `install` puts it in place.
+    """Write a new database file with these rows under a temporary name; `install` moves it into place.
 
     Args:
         directory: The data directory.
         rows: The objects, each with the name of its collection.
-        writes: The number of writes with which the summary begins.
+        writes: The initial number of writes in the summary.
         reserved: The end of the last reserved block of versions; 0 if none is reserved.
 
     Raises:
         OSError: The file cannot be written.
-        sqlite3.Error: The file cannot be written.
+        sqlite3.Error: SQLite cannot write the file.
     """
     for name in (_NEW, f"{_NEW}-journal", f"{_NEW}-wal"):  # left by a process that was killed here
         (directory / name).unlink(missing_ok=True)
@@ -88,7 +88,7 @@ def build(directory: Path, rows: Iterable[tuple[str, Stored]], writes: int, rese
 
 
 def install(directory: Path) -> None:
-    """Replace the file by the one that `build` wrote, in one atomic step.
+    """Replace the database file by the file that `build` wrote, in one atomic step.
 
     Raises:
         FileExistsError: The old file has a write-ahead log with content, which would be lost or misapplied.
@@ -104,11 +104,12 @@ def install(directory: Path) -> None:
 
 
 def set_aside(directory: Path, *copies: str) -> Path:
-    """Move the file and SQLite's files next to it into a new folder `damaged-N`; return that folder.
+    """Move the database file and the files that SQLite keeps next to it into a new folder `damaged-N`; return that
+    folder.
 
     Args:
         directory: The data directory.
-        copies: Names of further files, which are copied rather than moved.
+        copies: The names of further files, which are copied instead of moved.
 
     Raises:
         OSError: A file cannot be moved.
@@ -127,7 +128,7 @@ def set_aside(directory: Path, *copies: str) -> Path:
 
 
 def sync_directory(directory: Path) -> None:
-    """Write the entries of a directory to the disk, so that renamed files survive a power failure."""
+    """Sync a directory's entries to the disk, so that renamed files survive a power failure."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -20,13 +20,13 @@ _CACHED_LINES = 512
 
 @attrs.frozen(kw_only=True)
 class History:
-    """Limits for the recorded changes of a collection.
+    """The limits of the recorded changes of a collection.
 
     The number bounds the memory of a busy collection, because each change keeps the former state of its object.
 
     Attributes:
-        changes: The most changes to keep.
-        age: The age in seconds from which a change is dropped. The default is that of a real server's store.
+        changes: The maximum number of changes to keep.
+        age: The age in seconds at which a change is dropped. The default is that of a real server's etcd.
     """
 
     changes: int = attrs.field(default=20_000, validator=attrs.validators.ge(1))
@@ -37,7 +37,7 @@ class Compacted(Exception):
     """The requested changes have been dropped from the history.
 
     Attributes:
-        oldest: The oldest version whose following changes are all there.
+        oldest: The oldest version after which all changes are still recorded.
     """
 
     def __init__(self, oldest: int) -> None:
@@ -46,11 +46,11 @@ class Compacted(Exception):
 
 
 class Batch(NamedTuple):
-    """The changes that one `Cursor.take` returns.
+    """The result of one `Cursor.take`.
 
     Attributes:
         changes: The changes, oldest first.
-        version: The version up to which the reader knows everything with these changes; None if more changes wait.
+        version: The version up to which the reader has received all changes; None if more changes are available.
     """
 
     changes: list[Change]
@@ -58,9 +58,9 @@ class Batch(NamedTuple):
 
 
 class Log:
-    """The recent changes of a collection, oldest first.
+    """The recent changes of one collection, oldest first.
 
-    A position is the number of changes before it since the start, dropped ones included, so that it stays valid.
+    A position is the number of all earlier changes, including dropped ones, so it stays valid when changes are dropped.
 
     Args:
         history: The limits.
@@ -82,7 +82,7 @@ class Log:
         return self._dropped + len(self._changes)
 
     def append(self, change: Change) -> None:
-        """Add a change that is newer than all others, and drop those over the limits."""
+        """Add the newest change, and drop the oldest changes beyond the limits."""
         changes = self._changes
         changes.append(change)
         if len(changes) > _CACHED_LINES:
@@ -93,7 +93,10 @@ class Log:
             self._dropped += 1
 
     def forget(self, version: int, *, ends_readers: bool) -> None:
-        """Drop all changes, so that `version` is the oldest; `ends_readers` drops one more, after all that was read."""
+        """Drop all changes, so that `version` becomes the oldest version that can be read.
+
+        `ends_readers` also expires the cursors that have read all changes.
+        """
         self._dropped += len(self._changes) + ends_readers
         self._changes.clear()
         self._oldest = version
@@ -109,10 +112,10 @@ class Log:
         return self._dropped + bisect.bisect_right(self._changes, version, key=attrgetter("version"))
 
     def slice(self, start: int, stop: int) -> list[Change]:
-        """Return the changes from position `start` up to `stop`, which may lie after the last one.
+        """Return the changes from position `start` up to `stop`, which may be after the last change.
 
         Raises:
-            Compacted: Some of them have been dropped.
+            Compacted: Some of these changes have been dropped.
         """
         changes, dropped = self._changes, self._dropped
         if start < dropped:
@@ -124,9 +127,9 @@ def rewound(items: Iterable[Stored], changes: Sequence[Change], prefix: str) -> 
     """Return the objects as they were before `changes`, sorted by key.
 
     Args:
-        items: The present objects whose keys begin with `prefix`.
-        changes: All changes since the wanted state, oldest first; those of other keys are ignored.
-        prefix: The prefix of the wanted keys.
+        items: The current objects whose keys begin with `prefix`.
+        changes: All changes since the requested state, oldest first; changes of other keys are ignored.
+        prefix: The prefix of the requested keys.
     """
     past = {item.key: item for item in items}
     for change in reversed(changes):

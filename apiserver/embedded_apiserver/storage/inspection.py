@@ -32,7 +32,7 @@ _ROWS = "SELECT collection, key, version, raw, {checksum} FROM objects {order}"
 
 
 class Summary(NamedTuple):
-    """The summary of all rows that the database's triggers keep; see `database.py`.
+    """The summary of all rows, which the database's triggers maintain; see `database.py`.
 
     Attributes:
         writes: The number of writes since the database was made.
@@ -47,16 +47,16 @@ class Summary(NamedTuple):
 
 @attrs.define(kw_only=True)
 class Contents:
-    """The content that was read from a database.
+    """The contents of a database, as far as they can be read.
 
     Attributes:
         format: The format of the file; 0 if there is no data yet.
         rows: The undamaged objects, by collection and key.
-        damaged: The damaged rows, as `collection key`.
-        total: The sum of the checksums in the rows, damaged ones included.
-        summary: The summary; None if it cannot be read, and in the old format, which has none.
+        damaged: The damaged rows, each as the text `collection key`.
+        total: The sum of the checksums stored in the rows, damaged rows included.
+        summary: The summary; None if it cannot be read, or the file has the old format, which has no summary.
         reserved: The end of the last reserved block of versions; 0 if none was reserved.
-        error: The reason why not all could be read; empty if all could.
+        error: The reason why a part could not be read; empty if everything was read.
     """
 
     format: int = 0
@@ -69,15 +69,15 @@ class Contents:
 
     @property
     def version(self) -> int:
-        """An upper bound of all versions issued so far, as far as the database shows."""
+        """An upper bound of all resourceVersions issued so far, as recorded in the database."""
         return max(self.reserved, *(item.version for item in self.rows.values()), 0)
 
 
 def read(directory: Path) -> Contents:
-    """Return all that can be read from the database. Damage is reported in the result, never raised.
+    """Return the readable contents of the database in a directory. Damage is reported in the result, not raised.
 
     Raises:
-        OSError: The temporary names cannot be made in the directory.
+        OSError: Temporary files cannot be created in the directory.
     """
     found = Contents()
     path, log = directory / NAME, directory / LOG
@@ -94,11 +94,11 @@ def read(directory: Path) -> Contents:
 
 
 def faults_of(found: Contents, mark: Mark | None) -> list[str]:
-    """Return what is wrong with a database, in words; empty if it holds all acknowledged writes.
+    """Return the problems of a database as sentences; an empty list if it contains all acknowledged writes.
 
     Args:
         found: The contents of the database.
-        mark: The last mark of its witness; None if the witness is empty or damaged.
+        mark: The last record in the witness file; None if that file is empty or damaged.
     """
     faults = [f"{NAME} cannot be read ({found.error})"] if found.error else []
     if found.damaged:
@@ -215,7 +215,9 @@ def _take_rows(rows: sqlite3.Cursor, found: Contents, damaged: dict[tuple[Any, A
 
 
 def is_whole(collection: object, key: object, version: object, raw: object, checksum: object, form: int) -> bool:
-    """Return whether a row is as it was written. The old format has no checksum; there, the bytes must be an object."""
+    """Return whether a row is undamaged. In the old format without checksums, this tests whether the bytes are an
+    object.
+    """
     match collection, key, version, raw:
         case str(collection), str(key), int(version), bytes(raw):
             if form == FORMAT:

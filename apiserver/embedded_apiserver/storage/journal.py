@@ -39,14 +39,14 @@ _REMEDY = (
 
 
 class SQLiteJournal:
-    """A `storage.Journal` in one directory, which it locks against other processes.
+    """A `storage.Journal` in one directory, which is locked against other processes.
 
     Args:
         directory: The data directory. It is created with mode 0700 if it is missing, and its files with mode 0600. If
-            other users may read it, a warning names the remedy.
-        accept_loss: If the files are damaged, move them into a folder `damaged-N` and continue with the objects that
-            can be read. If False, damage is an error and no file is changed.
-        witness: The witness of the directory, if the caller has locked it already; `close` closes it.
+            other users may read it, a warning says how to prevent that.
+        accept_loss: True to move damaged files into a folder `damaged-N` and continue with the readable objects. If
+            False, damage is an error and no file is changed.
+        witness: The witness file of the directory, if the caller has already locked it; `close` closes it.
 
     Raises:
         UsageError: The directory cannot be written, is in use by another server, is damaged, or has a file of another
@@ -68,15 +68,15 @@ class SQLiteJournal:
             raise error if isinstance(error, UsageError) else self._unusable(error) from error
 
     def load(self) -> tuple[int, list[tuple[str, Stored]]]:
-        """Return a version that no version handed out exceeds, and each object with its collection. Call it once.
+        """Return an upper bound of all issued resourceVersions, and each object with its collection. Call it once.
 
-        A second call returns no objects, because the memory of the first result is released.
+        A second call returns no objects, because the journal does not keep them in memory.
         """
         rows, self._rows = self._rows, []
         return self._used, rows
 
     def write(self, collection: str, key: str, version: int, raw: bytes | None) -> None:
-        """Store one write, in a transaction of its own.
+        """Store one write in its own transaction.
 
         Args:
             collection: The collection's name.
@@ -85,7 +85,7 @@ class SQLiteJournal:
             raw: The object's bytes; None for a deletion.
 
         Raises:
-            StatusError: 500: the journal is closed, or the disk is full or failed. Nothing has been stored.
+            StatusError: 500, the journal is closed, or the disk is full or failed. Then nothing has been stored.
         """
         if self._database is None:
             raise internal(f"data directory {self._directory}: it is closed")

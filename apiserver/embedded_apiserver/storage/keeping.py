@@ -10,15 +10,17 @@ from embedded_apiserver.storage.stored import Stored
 
 
 class Journal(Protocol):
-    """Stores the writes that a storage acknowledges; called under the storage's lock, so it must not call back."""
+    """Stores the writes that a storage acknowledges. The storage calls it under its lock, so it must not call the
+    storage.
+    """
 
     def load(self) -> tuple[int, Iterable[tuple[str, Stored]]]:
-        """Return a version that no version handed out before exceeds, and each object with its collection."""
+        """Return an upper bound of all resourceVersions issued before, and each object with its collection."""
 
     def write(self, collection: str, key: str, version: int, raw: bytes | None) -> None:
-        """Store a write; `raw` is None for a deletion. Once this returns, the write survives the process.
+        """Store a write; `raw` is None for a deletion. After this returns, the write survives the process.
 
-        An error means that nothing was stored; it reaches the client whose write it was.
+        If it raises an error, nothing was stored, and the client of the write gets the error.
         """
 
     def close(self) -> None:

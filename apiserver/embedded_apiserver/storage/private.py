@@ -19,10 +19,10 @@ _OWNER_ONLY_DIRECTORY, _OWNER_ONLY = 0o700, 0o600
 
 
 def make_private_directory(path: Path) -> None:
-    """Create a directory with mode 0700 if it is missing. The mode of an existing one is not changed.
+    """Create a directory with mode 0700 if it does not exist. The mode of an existing directory is not changed.
 
     Raises:
-        OSError: The directory cannot be created, or the path is something else.
+        OSError: The directory cannot be created, or the path is not a directory.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -35,9 +35,9 @@ def make_private_directory(path: Path) -> None:
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Open a file and return its descriptor; create it with mode 0600 if it is missing.
+    """Open a file and return its descriptor. If the file does not exist, it is created with mode 0600.
 
-    The mode of an existing file is not changed.
+    The mode of an existing file is not changed. Neither is affected by the umask.
 
     Args:
         path: The file.
@@ -55,11 +55,11 @@ def open_private(path: Path, flags: int) -> int:
 
 
 def check_is_usable(path: Path) -> None:
-    """Raise an error unless a file can be read and written. A missing file is accepted.
+    """Check that a file can be read and written. A missing file passes.
 
     Raises:
-        OSError: The file cannot be read and written, or is not a regular file: opening a named pipe, for example,
-            could block forever.
+        OSError: The file cannot be read and written, or is not a regular file. (Opening a named pipe, for example,
+            could block forever.)
     """
     with contextlib.suppress(FileNotFoundError):
         mode = path.stat().st_mode
@@ -69,7 +69,7 @@ def check_is_usable(path: Path) -> None:
 
 
 def remedy_for(error: Exception) -> str:
-    """Return the remedy for a file or directory that cannot be used, for an error message."""
+    """Return advice on a file or directory that raised `error`, for an error message."""
     if isinstance(error, PermissionError):
         return "run the server as the owner of the directory and its files"
     if isinstance(error, IsADirectoryError | NotADirectoryError | FileExistsError):
@@ -78,7 +78,7 @@ def remedy_for(error: Exception) -> str:
 
 
 def warn_if_shared(paths: Iterable[Path]) -> None:
-    """Log a warning with the remedy if other users may read or write some of these files and directories."""
+    """Log a warning with advice if other users may read or write some of these files and directories."""
     if shared := [str(path) for path in paths if _is_shared(path)]:
         log.warning(f"other users may read what the server keeps: run chmod go= {shlex.join(shared)}")
 

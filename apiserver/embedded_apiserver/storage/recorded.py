@@ -25,13 +25,13 @@ Drafts = Mapping[str, Mapping[str, Draft]]
 
 
 def read_recorded(packed: Traversable) -> dict[str, list[dict[str, Any]]]:
-    """Return the objects in a file of compressed JSON, by collection."""
+    """Return the objects in a gzip-compressed JSON file, by collection."""
     recorded: dict[str, list[dict[str, Any]]] = msgspec.json.decode(gzip.decompress(packed.read_bytes()))
     return recorded
 
 
 def as_in_release(release: Release, recorded: Mapping[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-    """Return the objects of each collection as a server of a release has them."""
+    """Return recorded objects, by collection, as a server of `release` has them."""
     keyed = {name: {_place_of(obj): obj for obj in objects} for name, objects in recorded.items()}
     then = as_in(str(release), "objects", {})
     return {name: [*adapted(objects, then.get(name, {})).values()] for name, objects in keyed.items()}
@@ -43,7 +43,7 @@ def _place_of(obj: Mapping[str, Any]) -> str:
 
 
 def drafts_of(recorded: Mapping[str, Iterable[Mapping[str, Any]]]) -> Drafts:
-    """Return the objects of each collection as drafts."""
+    """Return recorded objects, by collection and key, encoded as drafts."""
     made: dict[str, dict[str, Draft]] = {}
     for name, objects in recorded.items():
         made[name] = {}
@@ -58,14 +58,14 @@ def drafts_of(recorded: Mapping[str, Iterable[Mapping[str, Any]]]) -> Drafts:
 def provide_drafts(
     storage: Storage, collections: Iterable[str], drafts: Callable[[], Drafts], origin: Mapping[str, Any]
 ) -> None:
-    """Fill some collections of a storage with recorded objects, each at its first use.
+    """Let collections of a storage contain recorded objects; they are created at the first use of the collection.
 
     Args:
         storage: The storage.
         collections: The names of the collections.
-        drafts: Called for the objects, no later than at the first use of a collection.
-        origin: The metadata of the namespace `kube-system`, from which uids and creation times follow. So they stay
-            the same when the server is started again with the same data, and differ between servers.
+        drafts: A function that returns the objects, called at the latest at the first use of a collection.
+        origin: The metadata of the namespace `kube-system`, from which uids and creation times are derived. So they
+            stay the same when a server restarts with the same data, and differ between servers.
     """
     for name in collections:
         storage.provide(name, functools.partial(_made, drafts, name, origin))

@@ -9,17 +9,17 @@ from apimachinery.host import Host
 
 
 class Settling:
-    """Acts on changes until none is left, on one thread at a time.
+    """Runs a function after changes until no change is left, on one thread at a time.
 
-    The thread that reports a change acts on it before its call returns. The exception: while another thread acts, a
-    report returns at once, and that thread acts once more when it is done. So no thread has to be started for the
-    work, none waits for another, and no change is left without an act that began after it.
+    A thread that reports a change by `settle` runs the function before `settle` returns. But while another thread runs
+    it, `settle` returns immediately, and the other thread runs the function once more. So the work needs no thread of
+    its own, no thread waits for another, and after each change a run of the function begins.
 
     Args:
         host: Provides the lock.
-        name: The name of the lock.
-        act: Acts on everything as it is now. It is never called twice at the same time, so state that it alone uses
-            needs no lock. If it raises, its caller gets the error, and the next report acts again.
+        name: The label of the lock.
+        act: The function, which acts on the current state. It never runs twice at the same time, so state that only it
+            uses needs no lock. Its exception is raised by `settle`, and the next report runs it again.
 
     Threads: any. The lock guards two flags and is not held while `act` runs, so `act` may itself cause a report.
     """
@@ -31,7 +31,7 @@ class Settling:
         self._due = self._busy = False
 
     def settle(self) -> None:
-        """Report that something may have changed, and act on it unless another thread does."""
+        """Report a change, and run the function unless another thread is running it."""
         with self._lock:
             self._due = True
         while self._claim():

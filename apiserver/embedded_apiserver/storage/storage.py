@@ -19,28 +19,28 @@ from embedded_apiserver.storage.stored import Change, Draft, Stored
 
 
 class Snapshot(NamedTuple):
-    """The objects of a collection, sorted by key, at one version."""
+    """The objects of a collection at one version, sorted by key."""
 
     version: int
     items: list[Stored]
 
 
 class Ended(Exception):
-    """The collection to write to has been ended: its kind is not served any more."""
+    """The collection does not accept writes, because its kind is no longer served."""
 
 
 class Storage:
-    """Versioned objects with a bounded history.
+    """The server's objects, with versions and a limited history of changes.
 
-    Versions begin at the clock's microseconds since 1970, or above all that the journal has handed out if that is
-    more. So no client that outlives the server holds a version that is in this server's future.
+    The first version is the time in microseconds since 1970, or higher if the journal has issued higher ones. So a
+    client that outlives a server never has a version that is newer than those of the next server.
 
     Collections are named `plural.group`; keys are `namespace/name`, or only the name for cluster-scoped objects.
 
     Args:
-        host: Provides the clocks and the lock.
+        host: The source of time and locks.
         history: The limits of each collection's history; None for the defaults.
-        journal: Stores the writes; None keeps them in memory only.
+        journal: Stores the writes; None to keep objects in memory only.
 
     Threads: any, for every method.
     """
@@ -62,21 +62,21 @@ class Storage:
 
     @property
     def version(self) -> int:
-        """The version of the last write, of any collection."""
+        """The version of the last write to any collection."""
         return self._version  # one number, so whole without the lock
 
     def get(self, collection: str, key: str) -> Stored | None:
-        """Return the present state of one object, or None if it does not exist."""
+        """Return the current state of one object; None if it does not exist."""
         with self._lock:
             return self._collection(collection).objects.get(key)
 
     def read(self, collection: str, prefix: str = "", at: int | None = None) -> Snapshot:
-        """Return the objects whose keys begin with `prefix`, as they are or as they were.
+        """Return the objects whose keys begin with `prefix`, at the current or an earlier version.
 
         Args:
             collection: The collection's name.
             prefix: The prefix of the keys, such as `namespace/`; empty for all objects.
-            at: The version to go back to, at most the storage's own; None for the present.
+            at: The version to read, at most the current one; None for the current one.
 
         Raises:
             Compacted: The history does not reach back to `at`.
@@ -90,14 +90,14 @@ class Storage:
         return Snapshot(at, rewound(items, newer, prefix) if newer else items)
 
     def is_empty(self, collection: str) -> bool:
-        """Return whether a collection has no objects. It takes no lock, since each write calls it."""
+        """Return whether a collection has no objects. It acquires no lock, because it is called for each write."""
         return (found := self._collections.get(collection)) is None or not found.objects
 
     def provide(self, collection: str, make: Callable[[int], Iterable[Stored]]) -> None:
-        """Have a collection contain the objects of `make` whose keys are free, from the beginning.
+        """Let a collection contain the objects that `make` returns, except those whose keys it already has.
 
-        It is called with their version at the first use of the collection, under the storage's lock. The journal has
-        them only when they are written, so a deleted one is there again after a restart.
+        `make` gets the version of the objects. It is called at the first use of the collection, under the storage's
+        lock. Such an object enters the journal only when it is changed, so a deleted one exists again after a restart.
         """
         with self._lock:
             self._provided[collection] = make
@@ -105,21 +105,22 @@ class Storage:
                 self._collections[collection].fill(self._provided.pop(collection)(self._first))
 
     def last_changes(self, collections: Sequence[str]) -> tuple[int, ...]:
-        """Return the version of the last write to each collection."""
+        """Return the version of the last write to each collection, in the order of `collections`."""
         with self._lock:
             return tuple([self._collection(name).changed for name in collections])
 
     def commit(self, collection: str, key: str, expected: Stored | None, draft: Draft | None) -> Change | None:
-        """Write an object, unless another writer has changed it since `expected` was read.
+        """Write an object, unless it has changed since `expected` was read.
 
         Args:
             collection: The collection's name.
             key: The object's key.
-            expected: The result of `get` on which the write is based; None for a creation.
-            draft: The new object; None for a deletion.
+            expected: The result of `get` on which the write is based; None to create an object.
+            draft: The new object; None to delete the object.
 
         Returns:
-            The change, which the journal has stored; None if the object is not `expected` any more.
+            The change, which the journal has stored; None, and nothing is written, if the object is no longer
+            `expected`.
 
         Raises:
             Ended: The collection has been ended.
@@ -150,12 +151,12 @@ class Storage:
         return change
 
     def follow(self, collection: str, after: int, on_ready: Callable[[], None]) -> Cursor:
-        """Return a cursor on the changes that follow a version.
+        """Return a cursor that reads the changes after a version.
 
         Args:
             collection: The collection's name.
-            after: The version; it may lie in the future, then changes up to it are skipped.
-            on_ready: Called once after each `Cursor.take` that left nothing, when there is a change again.
+            after: The version. It may be higher than the current one; then changes up to it are skipped.
+            on_ready: Called once after each `Cursor.take` that returned all changes, when there is a new change.
 
         Raises:
             Compacted: The history does not reach back to `after`.
@@ -166,10 +167,10 @@ class Storage:
             return Cursor(self, found, self._next_cursor, found.log.position(after), after, on_ready)
 
     def end(self, collection: str) -> bool:
-        """End a collection whose kind is not served any more; return False, and do nothing, if it has objects.
+        """End a collection whose kind is no longer served; return True. If it has objects, do nothing and return False.
 
-        Each cursor on it ends once its reader has taken the remaining changes. Until `begin` is called, the
-        collection is empty and refuses writes, so that a request that was under way cannot write into it.
+        Each cursor ends after its reader has taken the remaining changes. Until `begin` is called, the collection is
+        empty and refuses writes, so that requests in progress cannot write to it.
         """
         with self._lock:
             found = self._collection(collection)
@@ -185,20 +186,22 @@ class Storage:
         return True
 
     def begin(self, collection: str) -> None:
-        """Accept writes to a new collection, or one that had ended. It has no history: no older watch is resumed."""
+        """Accept writes to a new or ended collection. Its history is empty, so watches from before cannot be
+        resumed.
+        """
         with self._lock:
             known = {**self._collections, **self._provided}
             if collection not in known or self._collection(collection).ended:
                 self._collections[collection] = Collection(self._history, self._version, is_new=collection not in known)
 
     def forget(self, collections: Sequence[str] | None = None, *, ends_watches: bool = False) -> None:
-        """Forget the changes so far, as if they were too old: what a client has seen before is expired.
+        """Drop the recorded changes, so that all versions issued so far are expired, as if they were too old.
 
-        It is for a storage without a journal, which would not know of the version that this takes.
+        Use it only for a storage without a journal, because it increases the version without a write to the journal.
 
         Args:
-            collections: The collections; None for all.
-            ends_watches: Also expire what reads the changes now, although it has read all of them.
+            collections: The names of the collections; None for all.
+            ends_watches: True to expire also the current cursors that have read all changes.
         """
         ready = []
         with self._lock:
@@ -212,7 +215,7 @@ class Storage:
             notify()
 
     def close(self) -> None:
-        """End all cursors and close the journal. Idempotent."""
+        """End all cursors, and close the journal. Idempotent."""
         with self._lock:
             self._closed = True
             ready = [notify for found in self._collections.values() for notify in found.take_waiting()]
@@ -251,12 +254,12 @@ class Storage:
 
 
 class Cursor:
-    """A reader's position in the changes of a collection; made by `Storage.follow`.
+    """A reader's position in the changes of a collection, made by `Storage.follow`.
 
-    After a `take` that left nothing, `on_ready` is called once, when there is a change again: on the thread
-    that wrote, with no lock held.
+    After a `take` that returned all changes, `on_ready` is called once when there is a new change, on the writing
+    thread and with no lock held.
 
-    Threads: `take` from one at a time; `close` from any.
+    Threads: `take` from one thread at a time; `close` from any.
     """
 
     def __init__(
@@ -277,7 +280,7 @@ class Cursor:
         self.on_ready = on_ready
 
     def take(self, limit: int) -> Batch | None:
-        """Return the next changes, at most `limit`; None once the storage is closed or the collection has ended.
+        """Return at most `limit` further changes; None once the storage is closed or the collection has ended.
 
         Raises:
             Compacted: The reader was too slow: some of its changes have been dropped.
@@ -288,5 +291,5 @@ class Cursor:
         return batch
 
     def close(self) -> None:
-        """Stop the notifications. Idempotent."""
+        """Stop the calls of `on_ready`. Idempotent."""
         self._storage._leave(self)

@@ -19,7 +19,7 @@ _UNTIDY = b" }"  # the end of an object that is untidy; the encoder writes no bl
 
 
 def key_of(namespace: str, name: str) -> str:
-    """Return the key of an object: `namespace/name`, or only the name if it is cluster-scoped."""
+    """Return the key of an object in its collection: `namespace/name`, or only the name if it is cluster-scoped."""
     return f"{namespace}/{name}" if namespace else name
 
 
@@ -39,11 +39,11 @@ _labels_decoder = msgspec.json.Decoder(_WithLabels)
 
 
 class Draft(NamedTuple):
-    """An object that is encoded except for its version, which only the commit knows.
+    """An encoded object without its resourceVersion, which is known only at the commit.
 
     Attributes:
-        head: The bytes before the version's digits.
-        tail: The bytes after them.
+        head: The bytes before the digits of the version.
+        tail: The bytes after the digits.
     """
 
     head: bytes
@@ -51,7 +51,9 @@ class Draft(NamedTuple):
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> Draft:
-        """Encode an object without its resourceVersion: metadata comes first, its keys in the real server's order."""
+        """Return an object encoded without its resourceVersion. Metadata comes first, with its fields in a real
+        server's order.
+        """
         unordered = {**obj["metadata"], "resourceVersion": ""}
         whole = {"metadata": {name: unordered[name] for name in METADATA_ORDER if name in unordered}}
         whole |= {name: part for name, part in obj.items() if name != "metadata"}
@@ -60,25 +62,27 @@ class Draft(NamedTuple):
         return cls(head + quote, tail)
 
     def at(self, version: int) -> bytes:
-        """Return the bytes of the object with this version."""
+        """Return the JSON of the object with this version."""
         return b"%b%d%b" % (self.head, version, self.tail)
 
     def untidy(self) -> Draft:
-        """Return the same object, marked so that even a next write without a change is made; see `Stored.is_untidy`."""
+        """Return the object marked as untidy: even a write that changes nothing will be stored; see
+        `Stored.is_untidy`.
+        """
         return self._replace(tail=self.tail[:-1] + _UNTIDY)
 
     def unversioned(self) -> bytes:
-        """Return the bytes of the object without a version: for an object that is not stored, as in a dry run."""
+        """Return the JSON of the object without a resourceVersion, for a dry run."""
         return self.head[: -len(_VERSION)].removesuffix(b",") + self.tail[1:]
 
 
 class Stored(msgspec.Struct, gc=False, eq=False):
-    """One object at one version. Immutable except for two cached values, which are computed at first use.
+    """One object at one version. Immutable except for two values that are computed and cached at first use.
 
     Attributes:
         key: `namespace/name`, or only the name if the object is cluster-scoped.
-        version: The version of its last write.
-        raw: Its JSON, without `kind` and `apiVersion`.
+        version: The resourceVersion of the object's last write.
+        raw: The object's JSON, without `kind` and `apiVersion`.
         fields: The values of the selectable fields, cached by `selection.py`; None until a selector needs them.
     """
 
@@ -100,15 +104,15 @@ class Stored(msgspec.Struct, gc=False, eq=False):
 
     @property
     def is_untidy(self) -> bool:
-        """Whether a real server has stored empty metadata with it, which no answer shows, until the next write.
+        """True if a real server would have stored empty metadata fields, such as `labels: {}`, with the object.
 
-        It stores a custom object as the apply has left it, and so the next write changes something even if it says
-        nothing new.
+        Responses do not show such fields. A real server stores an applied custom object with them, so that the next
+        write, even one without a change, removes them and gets a new resourceVersion.
         """
         return self.raw.endswith(_UNTIDY)
 
     def labels(self) -> Mapping[str, str]:
-        """Return the labels. They are shared: do not change them."""
+        """Return the object's labels. The mapping is shared: do not change it."""
         if self._labels is None:
             self._labels = _labels_decoder.decode(self.raw).metadata.labels or {}
         return self._labels
@@ -118,21 +122,23 @@ class Stored(msgspec.Struct, gc=False, eq=False):
         return _decoder.decode(self.raw)
 
     def raw_at(self, version: int) -> bytes:
-        """Return the bytes with another version: watches show a deleted object with the version of its deletion."""
+        """Return the JSON with another resourceVersion: watches show a deleted object with the version of its
+        deletion.
+        """
         mine, other = (b"%b%d" % (_VERSION, number) for number in (self.version, version))
         return self.raw.replace(mine, other, 1)
 
 
 class Change(msgspec.Struct, gc=False, eq=False):
-    """One write to one object.
+    """One write of one object.
 
     Attributes:
-        version: The version of the write, which `new` has, too.
-        at: The time of the write in monotonic seconds.
-        old: The object before; None if it was created.
-        new: The object after; None if it was deleted.
-        lines: The events built so far, by their form. All watchers share them. Two threads may build the same
-            event at once; the results are equal, and one is kept.
+        version: The version of the write, and of `new`.
+        at: The time of the write, in seconds of `Clock.monotonic`.
+        old: The object before the write; None if the write created it.
+        new: The object after the write; None if the write deleted it.
+        lines: The encoded watch events built so far, by their form, shared by all watches. If two threads build the
+            same event at the same time, the results are equal and one is kept.
     """
 
     version: int
@@ -153,30 +159,30 @@ class Change(msgspec.Struct, gc=False, eq=False):
         return self.old
 
     def shown(self, *, gone: bool) -> bytes:
-        """Return the bytes of the object that a watch shows for this change.
+        """Return the JSON of the object in the watch event for this change.
 
         Args:
-            gone: True to show the state before, with the version of this change: the object was deleted, or the
-                watch's selector does not match it any more.
+            gone: True to show the object before the write, with the version of the write: it was deleted, or the
+                selector of the watch no longer matches it.
         """
         return self.last.raw_at(self.version) if gone or self.new is None else self.new.raw
 
     def line(self, head: bytes, *, gone: bool) -> bytes:
-        """Return the line of a watch for this change; it is built once for all watchers.
+        """Return the JSON line of the watch event for this change. It is built once for all watches.
 
         Args:
             head: The beginning of the line: `{"type":…,"object":{"kind":…,"apiVersion":…,`.
-            gone: See `shown`.
+            gone: As for `shown`.
         """
         return self.encoded(head, lambda raw: b"".join((head, memoryview(raw)[1:], b"}\n")), gone=gone)
 
     def encoded(self, form: bytes, encode: Callable[[bytes], bytes], *, gone: bool) -> bytes:
-        """Return the event of a watch for this change in some form; it is built once for all watchers.
+        """Return the encoded watch event for this change. It is built once for all watches with the same `form`.
 
         Args:
-            form: Bytes that differ for each form and each type of event.
-            encode: From the bytes of the object to those of the event.
-            gone: See `shown`.
+            form: The key of the cached event, which differs for each encoding and each type of event.
+            encode: A function that returns the event for the JSON of the object.
+            gone: As for `shown`.
         """
         line = self.lines.get(form)
         if line is None:

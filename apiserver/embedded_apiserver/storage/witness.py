@@ -31,11 +31,11 @@ _SLOTS = 2
 
 
 class Mark(NamedTuple):
-    """The state of a journal at its last acknowledged write.
+    """The record of the last acknowledged write.
 
     Attributes:
         writes: The number of acknowledged writes since the database was made.
-        version: The version of the last of them.
+        version: The version of the last acknowledged write.
     """
 
     writes: int
@@ -43,23 +43,23 @@ class Mark(NamedTuple):
 
 
 class DamagedWitness(Exception):
-    """The content of the file is not what a witness writes."""
+    """The witness file does not have valid content."""
 
 
 class Witness:
-    """The witness file and its lock.
+    """The witness file of a data directory: it counts the acknowledged writes, and locks the directory.
 
-    The file has two lines, each with a checksum, which are overwritten in turn. So one of them is complete at any
-    time, even if the process is killed while it writes the other.
+    The file has two lines with checksums, which are overwritten alternately. So one line is complete at any time, even
+    if the process is killed while it writes the other.
 
     Args:
         directory: The data directory.
 
     Raises:
-        BlockingIOError: Another process has locked it.
+        BlockingIOError: Another process has locked the file.
         OSError: The file cannot be opened.
 
-    Threads: guarded by the storage's lock, as its journal is.
+    Threads: guarded by the storage's lock, like the journal.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -72,10 +72,10 @@ class Witness:
             raise
 
     def read(self) -> Mark | None:
-        """Return the last mark, or None if the file is empty because nothing was acknowledged yet.
+        """Return the record of the last acknowledged write; None if the file is empty because there was none.
 
         Raises:
-            DamagedWitness: The file has other content, or no complete line.
+            DamagedWitness: The file has invalid content, or no complete line.
         """
         content = os.pread(self._descriptor, _LENGTH * _SLOTS + 1, 0)
         if not content:
@@ -86,7 +86,7 @@ class Witness:
         return max(marks)
 
     def begin(self, mark: Mark) -> None:
-        """Replace the content of the file by `mark`, and sync it to the disk.
+        """Replace the content of the file by `mark`, and sync the file to the disk.
 
         Raises:
             OSError: The file cannot be written.
@@ -96,13 +96,15 @@ class Witness:
         os.fsync(self._descriptor)
 
     def note(self, mark: Mark) -> None:
-        """Record a write that is about to be acknowledged. If that fails, the next `settle` tries again and raises."""
+        """Record a write that is about to be acknowledged. If that fails, the next `settle` tries again and raises the
+        error.
+        """
         self._due = mark
         with contextlib.suppress(OSError):
             self.settle()
 
     def settle(self) -> None:
-        """Write the mark that `note` could not write, if there is one. Call it before each write to the journal.
+        """Write the mark that `note` failed to write, if there is one. Call it before each write to the journal.
 
         Raises:
             OSError: The mark still cannot be written, so no further write may be acknowledged.
@@ -123,7 +125,7 @@ class Witness:
 
 
 def locked(directory: Path) -> Witness:
-    """Return the witness of a data directory, locked; the directory and the file are made if they are missing.
+    """Return the witness of a data directory and lock it. A missing directory or file is created.
 
     Raises:
         UsageError: The directory cannot be used, or is in use by another server.

@@ -16,14 +16,14 @@ _SERVER = Writer("kube-apiserver")
 
 
 class AddressRecords:
-    """The `IPAddress` objects of one server, each named after an address that a service has.
+    """The `IPAddress` objects of one server: one for each address of a service, with the address as its name.
 
-    A record is created before the service that has its address is stored, and deleted after that service. So no
-    two services have one address, and a crash between the two writes may leave a record too many, but never one too
-    few.
+    An `IPAddress` is created before its service is stored, and deleted after its service. So no two services have the
+    same address. A crash between the two writes may leave an `IPAddress` without a service, but never an address
+    without its `IPAddress`.
 
     Args:
-        host: Provides time and randomness.
+        host: The source of time and randomness.
         storage: The objects.
 
     Threads: any.
@@ -34,15 +34,15 @@ class AddressRecords:
         self._commits = Commits(host, storage)
 
     def taken(self) -> set[str]:
-        """Return the addresses that have a record, made by this server or by a client."""
+        """Return the addresses that have an `IPAddress`, created by this server or by a client."""
         return {item.key for item in self._storage.read(IP_ADDRESS.resource).items}
 
     def make(self, address: str, service: str) -> bool:
-        """Record that a service has an address; return False, and do nothing, if the address has a record.
+        """Create the `IPAddress` of a service's address and return True; return False if the address already has one.
 
         Args:
             address: The address.
-            service: The key of the service, which need not exist yet.
+            service: The key of the service, which may not exist yet.
 
         Raises:
             StatusError: 422, the name of the service is not valid.
@@ -51,9 +51,9 @@ class AddressRecords:
         return raw is not None
 
     def tidy(self, address: str, service: str) -> None:
-        """Delete the record of a service's address, unless the service still has it.
+        """Delete the `IPAddress` of a service's address, unless the service still has the address.
 
-        A record that is about another service, or about none, stays.
+        An `IPAddress` whose parent is another service, or which has no parent, is not deleted.
         """
         if address not in held(self._decoded(self._storage.get(SERVICE.resource, service))):
             found = self._storage.get(IP_ADDRESS.resource, address)

@@ -32,15 +32,15 @@ _INVALID = 422
 
 
 class Addresses:
-    """Gives services addresses and ports that no other service has.
+    """Assigns addresses and ports to services, each to only one service at a time.
 
-    The addresses of services are read from the storage, so one is free again once its service is gone. One that was
-    given since the last read is remembered until a read shows it, or shows that nothing was stored.
+    The addresses in use are read from the storage, so an address is free again once its service is deleted. An address
+    assigned since the last read stays reserved until a read shows whether its service was stored.
 
     Args:
-        host: Provides the lock and randomness.
-        storage: The services.
-        records: Records who has which address; None for a server that has no `IPAddress` for its services.
+        host: The source of locks and randomness.
+        storage: The objects, which include the services.
+        records: The `IPAddress` objects; None for a server that creates none.
 
     Threads: any.
     """
@@ -61,20 +61,20 @@ class Addresses:
 
     @contextlib.contextmanager
     def claimed(self, namespace: str, obj: Object, old: Object | None, *, dry_run: bool = False) -> Iterator[Object]:
-        """Yield a service with its addresses, which no other service gets while the context lasts.
+        """Return a context manager that yields a service with addresses, which are reserved inside the context.
 
-        If addresses are recorded, the records of the new ones are there before the context begins, unless it is a dry
-        run. After the context only the records of the stored service's addresses are left. The service has its name
-        already, one that was made from `generateName`, too.
+        If the server creates `IPAddress` objects, those of new addresses exist before the context begins, except in a
+        dry run. After the context only those of the stored service are left. A name from `generateName` is generated
+        before.
 
         Args:
             namespace: The namespace of the service.
-            obj: The service.
-            old: The stored one; None for a new one.
-            dry_run: Whether it is not going to be stored.
+            obj: The new or changed service.
+            old: The stored service; None for a new service.
+            dry_run: True if the service will not be stored.
 
         Raises:
-            StatusError: 422, the service asks for what it cannot get.
+            StatusError: 422, a requested address or port is not available.
         """
         before = part(old or {}, "spec")
         if self._records is None or dry_run:

@@ -31,17 +31,17 @@ from embedded_apiserver.writes.warned import of_rules
 
 
 class Admitting:
-    """Admits the writes of one server.
+    """The admission of all writes: runs the admission steps, counts quotas, and assigns addresses to services.
 
     Args:
-        host: Provides the time and locks.
+        host: The source of time and locks.
         storage: The objects.
-        enabled: The names of steps to switch on that are off by default.
-        disabled: The names of steps to switch off.
-        caller: Calls webhooks; None leaves out the steps that do.
-        kinds: Returns the kinds that are served at present.
-        release: The release of Kubernetes as which the server answers.
-        records: Records the addresses of services; None for a server that has no `IPAddress` for them.
+        enabled: The names of admission steps to switch on that are off by default.
+        disabled: The names of admission steps to switch off.
+        caller: Sends requests to webhooks; None leaves out the steps with webhooks.
+        kinds: A function that returns the currently served kinds.
+        release: The Kubernetes release that the server serves.
+        records: The `IPAddress` objects of services; None for a server that creates none.
 
     Raises:
         UsageError: A name is unknown, or is given twice.
@@ -70,7 +70,10 @@ class Admitting:
         self._quotas = QuotaCounts(host, storage, is_on=self._chain.has(ResourceQuota.name))
 
     def create(self, kind: Kind, namespace: str, obj: Object, asked: Asked) -> tuple[Object, Check | None]:
-        """Return a new object as the steps have left it, and the check of what is made of it, if there is one.
+        """Return a new object after the mutating admission steps.
+
+        The second result is a function that lets validating steps check the final object; None if there are no such
+        steps.
 
         Raises:
             StatusError: A step refuses the write.
@@ -82,7 +85,10 @@ class Admitting:
         return self._admitted(steps, Attributes(Operation.CREATE, kind, namespace, asked, obj))
 
     def update(self, route: Route, old: Object, obj: Object, asked: Asked) -> tuple[Object, Check | None]:
-        """Return a changed object as the steps have left it, and the check of what is made of it, if there is one.
+        """Return a changed object after the mutating admission steps.
+
+        The second result is a function that lets validating steps check the final object; None if there are no such
+        steps.
 
         Raises:
             StatusError: A step refuses the write.
@@ -95,7 +101,7 @@ class Admitting:
         return self._admitted(steps, Attributes(Operation.UPDATE, kind, route.namespace, asked, obj, old, part, sent))
 
     def create_part(self, route: Route, sent: Object, asked: Asked) -> Object:
-        """Return an object sent to a subresource that is created, such as an eviction, as the steps have left it.
+        """Return the object of a POST to a subresource, such as an eviction, after the admission steps.
 
         Raises:
             StatusError: A step refuses the write.
@@ -113,15 +119,15 @@ class Admitting:
         return attributes.obj
 
     def delete(self, route: Route, old: Object, asked: Asked) -> None:
-        """Have the steps check the deletion of an object.
+        """Let the admission steps check the deletion of an object.
 
         Args:
-            route: The object.
-            old: The object as it is stored.
-            asked: The user who asks for the deletion, and the options.
+            route: The kind, namespace and name of the object.
+            old: The stored object.
+            asked: The user and the options of the request.
 
         Raises:
-            StatusError: A step refuses it.
+            StatusError: A step refuses the deletion.
         """
         kind = route.kind
         if steps := self._chain.steps(kind, Operation.DELETE, ""):
@@ -135,19 +141,20 @@ class Admitting:
     def addressed(
         self, route: Route, obj: Object, old: Object | None, *, dry_run: bool
     ) -> AbstractContextManager[Object] | None:
-        """Return a service with its addresses, which no other gets while the context lasts: it is stored in it.
+        """Return a context manager in which a service has reserved addresses; store the service inside it. None for
+        other kinds.
 
-        An object of another kind needs none, so the result is None. See `Addresses.claimed`.
+        The context manager yields the service with its addresses. See `Addresses.claimed`.
 
         Raises:
-            StatusError: 422, a service asks for an address that it cannot get.
+            StatusError: 422, a requested address is not available.
         """
         if route.kind != SERVICE or route.subresource:
             return None
         return self._addresses.claimed(route.namespace, obj, old, dry_run=dry_run)
 
     def counted(self, kind: Kind, namespace: str, *, dry_run: bool = False) -> AbstractContextManager[None]:
-        """See `QuotaCounts.counted`."""
+        """Return a context manager that updates the quotas of the namespace; see `QuotaCounts.counted`."""
         return self._quotas.counted(kind, namespace, dry_run=dry_run)
 
     def _admitted(self, steps: Awake | None, attributes: Attributes) -> tuple[Object, Check]:

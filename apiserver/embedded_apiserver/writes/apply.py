@@ -37,10 +37,10 @@ Result = TypeVar("Result")
 
 
 class Applied(NamedTuple):
-    """The result of applying a configuration.
+    """The result of a server-side apply.
 
     Attributes:
-        obj: The object with the configuration merged in. It is not validated yet: pass it to `admit`.
+        obj: The object with the configuration merged into it, not validated yet: pass it to `admit`.
         entries: The new `managedFields`.
     """
 
@@ -52,26 +52,25 @@ _IDENTITY = ("name", "namespace", "uid", "resourceVersion")
 
 
 def status_applied(config: Object) -> dict[str, Any]:
-    """Return the part of an applied configuration that a write to `status` of a custom object can change.
+    """Return the part of an applied configuration that can change a custom object through its `status` subresource.
 
-    It has no `spec`, and only the identifying metadata.
+    The result has no `spec`, and of the metadata only the identifying fields.
     """
     metadata = {name: value for name, value in config["metadata"].items() if name in _IDENTITY}
     return {**{name: value for name, value in config.items() if name != "spec"}, "metadata": metadata}
 
 
 def read(kind: Kind, body: bytes, field_validation: str) -> tuple[Object, list[str]]:
-    """Return the configuration in a request's body, without kind and apiVersion, and the warnings.
+    """Return the configuration in a request's body, without kind and apiVersion, and the warnings about it.
 
     Args:
-        kind: The kind that the path names.
-        body: YAML, of which JSON is a subset.
+        kind: The kind in the request's path.
+        body: The body in YAML or JSON.
         field_validation: `Strict` refuses a repeated field name, `Ignore` suppresses the warning.
 
     Raises:
-        StatusError: 400, the body is not a configuration of this kind; 413, it holds too many values; 500 (the
-            code of a real server), it has a field that the kind does not have, a value of another type, or a list
-            whose elements cannot be told apart.
+        StatusError: 400, the body is not a configuration of this kind; 413, it contains too many values; 500 (as from a
+            real server), it has an unknown field, a value of a wrong type, or a list with duplicate elements.
     """
     try:
         raw, repeated = documents.from_json(body) if body.lstrip()[:1] == b"{" else documents.from_yaml(body)
@@ -131,7 +130,7 @@ def _check(kind: Kind, raw: Mapping[str, Any]) -> None:
 
 
 def apply_first(kind: Kind, config: Object, writer: Writer, now: datetime) -> Applied:
-    """Return the new object that a configuration describes, for a name that is free."""
+    """Return the result of applying a configuration when no object of that name exists."""
     obj = merged(kind.schema, empty(kind), config)
     owned = _owned(kind, config, writer)
     return Applied(obj, [writer.entry(kind, owned, now)] if owned else [])
@@ -140,19 +139,21 @@ def apply_first(kind: Kind, config: Object, writer: Writer, now: datetime) -> Ap
 def apply(
     kind: Kind, live: Object, config: Object, writer: Writer, *, force: bool, now: datetime, size: int = 0
 ) -> Applied:
-    """Return `live` with a configuration merged in, and without the fields that only the last one contained.
+    """Return `live` with a configuration merged into it, and without the fields that only the manager's last
+    configuration had.
 
     Args:
         kind: The object's kind.
-        live: The object in storage. It is not modified; the result shares the parts that do not change.
-        config: The configuration, from `read`.
-        writer: The manager that applies it.
-        force: Take over fields that others own with another value, instead of a conflict.
-        now: The time of the manager's entry.
-        size: The size of object and configuration together, in bytes. Values are counted only if it is large.
+        live: The stored object. It is not modified; the result shares the unchanged parts.
+        config: The configuration, as returned by `read`.
+        writer: The field manager that applies the configuration.
+        force: True to take over fields that other managers own with other values. If False, they are a conflict.
+        now: The time of the manager's entry in `managedFields`.
+        size: The size of object and configuration together, in bytes. The number of values is checked only if `size` is
+            large.
 
     Raises:
-        StatusError: 413, the result has too many values; 409, a conflict, with a cause for each field.
+        StatusError: 413, the result has too many values; 409, a conflict, whose causes name the fields.
     """
     if not (entries := entries_of(live)):
         _convertible(lambda: check_existing(kind, live))
@@ -187,7 +188,7 @@ def _comparable(kind: Kind, entries: Sequence[Entry], live: Object, target: Obje
 
 
 def is_untidy(kind: Kind, applied: Object) -> bool:
-    """Return whether an object to which a configuration was applied has empty metadata; see `Stored.is_untidy`."""
+    """Return whether an applied object is stored with empty metadata fields; see `Stored.is_untidy`."""
     return kind.definition is not None and any(applied["metadata"].get(name) in ({}, []) for name in CLIENT_METADATA)
 
 

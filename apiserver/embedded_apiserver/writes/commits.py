@@ -31,10 +31,10 @@ UNCHECKED = nullcontext()
 
 
 class Commits:
-    """The commits of objects that their writes have made.
+    """The last step of a write: encodes the object and stores it.
 
     Args:
-        host: Provides time and randomness.
+        host: The source of time and randomness.
         storage: The objects.
 
     Threads: any.
@@ -58,12 +58,12 @@ class Commits:
         sent: Object | None = None,
         check: Check | None = None,
     ) -> tuple[str, bytes | None]:
-        """Try to store a new object once; return its name and, if that was free, the encoded object.
+        """Try once to store a new object. Return its name, and its JSON, or None if the name is taken.
 
-        `entries` are its managed fields. If they are None, the writer owns all of its fields. `is_applied` is True for
-        the result of a server-side apply, in which nulls of custom objects are left out only now, and `is_untidy` if it
-        has empty metadata. `sent` is the object before admission, whose fields the writer owns, and `check` lets
-        admission refuse the result.
+        `entries` are its `managedFields`; if None, `writer` owns all fields. `is_applied` is True for the result of a
+        server-side apply, in which null fields of custom objects are removed only here; for `is_untidy` see
+        `Stored.is_untidy`. `sent` is the object before admission, whose fields `writer` owns. `check` is called with
+        the final object, and may refuse it.
         """
         host, now = self._host, self._host.now()
         try:
@@ -104,9 +104,9 @@ class Commits:
         is_applied: bool = False,
         is_untidy: bool = False,
     ) -> bytes | None:
-        """Store `new` in place of `old` and return it in encoded form; None if another write came first.
+        """Store `new` in place of `old` and return its JSON; None if another write changed the object before.
 
-        See `add` for `is_applied` and `is_untidy`.
+        `current` is the stored form of `old`. For `is_applied` and `is_untidy` see `add`.
         """
         kind = route.kind
         new = forms.closed(kind, new, prune=is_applied)
@@ -126,6 +126,6 @@ class Commits:
         return change.new.raw if change and change.new else None
 
     def is_terminating(self, kind: Kind, namespace: str, name: str) -> bool:
-        """Return whether there is an object of this name that is being deleted."""
+        """Return whether an object with this name exists and is being deleted."""
         found = self._storage.get(kind.resource, key_of(namespace, name))
         return found is not None and "deletionTimestamp" in found.decode()["metadata"]

@@ -13,7 +13,7 @@ from embedded_apiserver.writes.managed import Writer, manager_from
 
 
 class Written(NamedTuple):
-    """The result of a write: an HTTP status, the encoded object, and warnings."""
+    """The result of a write: the HTTP status code, the object's JSON, and the warnings."""
 
     status: int
     raw: bytes
@@ -21,7 +21,7 @@ class Written(NamedTuple):
 
 
 class Content(NamedTuple):
-    """The input of a write: the body, its media type, the query, the client's User-Agent, and the user."""
+    """The input of a write: the body, its media type, the query parameters, the User-Agent, and the user."""
 
     body: bytes
     media_type: str
@@ -30,5 +30,5 @@ class Content(NamedTuple):
     user: User = ADMIN
 
     def writer(self, options: WriteOptions, route: Route) -> Writer:
-        """Return the writer of an update: the field manager in the options, or the one from the User-Agent."""
+        """Return the writer for an update: the field manager in `options`, or the default from the User-Agent."""
         return Writer(options.field_manager or manager_from(self.agent), subresource=route.subresource)

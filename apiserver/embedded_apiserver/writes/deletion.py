@@ -48,9 +48,9 @@ class Deleted(NamedTuple):
     """The result of a deletion.
 
     Attributes:
-        raw: The object's last state if it was removed, otherwise its present one.
-        uid: Its uid.
-        gone: Whether it was removed.
+        raw: The object's JSON: its last state if it was removed, otherwise its current state.
+        uid: The object's uid.
+        gone: True if the object was removed; False if it is only marked as terminating.
     """
 
     raw: bytes
@@ -59,15 +59,14 @@ class Deleted(NamedTuple):
 
 
 class Deletion:
-    """The deletion of objects of all kinds, under the rules of the API.
+    """Deletes objects of all kinds, under the rules of the API.
 
-    Each method raises `StatusError` for a request that is refused.
+    Each method raises `StatusError` for a refused request.
 
     Args:
-        host: Provides the time.
+        host: The source of time.
         storage: The objects.
-        admitting: The admission of the server, which counts quotas; None makes one with the steps that are on by
-            default.
+        admitting: The admission of the server, which also counts quotas; None for one with the default steps.
 
     Threads: any.
     """
@@ -78,9 +77,10 @@ class Deletion:
         self._admitting = admitting or Admitting(host, storage)
 
     def delete(self, route: Route, options: DeleteOptions, asked: Asked | None = None) -> Deleted:
-        """Delete one object. If another write changes the object in the meantime, the deletion is tried again.
+        """Delete one object. If another write changes the object meanwhile, the deletion is tried again.
 
-        `asked` is None for a deletion by the server itself, which passes admission unseen.
+        `asked` has the user and the options of the request; None for a deletion by the server itself, which skips
+        admission.
         """
         kind = route.kind
         if kind == NAMESPACE and route.name in PERMANENT:
@@ -101,7 +101,7 @@ class Deletion:
     def delete_collection(
         self, route: Route, listed: ListOptions, options: DeleteOptions, asked: Asked | None = None
     ) -> Page:
-        """Delete each selected object of a collection, one by one, and return the objects as they were listed."""
+        """Delete each object that `listed` selects, one by one, and return the page of objects as they were before."""
         selection = Selection.of(route.kind, route.namespace, listed)
         page = page_of(self._storage, route.kind, selection, listed)
         for item in page.items:
@@ -132,10 +132,9 @@ class Deletion:
 
 
 def mark(kind: Kind, old: Object, options: DeleteOptions, now: datetime) -> Object:
-    """Return `old` after a deletion marked it; equal to `old` if that changes nothing.
+    """Return `old` marked as terminating; equal to `old` if the deletion changes nothing.
 
-    If `old` is marked already, its grace period can only become shorter. Otherwise its deletionTimestamp
-    stays.
+    If `old` is already terminating, a shorter grace period replaces its deletionTimestamp, a longer one does not.
     """
     metadata = dict(old["metadata"])
     if kind == NAMESPACE and "deletionTimestamp" in metadata and part(old, "spec").get("finalizers"):
@@ -190,16 +189,18 @@ def _set_finalizers(kind: Kind, metadata: dict[str, Any], options: DeleteOptions
 
 
 def deletion_warnings(kind: Kind, options: DeleteOptions) -> list[str]:
-    """Return what the client is warned of: the pods of jobs that are deleted without a policy stay."""
+    """Return the warnings for a deletion: pods of a job that is deleted without a propagation policy are not
+    deleted.
+    """
     has_policy = options.propagation_policy is not None or options.orphan_dependents is not None
     return [] if has_policy or not kind.orphaning else [kind.orphaning]
 
 
 def check_preconditions(kind: Kind, name: str, old: Object, wanted: Preconditions) -> None:
-    """Refuse a request whose preconditions the object does not meet.
+    """Refuse a request whose preconditions the object `old` does not meet.
 
     Raises:
-        StatusError: 409, another uid or resourceVersion.
+        StatusError: 409, the object has another uid or resourceVersion.
     """
     metadata = old["metadata"]
     if wanted.uid is not None and wanted.uid != metadata["uid"]:

@@ -20,7 +20,7 @@ Entry = Mapping[str, Any]
 
 
 def entries_of(obj: Object) -> Sequence[Entry]:
-    """Return the `managedFields` of an object."""
+    """Return the entries in the `managedFields` of an object."""
     entries: Sequence[Entry] = obj["metadata"].get("managedFields", ())
     return entries
 
@@ -34,7 +34,7 @@ def with_entries(obj: Object, entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 def in_order(entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries in the order in which a real server shows them: applied ones first, then by time."""
+    """Return the entries in a real server's order: those of server-side apply first, then the others by time."""
     return sorted(entries, key=_place) if len(entries) > 1 else list(entries)
 
 
@@ -43,7 +43,7 @@ def _place(entry: Entry) -> tuple[str, ...]:
 
 
 def capped(entries: Sequence[Entry]) -> Sequence[Entry]:
-    """Return at most ten update entries and all applied ones; the oldest updates are merged by API version."""
+    """Return all entries of server-side apply and at most ten others; the oldest others are merged by API version."""
     if len(entries) <= _MOST_UPDATERS:
         return entries
     applied = [entry for entry in entries if entry["operation"] == APPLY]

@@ -12,10 +12,12 @@ _STEM_LENGTH = 58  # characters of generateName that are used: with a suffix of 
 
 
 def name_suffix(host: Host) -> str:
-    """Return a random end of a name."""
+    """Return a random suffix for a generated name."""
     return "".join(host.random.choice(_ALPHABET) for _ in range(_SUFFIX_LENGTH))
 
 
 def generated_name(stem: str, suffix: str) -> str:
-    """Return the name that an object with a `generateName` gets."""
+    """Return the name for an object with the `generateName` `stem`: the stem, truncated if it is too long, and
+    `suffix`.
+    """
     return f"{stem[:_STEM_LENGTH]}{suffix}"

@@ -25,9 +25,10 @@ Object = Mapping[str, Any]
 
 
 def unchanged_since(kind: Kind, live: Object, manager: str) -> Fields:
-    """Return the fields that client-side apply set and that still have the value it gave them.
+    """Return the fields that client-side apply set and whose values have not changed since.
 
-    There are none if the annotation is absent, invalid or of another API version, whose fields can differ.
+    The result is empty if the annotation of kubectl is absent, invalid, or has another API version, whose fields may
+    differ.
     """
     recorded = _recorded(live, manager)
     if not recorded:
@@ -45,9 +46,9 @@ def unchanged_since(kind: Kind, live: Object, manager: str) -> Fields:
 
 
 def with_annotation(kind: Kind, live: Object, obj: dict[str, Any], config: Object, manager: str) -> dict[str, Any]:
-    """Return `obj` with `config` recorded in the annotation, if `live` has the annotation; else `obj`.
+    """Return `obj` with `config` recorded in kubectl's annotation if `live` has that annotation; otherwise `obj`.
 
-    A user who returns to client-side apply then continues from the present configuration.
+    So a user who returns to client-side apply continues from the current configuration.
     """
     if not _recorded(live, manager):
         return obj

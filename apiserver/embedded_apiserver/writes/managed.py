@@ -45,12 +45,12 @@ def _itself(obj: Object) -> Object:
 
 
 class Writer(NamedTuple):
-    """A field manager and the path through which it writes.
+    """A field manager, the operation by which it writes, and the subresource.
 
     Attributes:
-        manager: Its name. An empty one is recorded as `unknown`.
+        manager: The name of the field manager. An empty name is recorded as `unknown`.
         operation: `Apply` or `Update`.
-        subresource: The subresource that is written, empty for the object itself.
+        subresource: The written subresource; empty for the object itself.
     """
 
     manager: str
@@ -58,9 +58,10 @@ class Writer(NamedTuple):
     subresource: str = ""
 
     def owns(self, kind: Kind, entry: Entry) -> bool:
-        """Return whether `entry` belongs to this writer.
+        """Return whether an entry in `managedFields` belongs to this writer.
 
-        An applier has one entry for all API versions, an updater one for each API version.
+        A manager has one entry for server-side apply in all API versions, and one entry for updates in each API
+        version.
         """
         mine = (self.manager or _UNKNOWN, self.operation, self.subresource)
         if mine != (entry.get("manager", ""), entry.get("operation"), entry.get("subresource", "")):
@@ -68,7 +69,7 @@ class Writer(NamedTuple):
         return self.operation == APPLY or entry.get("apiVersion") == kind.api_version
 
     def entry(self, kind: Kind, fields: Fields, now: datetime) -> Entry:
-        """Return the entry that records this writer as the owner of `fields`."""
+        """Return an entry for `managedFields` that records this writer as the owner of `fields`, at the time `now`."""
         entry: dict[str, Any] = {
             "manager": self.manager or _UNKNOWN,
             "operation": self.operation,
@@ -80,14 +81,14 @@ class Writer(NamedTuple):
         return {**entry, "subresource": self.subresource} if self.subresource else entry
 
     def time(self, now: datetime) -> Entry:
-        """Return the part of an entry with its time; as in a real server, one through `scale` has none."""
+        """Return the field `time` of an entry as a dict; empty for a write through `scale`, as in a real server."""
         return {} if self.subresource == "scale" else {"time": timestamp(now)}
 
 
 def manager_from(user_agent: str) -> str:
-    """Return the default field manager: the User-Agent up to its first slash, truncated to the longest name allowed.
+    """Return the default field manager: the User-Agent up to its first slash, truncated to the allowed length.
 
-    Characters that cannot be printed are left out, because a manager's name must not contain any.
+    Unprintable characters are removed, because a manager's name must not contain any.
     """
     name = user_agent.partition("/")[0]
     if name.isprintable() and name.isascii() and len(name) <= MANAGER_LENGTH:
@@ -98,7 +99,9 @@ def manager_from(user_agent: str) -> str:
 
 
 def is_ownable(kind: Kind, writer: Writer, path: Path) -> bool:
-    """Return whether `writer` can own the field: not if only the server or another subresource can write the field."""
+    """Return whether `writer` can own the field at `path`: not if only the server or another subresource can write
+    it.
+    """
     part = path[0][2:]
     if part == "metadata":
         return len(path) > 1 and path[1][2:] in metadata_of(kind, writer.subresource)
@@ -106,7 +109,7 @@ def is_ownable(kind: Kind, writer: Writer, path: Path) -> bool:
 
 
 def changes_of(kind: Kind, old: Object, new: Object, writer: Writer) -> Changes:
-    """Return the differences between two states in the fields that `writer` can own."""
+    """Return the differences between two states of an object, limited to the fields that `writer` can own."""
     changes = Changes(set(), set(), set())
     declared, others = kind.schema.properties, elsewhere(kind, writer.subresource)
     for name in {**old, **new}:
@@ -131,20 +134,22 @@ def _in(obj: Object, name: str) -> Any:
 
 
 def created(kind: Kind, obj: Object, writer: Writer, now: datetime) -> Sequence[Entry]:
-    """Return the entries of a new object: its creator owns each field that it sent and each default.
+    """Return the `managedFields` of a new object: its creator owns all fields in the request, and all defaults.
 
     Args:
         kind: The object's kind.
-        obj: The object with defaults, but without the fields that the server fills in.
-        writer: The creator.
-        now: The time of the entry.
+        obj: The object with defaults, but without the fields that the server sets.
+        writer: The field manager that creates the object.
+        now: The time of the new entry.
     """
     taken = changes_of(kind, empty(kind), completed(kind, obj), writer).taken
     return [writer.entry(kind, frozenset(taken), now)] if taken and is_typed(kind, obj) else []
 
 
 def completed(kind: Kind, obj: Object) -> Object:
-    """Return an object with the fields that follow from others, such as annotations of an old autoscaler."""
+    """Return an object with the fields that follow from its other fields, such as annotations of an autoscaler in
+    `v1`.
+    """
     if kind != OLD_AUTOSCALER:
         return obj
     return kind.policy.shown_form({**obj, **kind.policy.stored_form(obj)})
@@ -153,20 +158,21 @@ def completed(kind: Kind, obj: Object) -> Object:
 def updated(
     kind: Kind, old: Object, new: Object, sent: Object, writer: Writer, now: datetime, show: Show = _itself
 ) -> Object:
-    """Return `new` with the entries that follow from its changes, or `old` if only times of entries would change.
+    """Return `new` with the `managedFields` that follow from its changes, or `old` if only times of entries would
+    change.
 
-    An object without entries gets none from an update, as in a real server: only an apply begins to track
+    As in a real server, an update adds no entries to an object that has none: only server-side apply begins to track
     it. A client can stop the tracking by sending an empty list.
 
     Args:
         kind: The object's kind.
-        old: The object in storage.
+        old: The stored object.
         new: The object to be stored, still with the entries of `old`.
         sent: The object from the client with its defaults, in the form that clients see. Its differences from `old`
-            decide the ownership, whatever of them is stored; it may replace the entries or clear them.
-        writer: The client.
-        now: The time of a new entry.
-        show: Converts an object from its stored form to the form that clients see, whose fields are owned.
+            determine the ownership, even if they are not stored. It may also replace or remove the entries.
+        writer: The field manager that updates the object.
+        now: The time of new entries.
+        show: A function that converts a stored object to the form that clients see, in which fields are owned.
     """
     before = entries_of(old)
     base = _base(kind, before, sent["metadata"].get("managedFields"), writer)
@@ -213,9 +219,9 @@ def _through_scale(base: Sequence[Entry], changes: Changes, replicas: object) ->
 
 
 def settled(old: Object, new: Object, entries: Sequence[Entry]) -> Object:
-    """Return `new` with `entries`, or equal to `old` if only the times of entries differ.
+    """Return `new` with `entries` as its `managedFields`, or equal to `old` if only the times of entries differ.
 
-    A write that changes nothing then keeps its resourceVersion and wakes no watch.
+    So a write that changes nothing keeps the resourceVersion and causes no watch event.
     """
     before = entries_of(old)
     if entries is before or (new == old and _timeless(entries) == _timeless(before)):
@@ -275,7 +281,7 @@ def _with_changes(
 
 
 def less(entry: Entry, lost: set[Path]) -> Entry | None:
-    """Return `entry` without the fields `lost`: itself if it has none of them, None if nothing is left."""
+    """Return `entry` without the fields `lost`; `entry` itself if it has none of them, None if no field is left."""
     if not lost or (len(lost) <= _FEW and not any(contains(entry["fieldsV1"], path) for path in lost)):
         return entry
     fields = decode(entry["fieldsV1"])

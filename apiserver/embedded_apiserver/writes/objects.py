@@ -46,15 +46,15 @@ from embedded_apiserver.writes.warned import of_write, warned_of
 
 
 class Objects:
-    """The objects of all kinds, under the rules of the API.
+    """Carries out requests for objects of all kinds, under the rules of the API.
 
-    Each method raises `StatusError` for a request that is refused.
+    Each method raises `StatusError` for a refused request.
 
     Args:
-        host: Provides time and randomness.
+        host: The source of time and randomness.
         storage: The objects.
-        guard: Checks what the user may write; None if that is everything.
-        admitting: The admission of the server; None makes one with the steps that are on by default.
+        guard: Checks the user's permissions for parts of a write; None to check none.
+        admitting: The admission of the server; None for one with the default steps.
 
     Threads: any.
     """
@@ -67,14 +67,16 @@ class Objects:
         self._tail = Tail(host, storage, guard, admitting or Admitting(host, storage))
 
     def get(self, route: Route, version: str = "") -> Stored:
-        """Return one object; `version` is the oldest resourceVersion of the server that the client accepts."""
+        """Return one object. `version` is the minimum resourceVersion, as sent by the client; a newer one than the
+        server's is refused.
+        """
         is_cached = route.kind.is_cached
         if version and (asked := version_number(version, of_list=not is_cached)) > self._storage.version:
             raise too_large_version(asked, self._storage.version, is_cached=is_cached)
         return self._find(route)
 
     def create(self, route: Route, content: Content) -> Written:
-        """Handle a POST to a collection."""
+        """Create the object in a POST to a collection."""
         options = WriteOptions.parse(content.query, CREATE_OPTIONS)
         obj, warnings = decode(route.kind, content.body, content.media_type, options.field_validation)
         writer = content.writer(options, route)
@@ -85,7 +87,9 @@ class Objects:
         return Written(201, raw, [*warnings, *route.kind.policy.warnings(obj, None)])
 
     def update(self, route: Route, content: Content) -> Written:
-        """Handle a PUT of an object or of its subresource."""
+        """Replace an object, or write its subresource, as a PUT requests; some kinds allow to create the object,
+        too.
+        """
         kind, options = route.kind, WriteOptions.parse(content.query, UPDATE_OPTIONS)
         obj, warnings = decode(route.sent, content.body, content.media_type, options.field_validation)
         writer, asked = content.writer(options, route), Asked(content.user, options, warnings, options.dry_run)
@@ -106,7 +110,7 @@ class Objects:
                     return Written(status, raw, [*warnings, *of_write(route, obj, old, raw)])
 
     def patch(self, route: Route, content: Content) -> Written:
-        """Handle a PATCH of an object or of its subresource."""
+        """Patch an object or its subresource, as a PATCH requests; a server-side apply may create the object."""
         kind, is_apply = route.kind, content.media_type.partition(";")[0].strip().lower() == APPLY_PATCH
         # An unknown type is refused even if there is no such object.
         is_strategic = not is_apply and form_of(kind, content.media_type) == STRATEGIC_MERGE_PATCH
@@ -189,7 +193,7 @@ class Objects:
     def add(
         self, kind: Kind, namespace: str, obj: Object, writer: Writer = SERVER, asked: Asked | None = None
     ) -> bytes:
-        """Store a new object, decoded by `decode`, and return it in encoded form; see `Tail.add`."""
+        """Store a new object, as returned by `decode`, and return its JSON; see `Tail.add`."""
         return self._tail.add(kind, namespace, obj, writer, asked)
 
     def _create_by_apply(self, route: Route, config: Object, writer: Writer, asked: Asked) -> bytes | None:

@@ -13,14 +13,14 @@ _METADATA = (*CLIENT_METADATA, *DELETION_METADATA)
 
 
 def metadata_of(kind: Kind, subresource: str) -> tuple[str, ...]:
-    """Return the fields of the metadata that can be written: those that a write of the status does not freeze."""
+    """Return the metadata fields that a write to this subresource can change and thus own."""
     if subresource != "status" or not (frozen := kind.policy.freezes):
         return _METADATA
     return () if frozen == ALL else tuple(name for name in _METADATA if name not in frozen)
 
 
 def elsewhere(kind: Kind, subresource: str) -> tuple[str, ...]:
-    """Return the top-level fields that a request to a URL path cannot write: spec or status, or none."""
+    """Return the top-level fields that a write to this subresource cannot change: `spec`, `status`, both or none."""
     if not kind.has_status:
         return ()
     if kind.policy.resets:  # its spec never changes
@@ -29,12 +29,12 @@ def elsewhere(kind: Kind, subresource: str) -> tuple[str, ...]:
 
 
 def is_reset(kind: Kind, subresource: str, path: Path) -> bool:
-    """Return whether a field is in the part of an object that a write to this path resets, and so not owned."""
+    """Return whether a write to this subresource resets the field at `path`, so that no manager can own it."""
     return path[:2] == kind.policy.resets.get(subresource)
 
 
 def without_reset(kind: Kind, subresource: str, changes: Changes) -> Changes:
-    """Return the changes without fields that a write to this path resets; see `is_reset`."""
+    """Return the changes without the fields that a write to this subresource resets; see `is_reset`."""
     if subresource not in kind.policy.resets:
         return changes
     return Changes(*({path for path in paths if not is_reset(kind, subresource, path)} for paths in changes))

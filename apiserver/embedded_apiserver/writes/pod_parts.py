@@ -51,7 +51,7 @@ _EVICTED = {
 
 
 class PodParts:
-    """Binding and eviction. Methods raise `StatusError` for a request that is refused.
+    """Binds and evicts pods. Each method raises `StatusError` for a refused request.
 
     Threads: any.
     """
@@ -63,7 +63,7 @@ class PodParts:
         self._deletion = deletion
 
     def create(self, route: Route, content: Content) -> None:
-        """Handle a POST to a subresource of a pod, or the POST of a Binding, whose name is that of its pod."""
+        """Carry out a POST to `binding` or `eviction` of a pod, or of a Binding, which has the name of its pod."""
         options = WriteOptions.parse(content.query, CREATE_OPTIONS)
         do = {"": (BINDING, self._bind), "binding": (BINDING, self._bind), "eviction": (EVICTION, self._evict)}
         kind, act = do[route.subresource]

@@ -12,16 +12,17 @@ from embedded_apiserver.status import conflict
 
 
 def check_uid(route: Route, asked: str, actual: str, *, dry_run: bool = False) -> None:
-    """Refuse a PUT whose object has another uid than the stored one.
+    """Refuse a PUT whose object has another uid than the stored object.
 
     Args:
         route: The object or subresource in the path.
-        asked: The uid in the object that was sent; empty for any.
-        actual: The uid of the stored object; empty if absent.
-        dry_run: Whether nothing is stored; then a real server names the place without its root.
+        asked: The uid in the sent object; empty to accept any uid.
+        actual: The uid of the stored object; empty if it does not exist.
+        dry_run: True for a dry run, in which a real server's message has the key of the object without the prefix
+            `/registry`.
 
     Raises:
-        StatusError: 409, the uid differs.
+        StatusError: 409, the uids differ.
     """
     if not asked or asked == actual:
         return

@@ -21,15 +21,15 @@ _OTHER_FORMS = (_JSON, "application/yaml")
 
 
 def readable(request: HTTPRequest, kind: Kind) -> HTTPRequest:
-    """Return the request with its body in JSON; it is unchanged if its body is neither protobuf nor options in YAML.
+    """Return the request with a body in JSON; unchanged unless its body is protobuf, or delete options in YAML.
 
     Args:
         request: The client's request.
-        kind: The kind that its path names. Objects of custom kinds cannot be sent as protobuf.
+        kind: The kind in the request's path. Objects of custom kinds cannot be sent as protobuf.
 
     Raises:
-        StatusError: 400, the body is malformed; 413, it holds too many values; 415, it is an object of a custom kind,
-            or the options of a deletion in a form that no server reads.
+        StatusError: 400, the body is malformed; 413, it contains too many values; 415, it is protobuf of a custom kind,
+            or delete options in an unsupported media type.
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip()
     if not request.body:

@@ -26,12 +26,12 @@ _WRITER = Writer("kube-apiserver", subresource="status")
 
 
 class QuotaCounts:
-    """Counts what quotas limit.
+    """Updates the status of resource quotas when objects that they limit are written.
 
     Args:
-        host: Provides the time and a lock.
+        host: The source of time and locks.
         storage: The objects.
-        is_on: Whether anything is counted.
+        is_on: False to count nothing.
 
     Threads: any.
     """
@@ -45,7 +45,7 @@ class QuotaCounts:
         self._lock = host.lock("apiserver/quotas")
 
     def concern(self, kind: Kind, namespace: str, *, dry_run: bool) -> bool:
-        """Return whether a write of a kind changes what is counted in a namespace."""
+        """Return whether a write of an object of this kind may change the usage of a quota in the namespace."""
         if not self._is_on or not kind.namespaced or dry_run:
             return False
         if kind == QUOTA:
@@ -54,7 +54,10 @@ class QuotaCounts:
         return not self._storage.is_empty(quotas) and bool(self._storage.read(quotas, f"{namespace}/").items)
 
     def counted(self, kind: Kind, namespace: str, *, dry_run: bool = False) -> AbstractContextManager[None]:
-        """Let no other counted write of the namespace come between the writes inside, and count again after them."""
+        """Return a context manager that updates the quotas of a namespace after the writes inside it.
+
+        Meanwhile no other counted write to the namespace is possible.
+        """
         return self._counting(namespace) if self.concern(kind, namespace, dry_run=dry_run) else nullcontext()
 
     @contextmanager

@@ -39,11 +39,11 @@ _RESOURCE, _PATH = "resourceAttributes", "nonResourceAttributes"
 
 
 class Reviews:
-    """Answers reviews.
+    """Answers review requests, such as a SubjectAccessReview, which are not stored.
 
     Args:
-        host: Provides the time.
-        access: Decides.
+        host: The source of time.
+        access: Authenticates tokens and decides the permissions of users.
 
     Threads: any.
     """
@@ -61,7 +61,7 @@ class Reviews:
         }
 
     def create(self, route: Route, content: Content) -> Written:
-        """Return the review in `content` with its answer.
+        """Return the review in `content` with its status filled in.
 
         Raises:
             StatusError: The review is not valid.

@@ -15,13 +15,13 @@ _STATUS_ROOM = 16 << 10
 
 
 def storable(obj: Mapping[str, Any], *, is_definition: bool = False) -> Draft:
-    """Return the encoded form of an object that a client wrote, if it is within the limits.
+    """Return the encoded form of an object to store, unless it exceeds a limit.
 
-    The limits are lower for a definition, so that the server can still write its status.
+    The limit is lower for a custom resource definition, so that the server can still write its status.
 
     Raises:
-        StatusError: 500, the encoded object has too many bytes, or 413, it has too many values. With the fields
-            that the server adds it would be larger than a request may be, so no client could update it.
+        StatusError: 500, the encoded object has too many bytes; 413, it has too many values. Otherwise, with the fields
+            that the server adds, it would exceed the limit of a request, and no client could update it.
     """
     draft, room = Draft.of(obj), _STATUS_ROOM if is_definition else 0
     size = len(draft.head) + len(draft.tail)

@@ -37,15 +37,15 @@ _OTHER_NAMESPACE = "the namespace of the provided object does not match the name
 
 
 def prepare_create(kind: Kind, obj: Object, *, namespace: str, now: datetime, uid: str, suffix: str) -> dict[str, Any]:
-    """Return a new object as it will be stored, except for its resourceVersion.
+    """Return a new object in the form to be stored, except for its resourceVersion.
 
     Args:
         kind: The kind of the object.
         obj: The object, as returned by `decode`.
-        namespace: The namespace in the path; empty for cluster-scoped kinds.
+        namespace: The namespace in the request's path; empty for cluster-scoped kinds.
         now: The creationTimestamp.
         uid: A fresh random uid.
-        suffix: The end of a generated name.
+        suffix: The suffix for a generated name.
 
     Raises:
         StatusError: 400 if the object names another namespace, 422 if it breaks rules.
@@ -84,17 +84,17 @@ def prepare_update(
     now: datetime | None = None,
     told: list[str] | None = None,
 ) -> dict[str, Any]:
-    """Return an updated object as it will be stored, with the resourceVersion of `old`.
+    """Return an updated object in the form to be stored, with the resourceVersion of `old`.
 
-    The result equals `old` if there is nothing to write.
+    The result equals `old` if the update changes nothing.
 
     Args:
         kind: The kind of the object.
         old: The stored object, with its resourceVersion.
-        new: The object sent, as returned by `decode` or `admit`.
+        new: The object from the client, as returned by `decode` or `admit`.
         subresource: `status`, `finalize` (namespaces), or empty.
-        now: The time of the write; without it, the rules date nothing.
-        told: Gets the warnings of causes that the update does not change; None drops them.
+        now: The time of the write; None to set no times.
+        told: A list to which warnings about errors that `old` already had are appended; None to drop them.
 
     Raises:
         StatusError: 400 if the name differs, 409 if the version is stale, 422 if the uid differs or rules are broken.
@@ -125,7 +125,7 @@ def _checks_of(kind: Kind, tolerate: Callable[[str], None] = lambda text: None) 
 
 
 def undeleted(obj: Object) -> Object:
-    """Return `obj` without what a deletion sets, which a POST ignores; a PUT and an apply that create keep it."""
+    """Return `obj` without the metadata fields that a deletion sets, because a POST ignores them."""
     metadata = obj.get("metadata") or {}
     if metadata.keys().isdisjoint(DELETION_METADATA):
         return obj
@@ -133,22 +133,22 @@ def undeleted(obj: Object) -> Object:
 
 
 def unversioned(obj: Object) -> Object:
-    """Return `obj` without its resourceVersion, on which `named_version` decides."""
+    """Return `obj` without its resourceVersion."""
     metadata = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
     return {**obj, "metadata": metadata}
 
 
 def named_version(obj: Object) -> int:
-    """Return the version in an object that is to be created, which the caller refuses; 0 if there is no valid one."""
+    """Return the resourceVersion in an object that is to be created; 0 if there is no valid one."""
     version = obj["metadata"].get("resourceVersion", "")
     return int(version) if _VERSION.fullmatch(version) else 0
 
 
 def sent_version(obj: Object) -> int:
-    """Return the version that an update names; 0 if it names none.
+    """Return the resourceVersion in an update's object; 0 if it has none.
 
     Raises:
-        StatusError: 500, it is not a number. A 400 would be right, but a real server answers 500.
+        StatusError: 500, the resourceVersion is not a number. A 400 would be right, but a real server answers 500.
     """
     version = obj["metadata"].get("resourceVersion", "")
     if version and not _VERSION.fullmatch(version):
@@ -157,9 +157,10 @@ def sent_version(obj: Object) -> int:
 
 
 def check_name(obj: Object, *, namespace: str, name: str) -> None:
-    """Refuse an object whose name or namespace differs from its path.
+    """Refuse an object whose name or namespace differs from that in the request's path.
 
-    A PUT that may create calls this before it looks for a stored object; `prepare_update` calls it for each update.
+    For a PUT that may create an object, call this before reading the stored object; `prepare_update` calls it for each
+    update.
 
     Raises:
         StatusError: 400, the name is missing, or name or namespace differ.
@@ -175,7 +176,9 @@ def check_name(obj: Object, *, namespace: str, name: str) -> None:
 
 
 def check_namespace(obj: Object, namespace: str) -> None:
-    """Refuse an object that names another namespace than its path; an empty `namespace` is that of no namespace.
+    """Refuse an object whose namespace differs from that in the request's path.
+
+    An empty `namespace` means a request without a namespace, which is not checked.
 
     Raises:
         StatusError: 400, the namespaces differ.
@@ -216,7 +219,7 @@ def _in_order(obj: Object) -> dict[str, Any]:
 
 
 def is_finished(kind: Kind, obj: Object) -> bool:
-    """Return whether a terminating object has nothing left to wait for, so that this write removes it."""
+    """Return whether a terminating object has no finalizers and no grace period left, so that this write removes it."""
     metadata = obj["metadata"]
     if "deletionTimestamp" not in metadata or metadata.get("deletionGracePeriodSeconds"):
         return False
@@ -226,11 +229,11 @@ def is_finished(kind: Kind, obj: Object) -> bool:
 
 
 def deletion_grace(kind: Kind, obj: Object, asked: int | None) -> int:
-    """Return the grace period, in seconds, of an object deleted now; 0 but for an unfinished pod on a node.
+    """Return the grace period in seconds for a deletion; 0 unless the object is an unfinished pod on a node.
 
     Args:
         kind: The kind of the object.
         obj: The stored object.
-        asked: The grace period that the client asks for, in seconds; None if it does not ask.
+        asked: The requested grace period in seconds; None if the client requested none.
     """
     return grace_of(obj, asked) if kind == POD else 0

@@ -28,12 +28,12 @@ SERVER = Writer("kube-apiserver")
 
 
 class Tail:
-    """The last steps of each write.
+    """The last steps that all writes of objects share, from the check of permissions to the commit.
 
     Args:
-        host: Provides time and randomness.
+        host: The source of time and randomness.
         storage: The objects.
-        guard: Checks what the user may write; None if that is everything.
+        guard: Checks the user's permissions for parts of a write; None to check none.
         admitting: The admission of the server.
 
     Threads: any.
@@ -57,7 +57,11 @@ class Tail:
         is_applied: bool = False,
         is_untidy: bool = False,
     ) -> bytes | None:
-        """Store `obj` in place of `old`, as `settle` returns it with its entries; None if another write came first."""
+        """Store `obj` in place of `old` and return its JSON; None if another write changed the object before.
+
+        `settle` is called with the final object, and returns it with its `managedFields`. `current` is the stored form
+        of `old`.
+        """
         self._check_rights(route.kind, route.namespace, route.name, old, obj)
 
         def commit(new: Object, check: Check | None) -> bytes | None:
@@ -75,14 +79,14 @@ class Tail:
     def add(
         self, kind: Kind, namespace: str, obj: Object, writer: Writer = SERVER, asked: Asked | None = None
     ) -> bytes:
-        """Store a new object, decoded by `decode`, and return it in encoded form.
+        """Store a new object, as returned by `decode`, and return its JSON.
 
         Args:
             kind: The kind of the object.
-            namespace: The namespace in the path; empty for a cluster-scoped kind.
+            namespace: The namespace in the request's path; empty for a cluster-scoped kind.
             obj: The object.
-            writer: The owner of its fields.
-            asked: The user who asks for it, and the options; None for the server itself.
+            writer: The field manager that owns the object's fields.
+            asked: The user and the options of the request; None for the server itself.
         """
         given, name = asked or by_the_server(), ""
         self._check_kind(kind, obj)
@@ -112,7 +116,10 @@ class Tail:
         *,
         is_untidy: bool = False,
     ) -> bytes | None:
-        """Store a new object under the name in its path; an applied one has entries already."""
+        """Store a new object under the name in the request's path and return its JSON; None if the name is taken.
+
+        `entries` are the `managedFields` of an applied object; None for other objects.
+        """
         kind, new = route.kind, unversioned(obj)
         self._check_kind(kind, obj)
         if self._guard is not None:

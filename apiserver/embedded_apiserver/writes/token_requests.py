@@ -39,10 +39,10 @@ _BINDABLE = {kind.kind: kind for kind in (POD, NODE, SECRET)}
 
 
 class TokenRequests:
-    """Issues tokens.
+    """Issues tokens for service accounts.
 
     Args:
-        host: Provides the time.
+        host: The source of time.
         storage: The objects.
         accounts: Signs the tokens.
         admitting: The admission of the server.
@@ -57,7 +57,7 @@ class TokenRequests:
         self._accounts = accounts
 
     def create(self, route: Route, content: Content) -> Written:
-        """Return the request in `content` with a token for the account that `route` names.
+        """Return the TokenRequest in `content` with a new token for the service account that `route` names.
 
         Raises:
             StatusError: The request is refused.

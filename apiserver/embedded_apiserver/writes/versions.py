@@ -18,25 +18,25 @@ _UNMANAGED = "failed to create manager for existing fields: failed to convert {}
 
 
 def is_typed(kind: Kind, obj: Object) -> bool:
-    """Return whether a new built-in object has the types of its schema; if not, no manager owns its fields."""
+    """Return whether a new built-in object matches the types of its schema; if not, no manager owns its fields."""
     return kind != SERVICE_ACCOUNT or not any(mismatches.errors(kind.schema, {**obj, "metadata": {}}))
 
 
 class NotComparable(Exception):
-    """An object cannot be converted to the API version of one of its field managers; in the words of a real server."""
+    """An object cannot be converted to the API version of one of its field managers; the message is a real server's."""
 
 
 def comparable(kind: Kind, entries: Sequence[Entry], old: Object, new: Object | None = None) -> Sequence[Entry]:
-    """Return the entries without those of API versions that the kind no longer has.
+    """Return the entries without those whose API version the kind no longer has.
 
     Args:
         kind: The kind in the API version of the write.
-        entries: The entries of the object.
+        entries: The entries in the object's `managedFields`.
         old: The object before the write.
-        new: The object after it; None if it is not made yet.
+        new: The object after the write; None if it is not known yet.
 
     Raises:
-        NotComparable: The version of an entry lacks fields of the object.
+        NotComparable: The API version of an entry lacks fields of the object.
     """
     if kind.definition is None:
         if kind == SERVICE_ACCOUNT:
@@ -58,18 +58,19 @@ def comparable(kind: Kind, entries: Sequence[Entry], old: Object, new: Object | 
 
 
 def check_prunable(kind: Kind, mine: Sequence[Entry], others: Sequence[Entry], merged: Object) -> None:
-    """Refuse a merged object that cannot be converted to the API versions in its managedFields.
+    """Refuse a merged object that cannot be converted to the API versions in its `managedFields`.
 
-    A real server converts it to remove fields that the manager no longer applies, if it has applied some before.
+    A real server converts the object in order to remove fields that the manager has applied before and applies no
+    longer.
 
     Args:
         kind: The kind in the API version of the write.
-        mine: The entry of the manager that applies, if there is one.
+        mine: The entry of the applying manager; empty if there is none.
         others: The entries of the other managers.
         merged: The object with the configuration merged in.
 
     Raises:
-        NotComparable: A version lacks fields of the object.
+        NotComparable: An API version lacks fields of the object.
     """
     if kind.definition is None or not mine:
         return
@@ -85,10 +86,10 @@ def check_prunable(kind: Kind, mine: Sequence[Entry], others: Sequence[Entry], m
 
 
 def check_existing(kind: Kind, live: Object) -> None:
-    """Refuse an object without entries that does not have the types of the version of an apply.
+    """Refuse to apply to an object without `managedFields` if it does not match the types of the requested API version.
 
     Raises:
-        NotComparable: It has not.
+        NotComparable: The object does not match the types.
     """
     if len(kind.versions) > 1 or kind == SERVICE_ACCOUNT:
         _check_own(

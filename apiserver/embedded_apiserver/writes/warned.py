@@ -17,10 +17,10 @@ from embedded_apiserver.status import StatusError
 
 
 class warned_of:  # noqa: N801 (used like a function, and a generator would cost more at each write)
-    """Add warnings to a refusal that is raised inside, those that come up inside included.
+    """A context manager that adds warnings to a `StatusError` that is raised inside it.
 
     Args:
-        warnings: The warnings, to which the code inside may add.
+        warnings: The warnings. The code inside may append to the list.
     """
 
     __slots__ = ("_warnings",)
@@ -37,7 +37,7 @@ class warned_of:  # noqa: N801 (used like a function, and a generator would cost
 
 
 def of_write(route: Route, obj: Object, old: Object | None, raw: bytes) -> Sequence[str]:
-    """Return the warnings of a write that is stored as `raw`; see `of_rules`."""
+    """Return the warnings for a write that was stored as `raw`; see `of_rules`."""
     if route.sent is SCALE and old is not None:
         obj = scaled(route.kind, old, obj)
     stored = msgspec.json.decode(raw) if route.kind == SERVICE and route.subresource != "status" else obj
@@ -45,8 +45,8 @@ def of_write(route: Route, obj: Object, old: Object | None, raw: bytes) -> Seque
 
 
 def of_rules(kind: Kind, subresource: str, obj: Object, old: Object | None, stored: Object) -> Sequence[str]:
-    """Return the warnings of the rules of a kind; none for a write to the status.
+    """Return the warnings from the rules of a kind; empty for a write of the status.
 
-    Those of a service are about the object as it is stored.
+    For a service, `stored` is checked instead of `obj`.
     """
     return () if subresource == "status" else [*kind.policy.warnings(stored if kind == SERVICE else obj, old)]
