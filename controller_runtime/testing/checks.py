@@ -11,7 +11,7 @@ from typing import NamedTuple
 from apimachinery.host import Host
 from apimachinery.plain_functions import synchronous
 from apimachinery.stop import Stop
-from controller_runtime.testing.simulation.host import SimulatedHost
+from controller_runtime.testing.simulation.simulation import SimulatedHost
 from embedded_apiserver import APIServer, Change
 
 Check = Callable[[], object]

@@ -32,7 +32,7 @@ from controller_runtime.testing.perturbation import ambient
 from controller_runtime.testing.recording import RecordingTransport
 from controller_runtime.testing.role import Role, acting
 from controller_runtime.testing.server_options import ServerOptions, check_together
-from controller_runtime.testing.simulation.host import SimulatedHost
+from controller_runtime.testing.simulation.simulation import SimulatedHost
 from controller_runtime.testing.webhook_calls import ClusterCaller, Webhook
 from controller_runtime.testing.webhooks import install_declared
 from embedded_apiserver import APIServer

@@ -12,9 +12,9 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.severing import SeverableTransport
-from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
+from controller_runtime.testing.simulation.simulation import SimulatedHost
 from controller_runtime.testing.simulation.system_faults import ScriptedFaults
 
 

@@ -21,9 +21,9 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.testing.faults import Faults, FaultyTransport
 from controller_runtime.testing.manager_process import Machine
-from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
+from controller_runtime.testing.simulation.simulation import SimulatedHost
 from controller_runtime.testing.simulation.system_faults import ScriptedFaults
 from embedded_apiserver.webhooks import TIMED_OUT, Target, Unreached, refused, unreachable
 

@@ -11,7 +11,7 @@ import attrs
 from apimachinery.host import Host
 from apimachinery.stop import Stop
 from controller_runtime.testing.outside.calls import Observer
-from controller_runtime.testing.simulation.host import SimulatedHost
+from controller_runtime.testing.simulation.simulation import SimulatedHost
 from controller_runtime.testing.simulation.tasks import Crashed
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from apimachinery.host import Host
 from controller_runtime.testing.outside.calls import Observer
-from controller_runtime.testing.simulation.host import SimulatedHost
+from controller_runtime.testing.simulation.simulation import SimulatedHost
 
 if TYPE_CHECKING:
     from controller_runtime.testing.perturbation.session import Session

@@ -25,7 +25,7 @@ from controller_runtime.testing.perturbation.striking import Managed, Striker
 from controller_runtime.testing.perturbation.telling import StoryTransport
 from controller_runtime.testing.perturbation.waits import OwnWaits
 from controller_runtime.testing.simulation import Hang, Simulation
-from controller_runtime.testing.simulation.host import SimulatedHost
+from controller_runtime.testing.simulation.simulation import SimulatedHost
 from embedded_apiserver import APIServer, Change, History
 
 KEPT = History(changes=1_000_000, age=1e9)

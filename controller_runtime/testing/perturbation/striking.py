@@ -12,7 +12,7 @@ from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Ou
 from controller_runtime.testing.perturbation.record import Landed
 from controller_runtime.testing.perturbation.server import ManagersServer
 from controller_runtime.testing.perturbation.waits import OwnWaits
-from controller_runtime.testing.simulation.host import SimulatedHost
+from controller_runtime.testing.simulation.simulation import SimulatedHost
 from embedded_apiserver.perturbation import Gate, Past
 
 LATE = 3.0

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deterministic simulation: real threads under virtual time, with a schedule and faults that follow from a seed."""
 
-from controller_runtime.testing.simulation.host import EPOCH, SimulatedHost, SimulatedThread
-from controller_runtime.testing.simulation.simulation import Simulation
+from controller_runtime.testing.simulation.clocks import EPOCH
+from controller_runtime.testing.simulation.locks import SimulatedThread
+from controller_runtime.testing.simulation.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.strategies import Strategy
 from controller_runtime.testing.simulation.tasks import Crashed, Hang, LockHeld
 

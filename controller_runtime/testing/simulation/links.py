@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from apimachinery.http import HTTPRequest, HTTPResponse
-from controller_runtime.testing.simulation.host import SimulatedHost
+from controller_runtime.testing.simulation.simulation import SimulatedHost
 from controller_runtime.testing.simulation.system_faults import FaultKind, SystemFault
 from controller_runtime.testing.simulation.timeline import Timeline, nanoseconds
 

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from apimachinery.http import Handler, HTTPRequest, HTTPResponse, Watch
-from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.simulation.links import Links, Way, gave_up
 from controller_runtime.testing.simulation.network_messages import Arrival, Incoming, head_of
 from controller_runtime.testing.simulation.network_server import End, Mailbox, Server
-from controller_runtime.testing.simulation.simulation import Simulation
+from controller_runtime.testing.simulation.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.system_faults import FaultKind, SystemFault, SystemFaults
 from controller_runtime.testing.simulation.timeline import Timer, nanoseconds
 

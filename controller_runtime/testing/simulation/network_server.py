@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from apimachinery.http import Handler
-from controller_runtime.testing.simulation.host import SimulatedHost
+from controller_runtime.testing.simulation.simulation import SimulatedHost
 from controller_runtime.testing.simulation.tasks import Task
 
 T = TypeVar("T")
@@ -43,9 +43,9 @@ class Mailbox(Generic[T]):
         task = scheduler.enter(self._host.machine)
         scheduler.refuse_locks(task, self._label)
         while not self._items:
-            if self._host.has_reached(deadline):
+            if self._host.clocks.has_reached(deadline):
                 return None
-            scheduler.park(task, self._label, self._waiters, self._host.instant_of(deadline))
+            scheduler.park(task, self._label, self._waiters, self._host.clocks.instant_of(deadline))
         return self._items.popleft()
 
 

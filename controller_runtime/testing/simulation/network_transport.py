@@ -8,9 +8,9 @@ import io
 from apimachinery.errors import ConnectionLost, StreamIdle
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Stream
-from controller_runtime.testing.simulation.host import SimulatedHost
 from controller_runtime.testing.simulation.network import Connection, Network
 from controller_runtime.testing.simulation.network_server import End
+from controller_runtime.testing.simulation.simulation import SimulatedHost
 
 
 class NetworkTransport:

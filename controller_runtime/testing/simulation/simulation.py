@@ -1,25 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The context manager of a simulation: hosts whose threads, time and random choices follow from one seed."""
+"""A simulation and its hosts: threads, time and random choices that follow from one seed.
+
+Both classes are here, because each needs the other: a simulation makes hosts, and a part that was given a host
+(`EmbeddedCluster(host=…)`) reaches the simulation through it, to crash and restart it, or to let time pass.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import logging
 import random
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from apimachinery.plain_functions import synchronous
-from controller_runtime.testing.simulation.host import EPOCH, SimulatedHost, SimulatedThread
+from controller_runtime.testing.simulation.clocks import EPOCH, Clocks
+from controller_runtime.testing.simulation.locks import SimulatedCondition, SimulatedLock, SimulatedThread
 from controller_runtime.testing.simulation.process import pinned, uncollected
 from controller_runtime.testing.simulation.scheduler import Scheduler
 from controller_runtime.testing.simulation.strategies import Strategy
 from controller_runtime.testing.simulation.tasks import Machine, Task
 from controller_runtime.testing.simulation.timeline import SECOND, nanoseconds
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 H = TypeVar("H", bound=Callable[[], None])
 
@@ -123,7 +133,7 @@ class Simulation:
         self.crash(host)
         name = host.name.partition("#")[0]
         self._incarnations[name] += 1
-        return self._make_host(f"{name}#{self._incarnations[name]}", host.drift)
+        return self._make_host(f"{name}#{self._incarnations[name]}", host.clocks.drift)
 
     def pause(self, host: SimulatedHost, seconds: float) -> None:
         """Stop `host` as SIGSTOP does: none of its threads runs for `seconds`, but its clocks go on."""
@@ -134,7 +144,7 @@ class Simulation:
         """Suspend the machine of `host`: as `pause`, and its monotonic clock stands still, as Linux has it."""
         self._scheduler.note(f"suspend {host.name}")
         until = self._scheduler.timeline.now + nanoseconds(seconds)
-        host.fall_asleep(until)
+        host.clocks.fall_asleep(until)
         self._scheduler.freeze(host.machine, until)
 
     def stall(self, thread: SimulatedThread, seconds: float) -> None:
@@ -145,7 +155,7 @@ class Simulation:
     def jump(self, host: SimulatedHost, seconds: float) -> None:
         """Move the wall clock of `host` forwards or backwards; its monotonic clock stays as it is."""
         self._scheduler.note(f"jump {host.name}")
-        host.offset += nanoseconds(seconds)
+        host.clocks.offset += nanoseconds(seconds)
 
     # Time.
 
@@ -279,3 +289,100 @@ class Simulation:
             yield
         finally:
             logging.setLogRecordFactory(plain)
+
+
+class SimulatedHost:
+    """A host of one simulation, the simulated counterpart of `SystemHost`; `Simulation.host` returns it.
+
+    Its machine can crash, freeze, and have wrong clocks.
+
+    Args:
+        simulation: The simulation that it belongs to.
+        name: The host's name.
+        chance: Its random generator.
+        drift: Microseconds per second by which its monotonic clock is fast; negative if it is slow.
+
+    Attributes:
+        name: As given.
+        random: As `chance`.
+        machine: Its threads as a unit.
+        clocks: Its clocks, which can be read after it has crashed, too.
+        simulation: As given.
+        scheduler: That of the simulation.
+
+    Threads: those of the simulation, which run one at a time.
+    """
+
+    def __init__(self, simulation: Simulation, name: str, chance: random.Random, drift: int) -> None:
+        self.name = name
+        self.random = chance
+        self.machine = Machine(name)
+        self.simulation = simulation
+        self.scheduler: Scheduler = simulation.scheduler
+        self.clocks = Clocks(self.scheduler.timeline, chance, drift)
+
+    @property
+    def crashed(self) -> bool:
+        """True once the host has crashed."""
+        return self.machine.dead
+
+    @property
+    def paused(self) -> bool:
+        """True while none of its threads may run."""
+        return self.machine.frozen_until > self.scheduler.timeline.now
+
+    def now(self) -> datetime:
+        """Return the time of the wall clock, which `Simulation.jump` moves."""
+        self._be_alive()
+        return self.clocks.now()
+
+    def monotonic(self) -> float:
+        """Return the virtual seconds since this host's own origin."""
+        self._be_alive()
+        return self.clocks.monotonic()
+
+    def elapsed(self) -> float:
+        """Return `monotonic` plus the seconds for which this host was suspended, at the same rate of its clock."""
+        self._be_alive()
+        return self.clocks.elapsed()
+
+    def uuid(self) -> str:
+        """Return a version 4 UUID that follows from the seed."""
+        self._be_alive()
+        return str(uuid.UUID(int=self.random.getrandbits(128), version=4))
+
+    def lock(self, label: str) -> SimulatedLock:
+        """Return a lock; taking it may let another thread run."""
+        return SimulatedLock(self.scheduler, self.machine, label)
+
+    def condition(self, label: str) -> SimulatedCondition:
+        """Return a condition; waiting lets another thread run."""
+        return SimulatedCondition(self.scheduler, self.machine, self.clocks, label)
+
+    def spawn(self, name: str, target: Callable[[], None], *, daemon: bool = False) -> SimulatedThread:
+        """Start a thread and return it; an exception that leaves it fails the run."""
+        run = synchronous(f"the target of thread {name}", target)
+        task = self.scheduler.enter(self.machine)
+        self.scheduler.refuse_locks(task, f"the start of {name}")
+        context = contextvars.copy_context()
+        started = self.scheduler.spawn(self.machine, f"{self.name}/{name}", lambda: context.run(run))
+        self.scheduler.step(task, f"spawn {name}")
+        return SimulatedThread(self.scheduler, self.clocks, name, started)
+
+    def leaving(self, label: str) -> None:
+        """Let another thread run. Raise `LockHeld` if the caller holds a lock."""
+        task = self.scheduler.enter(self.machine)
+        self.scheduler.refuse_locks(task, label)
+        self.scheduler.step(task, label)
+
+    def new_event_loop(self) -> AbstractEventLoop:
+        """Return an asyncio event loop under virtual time; see `event_loop.SimulatedEventLoop`."""
+        self._be_alive()
+        # Imported here, because asyncio is large, and most simulations have no coroutines.
+        from controller_runtime.testing.simulation.event_loop import SimulatedEventLoop
+
+        return SimulatedEventLoop(self)
+
+    def _be_alive(self) -> None:
+        if not self.scheduler.observing:
+            self.scheduler.enter(self.machine)

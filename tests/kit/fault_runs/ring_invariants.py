@@ -203,7 +203,7 @@ class RingInvariants:
         known, since = self._memberships.get(standing.host.name, (None, 0.0))
         if known is not term:
             begun = self._answered_at.get(standing.host.name, self._sim.time)
-            since = begun + CONFIG.lease_duration / (1 + standing.host.drift / 1e6) - 0.001
+            since = begun + CONFIG.lease_duration / (1 + standing.host.clocks.drift / 1e6) - 0.001
             self._memberships[standing.host.name] = term, since
         return since
 
@@ -290,4 +290,4 @@ class RingInvariants:
 
 def _ends_at(sent_at: float, host: SimulatedHost) -> float:
     """Return when a membership ends, in virtual seconds, that was renewed by a request of a time."""
-    return sent_at + CONFIG.renew_deadline / (1 + host.drift / 1e6) + 0.001
+    return sent_at + CONFIG.renew_deadline / (1 + host.clocks.drift / 1e6) + 0.001

@@ -19,7 +19,7 @@ from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.crd import DEFINITIONS, definition
 from controller_runtime.errors import NotFound
 from controller_runtime.testing import Simulation
-from controller_runtime.testing.simulation.host import SimulatedHost
+from controller_runtime.testing.simulation.simulation import SimulatedHost
 from controller_runtime.webhooks.certificates import SECRETS, CertificateKeeper
 from controller_runtime.webhooks.configurations import Place, conversion_of
 from controller_runtime.webhooks.injecting import Target
