@@ -31,7 +31,10 @@ class _BySigner(Step):
 
 
 class CertificateApproval(_BySigner):
-    """Lets users approve and deny requests who may `approve` those of the signer, by its name or its domain."""
+    """Allows only users with the verb `approve` on the signer to approve or deny a CertificateSigningRequest.
+
+    The permission may be for the name of the signer, or for its whole domain.
+    """
 
     name = "CertificateApproval"
 
@@ -41,7 +44,10 @@ class CertificateApproval(_BySigner):
 
 
 class CertificateSigning(_BySigner):
-    """Lets users write certificates and conditions who may `sign` those of the signer, by its name or its domain."""
+    """Allows only users with the verb `sign` on the signer to write the certificate of a CertificateSigningRequest.
+
+    The permission may be for the name of the signer, or for its whole domain.
+    """
 
     name = "CertificateSigning"
 
@@ -56,7 +62,7 @@ def _signed(obj: Object) -> tuple[object, object]:
 
 
 class CertificateSubjectRestriction(Step):
-    """Refuses requests to `kubernetes.io/kube-apiserver-client` for the group `system:masters`."""
+    """Refuses a CertificateSigningRequest to `kubernetes.io/kube-apiserver-client` for the group `system:masters`."""
 
     name = "CertificateSubjectRestriction"
     kinds = (SIGNING_REQUEST,)

@@ -70,12 +70,12 @@ NAMES = tuple(step.name for step in STEPS)
 
 
 class Awake(NamedTuple):
-    """The steps that see a write and have something to do, in their order.
+    """The admission steps that apply to a write and are not idle, in their order.
 
     Attributes:
-        changing: Those that may change the object, or refuse it as it is sent.
-        checking: Those that check the object as it is to be stored.
-        counting: Those of these checks that hold only until the next write.
+        changing: The steps with `admit`: they may change the object, or refuse it before its validation.
+        checking: The steps with `validate`: they check the object in the form to be stored.
+        counting: The steps with `validate` whose result is valid only until the next write, such as quotas.
     """
 
     changing: tuple[Step, ...]
@@ -84,7 +84,7 @@ class Awake(NamedTuple):
 
     @classmethod
     def of(cls, steps: Sequence[Step]) -> Self | None:
-        """Return these steps, or None."""
+        """Return these steps, sorted into the three groups; None if there are none."""
         checking = [step for step in steps if type(step).validate is not Step.validate]
         found = cls(
             tuple([step for step in steps if type(step).admit is not Step.admit]),
@@ -95,11 +95,11 @@ class Awake(NamedTuple):
 
 
 class Chain:
-    """The steps that a server carries out, in their order.
+    """The admission steps of a server, in their order.
 
     Args:
         storage: The objects.
-        around: The parts of the server that steps use besides the objects.
+        around: The other parts of the server that steps use.
         enabled: The names of steps to switch on that are off by default.
         disabled: The names of steps to switch off.
 
@@ -126,11 +126,11 @@ class Chain:
         self._awake: tuple[int, dict[tuple[Kind | None, Operation, str], Awake | None]] = (0, {})
 
     def has(self, name: str) -> bool:
-        """Return whether a step is carried out."""
+        """Return whether a step is switched on."""
         return any(step.name == name for step in self._steps)
 
     def steps(self, kind: Kind, operation: Operation, subresource: str) -> Awake | None:
-        """Return the steps that see a write and are not idle; None if there are none, as for most writes."""
+        """Return the steps that apply to a write and are not idle; None if there are none, as for most writes."""
         seen_as = kind if kind.definition is None else None
         place = seen_as, operation, subresource
         if (awake := self._awake)[0] != (turns := self._storage.turns):

@@ -26,7 +26,7 @@ _FIXED = (
 
 
 def default_class(storage: Storage, collection: str, annotations: tuple[str, ...]) -> str:
-    """Return the name of the newest class that one of some annotations makes the default; empty if none is."""
+    """Return the name of the newest class that one of `annotations` marks as the default; empty if there is none."""
     defaults = []
     for item in storage.read(collection).items:
         metadata = item.decode()["metadata"]
@@ -74,7 +74,7 @@ _INGRESS_DEFAULT = _DefaultOf(INGRESS_CLASS, "ingressClassName", _CLASS_OF_INGRE
 
 
 class DefaultStorageClass(Step):
-    """Gives a claim that names no storage class the newest of the default ones."""
+    """Sets the newest default storage class in a claim that names no class."""
 
     name = "DefaultStorageClass"
     kinds = (CLAIM,)
@@ -88,7 +88,7 @@ class DefaultStorageClass(Step):
 
 
 class DefaultIngressClass(Step):
-    """Gives an ingress that names no class the newest of the default ones."""
+    """Sets the newest default ingress class in an ingress that names no class."""
 
     name = "DefaultIngressClass"
     kinds = (INGRESS,)
@@ -102,7 +102,7 @@ class DefaultIngressClass(Step):
 
 
 class PersistentVolumeClaimResize(Step):
-    """Refuses that a claim grows, unless it is bound and its class has `allowVolumeExpansion`."""
+    """Refuses to enlarge a claim, unless it is bound and its class has `allowVolumeExpansion`."""
 
     name = "PersistentVolumeClaimResize"
     kinds = (CLAIM,)

@@ -21,7 +21,9 @@ _GROUPS = (("containers", "container"), ("initContainers", "init container"))
 
 
 class LimitRanger(Step):
-    """Fills in requests and limits of containers by the `LimitRange`s, and refuses pods and claims beyond them."""
+    """Sets default requests and limits of containers from the `LimitRange`s, and refuses pods and claims that exceed
+    them.
+    """
 
     name = "LimitRanger"
     kinds = (POD, CLAIM)

@@ -10,14 +10,14 @@ from embedded_apiserver.typed.pod_amounts import Amounts, add, amounts, of_conta
 
 
 def containers_of(pod: Object) -> Iterator[Object]:
-    """Yield the containers of a pod that run, and after them those that run before."""
+    """Yield the containers of a pod, then its init containers."""
     spec = part(pod, "spec")
     yield from spec.get("containers") or ()
     yield from spec.get("initContainers") or ()
 
 
 def of_pod(pod: Object, side: str) -> Amounts:
-    """Return the `requests` or the `limits` of a whole pod, with its overhead."""
+    """Return the `requests` or the `limits` (`side`) of a whole pod, by resource, including its overhead."""
     spec = part(pod, "spec")
     total = of_containers(spec, side)
     total.update(amounts(part(part(spec, "resources"), side)))

@@ -20,9 +20,11 @@ _TOLERATED_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreach
 
 
 class Priority(Step):
-    """Sets the priority of a pod by its class, of which the two system ones always exist, and refuses another number.
+    """Sets the priority of a pod from its priority class, and refuses another number.
 
-    A second class that is the default of all pods is refused, too.
+    The two system classes always exist.
+
+    A second global default class is refused as well.
     """
 
     name = "Priority"
@@ -84,7 +86,7 @@ class Priority(Step):
 
 
 class DefaultTolerationSeconds(Step):
-    """Lets each pod stay for five minutes on a node that is not ready or cannot be reached."""
+    """Adds tolerations by which a pod stays for five minutes on a node that is not ready or unreachable."""
 
     name = "DefaultTolerationSeconds"
     kinds = (POD,)

@@ -22,12 +22,12 @@ _PLAIN = ("cpu", "memory", "ephemeral-storage")
 
 
 def count_name(kind: Kind) -> str:
-    """Return the name under which a quota counts the objects of a kind: `count/deployments.apps`."""
+    """Return the resource name by which a quota counts objects of a kind, such as `count/deployments.apps`."""
     return f"count/{kind.plural}.{kind.group}" if kind.group else f"count/{kind.plural}"
 
 
 def usage_of(kind: Kind, obj: Object) -> Amounts:
-    """Return what one object uses."""
+    """Return the usage of a quota by one object, by the quota's resource names."""
     used: Amounts = {count_name(kind): _ONE}
     if kind == POD:
         if part(obj, "status").get("phase") not in ("Succeeded", "Failed"):
@@ -71,7 +71,9 @@ def _of_claim(spec: Object) -> Amounts:
 
 
 def missing_in(pod: Object, resources: Iterable[str]) -> str:
-    """Return which containers of a pod lack which of a quota's resources: `limits.cpu for: a,b`; empty if none does."""
+    """Return the quota's resources that containers of a pod do not set, such as `limits.cpu for: a,b`; empty if
+    none.
+    """
     lacking: dict[str, list[str]] = {}
     for container in containers_of(pod):
         own = part(container, "resources")
@@ -88,7 +90,7 @@ def missing_in(pod: Object, resources: Iterable[str]) -> str:
 
 
 def is_selected(quota: Object, kind: Kind, obj: Object) -> bool:
-    """Return whether a quota counts an object at all: a quota with scopes counts the pods in all of them."""
+    """Return whether a quota counts an object. A quota with scopes counts only pods that match all scopes."""
     spec = part(quota, "spec")
     scopes = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
     scopes += part(spec, "scopeSelector").get("matchExpressions") or ()
@@ -127,5 +129,5 @@ def _matches(scope: Mapping[str, object], name: str) -> bool:
 
 
 def hard_of(quota: Object) -> Amounts:
-    """Return the limits of a quota."""
+    """Return the hard limits of a quota, by resource name."""
     return {name: parse_quantity(str(text)) for name, text in part(part(quota, "spec"), "hard").items()}

@@ -14,9 +14,10 @@ from embedded_apiserver.objects import Object
 
 @attrs.define
 class Reinvocations:
-    """The notes of a step about its calls for one write; `Reinvocations.of` finds them.
+    """The state of an admission step for one write: which webhooks or policies it must call a second time.
 
-    A webhook or a policy that asks for it is called again in the second round if the object changed after its call.
+    A webhook or policy with `reinvocationPolicy: IfNeeded` is called again in the second round if the object changed
+    after its call.
 
     Threads: one.
     """
@@ -28,30 +29,32 @@ class Reinvocations:
 
     @staticmethod
     def of(rounds: Rounds, step: str) -> Reinvocations:
-        """Return the notes of a step for the write to which `rounds` belongs."""
+        """Return the state of a step for the write to which `rounds` belongs."""
         found: Reinvocations = rounds.notes.setdefault(step, Reinvocations(rounds))
         return found
 
     def begin(self, obj: Object) -> None:
-        """Note the object that the step is given in a round."""
+        """Record the object at the beginning of the step in a round."""
         if self._rounds.is_second and self._left is not None and not same_json(obj, self._left):
             self._all_due()
 
     def end(self, obj: Object) -> None:
-        """Note the object that the step returns."""
+        """Record the object that the step returns."""
         self._left = obj
 
     def is_due(self, key: Hashable) -> bool:
-        """Return whether a webhook or a policy is called in this round."""
+        """Return whether to call the webhook or policy `key` in this round."""
         return not self._rounds.is_second or key in self._due
 
     def note_change(self) -> None:
-        """Note that the object has changed, so that all that were called before are called again."""
+        """Record that the object has changed, so that all webhooks or policies recorded by `note_call` are called
+        again.
+        """
         self._all_due()
         self._rounds.is_second_wanted = True
 
     def note_call(self, key: Hashable) -> None:
-        """Note the call of a webhook or a policy that may be called again."""
+        """Record the call of a webhook or policy that may be called a second time."""
         self._called.add(key)
 
     def _all_due(self) -> None:

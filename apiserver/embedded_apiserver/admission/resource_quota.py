@@ -25,8 +25,10 @@ _NOTHING = Decimal(0)
 
 
 class ResourceQuota(Step):
-    """Refuses a write that would exceed a quota, whose status has the count as soon as a write is answered; a quota of
-    the scope `CrossNamespacePodAffinity` counts nothing.
+    """Refuses writes that would exceed a resource quota.
+
+    The status of the quota contains the usage as soon as the client has the response. A quota with the scope
+    `CrossNamespacePodAffinity` counts nothing.
     """
 
     name = "ResourceQuota"
@@ -73,14 +75,14 @@ def _listed(values: Amounts, names: Iterable[str]) -> str:
 def used_of(
     storage: Storage, namespace: str, quota: Object, resources: Iterable[str], kinds: Iterable[Kind]
 ) -> Amounts:
-    """Return what all objects of a namespace use of some resources of a quota.
+    """Return the usage of some resources of a quota by all objects of a namespace, by resource name.
 
     Args:
         storage: The objects.
         namespace: The namespace.
         quota: The quota, whose scopes select the objects.
         resources: The names of the resources.
-        kinds: The kinds that use them.
+        kinds: The kinds of objects that use these resources.
     """
     used = dict.fromkeys(resources, _NOTHING)
     for kind in kinds:
@@ -94,7 +96,7 @@ def used_of(
 
 
 def kinds_of(resources: Iterable[str]) -> Iterator[Kind]:
-    """Yield the built-in kinds whose objects use some of these resources."""
+    """Yield the built-in kinds whose objects use at least one of these resources."""
     names = set(resources)
     for kind in KINDS.stored:
         if kind.namespaced and (kind.plural in names or count_name(kind) in names or kind in _USING):

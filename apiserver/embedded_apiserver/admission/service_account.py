@@ -24,7 +24,9 @@ _MODE = 0o644
 
 
 class ServiceAccount(Step):
-    """Sets the account `default` where a pod names none, and mounts the token of the account, which must exist."""
+    """Sets the service account `default` in pods that name none, and mounts a token of the account, which must
+    exist.
+    """
 
     name = "ServiceAccount"
     kinds = (POD,)

@@ -20,7 +20,7 @@ FINALIZERS = {
 
 
 class TaintNodesByCondition(Step):
-    """Taints a new node, so that no pod is scheduled there until a controller finds it ready."""
+    """Adds a taint to a new node, so that no pod is scheduled there until a controller finds the node ready."""
 
     name = "TaintNodesByCondition"
     kinds = (NODE,)
@@ -36,7 +36,7 @@ class TaintNodesByCondition(Step):
 
 
 class StorageObjectInUseProtection(Step):
-    """Gives claims and volumes the finalizer that keeps them in use; garbage collection removes it afterwards."""
+    """Adds the finalizers that protect claims and volumes in use; the server removes them when they are unused."""
 
     name = "StorageObjectInUseProtection"
     kinds = (CLAIM, VOLUME, ATTRIBUTES_CLASS)
@@ -52,7 +52,7 @@ class StorageObjectInUseProtection(Step):
 
 
 class RuntimeClass(Step):
-    """Refuses a pod whose runtime class does not exist, and one that has an overhead without a class."""
+    """Refuses a pod whose runtime class does not exist, or that has an overhead without a runtime class."""
 
     name = "RuntimeClass"
     kinds = (POD,)

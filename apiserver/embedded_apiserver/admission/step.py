@@ -23,7 +23,7 @@ from embedded_apiserver.webhooks.caller import Caller, Hand, Nowhere, hand_of
 
 
 class Operation(enum.StrEnum):
-    """The operation of a write; a text, which is hashed at once, because each write is looked up by it."""
+    """The operation of a write. It is a text, so that it has a fast hash: each write is looked up by it."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -37,18 +37,18 @@ _OPTIONS_OF = {Operation.CREATE: "CreateOptions", Operation.UPDATE: "UpdateOptio
 
 
 def options_shown(operation: Operation, options: WriteOptions | DeleteOptions) -> dict[str, Any]:
-    """Return the options of a request as policies and webhooks see them."""
+    """Return the options of a request as JSON for policies and webhooks, with kind and apiVersion."""
     return {"kind": _OPTIONS_OF[operation], "apiVersion": "meta.k8s.io/v1", **options.shown()}
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """The user who asks for a write, and the options of the request.
+    """The user and the options of a write request.
 
     Attributes:
         user: The user of the request.
-        options: Its options.
-        warnings: The warnings of the answer so far. Steps add to them, with `Attributes.warn`.
-        dry_run: Whether nothing is stored, as the options say.
+        options: The options of the request.
+        warnings: The warnings for the response so far; admission steps add more by `Attributes.warn`.
+        dry_run: True if the options request a dry run.
     """
 
     user: User
@@ -58,18 +58,19 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 def by_the_server() -> Asked:
-    """Return how the server's own writes are asked for."""
+    """Return the user and options for a write by the server itself."""
     return Asked(ADMIN, WriteOptions(dry_run=False, field_validation="", field_manager="", force=False), [], False)
 
 
 @attrs.define
 class Rounds:
-    """The rounds of `Step.admit` for one write: after a change, steps are called a second time if one asks for it.
+    """The rounds of `Step.admit` for one write. If a step requests it, all steps are called a second time after a
+    change.
 
     Attributes:
-        is_second: Whether this is the second round.
-        is_second_wanted: Whether there is to be a second one; set by a step in the first.
-        notes: By the name of a step, the value that it keeps from the first round for the second.
+        is_second: True in the second round.
+        is_second_wanted: True to have a second round; set by a step in the first one.
+        notes: A value for each step by its name, which the step keeps from the first round for the second.
 
     Threads: one.
     """
@@ -80,19 +81,19 @@ class Rounds:
 
 
 class Attributes(NamedTuple):
-    """A write, as the steps of admission see it.
+    """A write, as passed to admission steps.
 
     Attributes:
         operation: The operation on the object.
-        kind: The kind of the object in the path.
-        namespace: The namespace in the path; empty for a cluster-scoped kind.
-        asked: The user who asks for the write, and the options.
-        obj: The object: before its rules in `Step.admit`, as it is to be stored in `Step.validate`; empty in a
-            deletion, which sends none.
+        kind: The kind in the request's path.
+        namespace: The namespace in the request's path; empty for a cluster-scoped kind.
+        asked: The user and the options of the request.
+        obj: The object: before its validation in `Step.admit`, in the form to be stored in `Step.validate`; empty for a
+            deletion.
         old: The stored object, in the form of `kind`; None if the object is new.
-        subresource: The subresource that is written; empty for the object itself.
-        sent: The kind that is sent to the subresource, such as `Scale`, in whose form `obj` and `old` are shown to
-            policies and webhooks; None if that is `kind`.
+        subresource: The written subresource; empty for the object itself.
+        sent: The kind of the request's body, such as `Scale`, if it differs from `kind`; policies and webhooks get
+            `obj` and `old` as this kind. None otherwise.
         rounds: The rounds of `Step.admit` for this write.
     """
 
@@ -108,7 +109,7 @@ class Attributes(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the object; empty if the server is to generate it."""
+        """The name of the object; empty if the server has to generate it."""
         found: str = self.obj.get("metadata", {}).get("name", "")
         return found or ("" if self.old is None else self.old["metadata"]["name"])
 
@@ -119,32 +120,32 @@ class Attributes(NamedTuple):
 
     @property
     def dry_run(self) -> bool:
-        """Whether nothing is stored."""
+        """True if the request is a dry run."""
         return self.asked.dry_run
 
     def options(self) -> dict[str, Any]:
-        """Return the options of the request as policies and webhooks see them."""
+        """Return the options of the request as JSON for policies and webhooks."""
         return options_shown(self.operation, self.asked.options)
 
     def warn(self, text: str) -> None:
-        """Add a warning to the answer, whether it is a success or a refusal."""
+        """Add a warning to the response, whether the write succeeds or is refused."""
         self.asked.warnings.append(text)
 
     def refused(self, text: str) -> StatusError:
-        """Return the 403 with which a step refuses the write."""
+        """Return the error (403) with which a step refuses the write; `text` is the reason."""
         return forbidden(self.kind, self.name, text)
 
 
 @attrs.frozen
 class Surroundings:
-    """The parts of the server that steps use besides the objects.
+    """The parts of the server that admission steps use, in addition to the objects.
 
     Attributes:
-        host: Provides time and identifiers.
-        kinds: Returns the kinds that are served at present.
-        release: The release of Kubernetes as which the server answers.
-        caller: Calls webhooks.
-        hand: Hands reviews to those in this process.
+        host: The source of time and random identifiers.
+        kinds: A function that returns the currently served kinds.
+        release: The Kubernetes release that the server serves.
+        caller: Sends requests to webhooks.
+        hand: Passes reviews to webhooks in this process.
     """
 
     host: Host
@@ -159,20 +160,21 @@ class Surroundings:
 
 
 class Step:
-    """One step of admission; a subclass overrides `admit`, `validate`, or both.
+    """One admission step; a subclass overrides `admit`, `validate` or both.
 
-    A step never modifies the object that it is given: `admit` returns another one, or the same.
+    A step never modifies the object that it gets: `admit` returns a changed copy, or the object itself.
 
     Args:
-        storage: The objects, which a step only reads.
-        around: The other parts of the server that it may use.
+        storage: The objects; a step only reads them.
+        around: The other parts of the server that the step may use.
 
     Attributes:
         name: The name by which a real server switches the step on and off.
-        kinds: The kinds whose writes it sees; None for those of all kinds.
-        operations: The operations that it sees.
-        subresources: The subresources whose writes it sees, too; None for all of them.
-        counts: Whether its check holds only until the next write: it is made last, while no such write is stored.
+        kinds: The kinds to whose writes the step applies; None for all kinds.
+        operations: The operations to which the step applies.
+        subresources: The subresources to whose writes the step applies as well; None for all.
+        counts: True if the result of its check is valid only until the next write. Such a check runs last, while no
+            other such write is stored.
 
     Threads: any.
     """
@@ -188,9 +190,9 @@ class Step:
         self._around = around
 
     def is_idle(self) -> bool:
-        """Return whether the step has nothing to do, whatever is written, because some collection is empty.
+        """Return True if the step does nothing for any write, because a certain collection is empty.
 
-        It may depend on nothing else: it is asked again only when a collection becomes empty, or is empty no more.
+        The result may depend only on which collections are empty, because it is cached until that changes.
         """
         return False
 
@@ -203,7 +205,7 @@ class Step:
         return attributes.obj
 
     def validate(self, attributes: Attributes) -> None:
-        """Check an object that has passed the rules of its kind; or, in a deletion, the one that is to be deleted.
+        """Check an object that has passed the validation of its kind; for a deletion, the object to delete.
 
         Raises:
             StatusError: The step refuses the write.

@@ -22,11 +22,11 @@ from embedded_apiserver.users import ADMIN, ANONYMOUS, User
 
 
 class Actors(NamedTuple):
-    """The users of one request, for the audit log.
+    """The user of a request and the impersonated user, for the audit log.
 
     Attributes:
-        user: The user who made it; None if the credentials are wrong.
-        impersonated: The user as whom it is carried out, if that is another one and allowed; otherwise None.
+        user: The user who made the request; None if the credentials are wrong.
+        impersonated: The user whom `user` impersonates with permission; None if there is no such user.
     """
 
     user: User | None
@@ -34,18 +34,19 @@ class Actors(NamedTuple):
 
 
 class Access:
-    """Decides who makes a request, and whether that user may.
+    """Authenticates each request, and checks whether its user may make it.
 
     Args:
-        host: Provides the time, the randomness and the locks.
-        storage: The objects, among them service accounts, roles and bindings.
-        token: The bearer token of the administrator; None makes each client without a service account's token one.
-        signing_key: The private key for service accounts' tokens, in PEM form; None for a new one.
+        host: The source of time, randomness and locks.
+        storage: The objects, including service accounts, roles and bindings.
+        token: The bearer token of the administrator. If None, each client without a service account's token is the
+            administrator.
+        signing_key: The private key for service accounts' tokens, in PEM form; None for a new key.
         users: Further users by their bearer tokens, read at each request.
 
     Attributes:
         accounts: Issues the tokens of service accounts.
-        authorizer: Decides by roles and bindings.
+        authorizer: Decides the permissions of users by roles and bindings.
 
     Threads: any.
     """
@@ -66,10 +67,15 @@ class Access:
         self.authorizer = Authorizer(storage)
 
     def admit(self, request: HTTPRequest, route: Route | None) -> User:
-        """Return the user as whom a request is carried out; `route` is what its path names.
+        """Return the user for whom a request is carried out: its user, or the impersonated one.
+
+        Args:
+            request: The request.
+            route: The route of its path; None for a path that names no resource.
 
         Raises:
-            StatusError: 401 for wrong credentials, 403 if the user may not make this request, or may not impersonate.
+            StatusError: 401, the credentials are wrong; 403, the user may not make this request, or may not
+                impersonate.
         """
         user = self._authenticated(request.headers)
         wanted = wanted_user(request.headers)
@@ -83,14 +89,14 @@ class Access:
         return user
 
     def knows(self, headers: Mapping[str, str]) -> bool:
-        """Return whether the headers have the credentials of a user, or none are required."""
+        """Return whether the headers have the credentials of a user; True if the server requires none."""
         try:
             return self._authenticated(headers) is not ANONYMOUS
         except StatusError:
             return False
 
     def actors(self, request: HTTPRequest, route: Route | None) -> Actors:
-        """Return the users of a request, whether or not it is allowed."""
+        """Return the user of a request and the impersonated user, whether or not the request is allowed."""
         try:
             user = self._authenticated(request.headers)
         except StatusError:
@@ -107,7 +113,7 @@ class Access:
         """Return the user of a bearer token, and those of `audiences` for which the token is valid.
 
         Raises:
-            InvalidToken: It is the token of no user.
+            InvalidToken: The token is not that of a user.
         """
         # Compared in constant time, so that response times reveal nothing about the token.
         if self._token is not None and hmac.compare_digest(token.encode(errors="surrogatepass"), self._token):

@@ -29,12 +29,12 @@ _INVALIDATED = "service account token has been invalidated"
 
 
 class Accounts:
-    """The service accounts of one server.
+    """Issues and verifies the tokens of service accounts.
 
     Args:
-        host: Provides the time and random ids.
-        storage: The objects, among them the accounts.
-        tokens: Signs and verifies.
+        host: The source of time and random ids.
+        storage: The objects, including the service accounts.
+        tokens: Signs and verifies the tokens.
 
     Threads: any.
     """
@@ -45,10 +45,15 @@ class Accounts:
         self._tokens = tokens
 
     def issue(self, binding: Binding, audiences: Sequence[str], seconds: int) -> str:
-        """Return a token for an account that expires after `seconds`.
+        """Return a new token for a service account. It expires after `seconds`.
+
+        Args:
+            binding: The service account, and the object to which the token is bound.
+            audiences: The audiences of the token.
+            seconds: The lifetime of the token.
 
         Raises:
-            StatusError: 500, the package cryptography is missing.
+            StatusError: 500, the package cryptography is not installed.
         """
         now = int(self._host.now().timestamp())
         subject = account_name(binding.namespace, binding.serviceaccount.name)
@@ -59,7 +64,8 @@ class Accounts:
         """Return the user of a token, and those of `audiences` for which it is valid.
 
         Raises:
-            InvalidToken: The token is not valid, or its account or the object to which it is bound is gone.
+            InvalidToken: The token is invalid, or its service account or the object to which it is bound no longer
+                exists.
         """
         claims = self._tokens.verify(token, audiences)
         binding = claims.binding

@@ -38,10 +38,10 @@ _NODE_NAME = "authentication.kubernetes.io/node-name"
 
 
 def wanted_user(headers: Mapping[str, str]) -> User | None:
-    """Return the user whom a request's headers name; None if the request impersonates no user.
+    """Return the user to impersonate, as named in a request's headers; None if the request does not impersonate.
 
     Raises:
-        StatusError: 400, there are headers for a group, uid or extra fact but none for the user's name.
+        StatusError: 400, there are impersonation headers for groups, uid or extra, but not for the user's name.
     """
     for header in headers:  # of nearly all requests none; a comprehension would take twice as long to find out
         if header.startswith(_PREFIX):
@@ -63,15 +63,15 @@ def wanted_user(headers: Mapping[str, str]) -> User | None:
 
 
 def impersonated(authorizer: Authorizer, asked: Attributes, wanted: User) -> User:
-    """Return the user as whom a request is carried out.
+    """Return the impersonated user, after checking that the request's user may impersonate that user.
 
     Args:
-        authorizer: Decides.
-        asked: The attributes of the request, with the user who makes it.
+        authorizer: Decides the permissions of users.
+        asked: The attributes of the request, with its user.
         wanted: The result of `wanted_user`.
 
     Raises:
-        StatusError: 403, the user who makes the request may not impersonate the other one.
+        StatusError: 403, the request's user may not impersonate that user.
     """
     refused: StatusError | None = None
     for mode in _modes(asked.user, wanted):

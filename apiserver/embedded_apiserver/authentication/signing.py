@@ -25,16 +25,16 @@ _ALGORITHM = ec.ECDSA(SHA256())
 
 
 class SigningKey:
-    """A private key.
+    """A private key (ES256) for signing tokens.
 
     Args:
         pem: The key in PEM form.
 
     Attributes:
-        id: The id by which tokens name the key: the hash of its public part.
+        id: The id of the key in tokens: the hash of its public part.
 
     Raises:
-        ValueError: It is not such a key.
+        ValueError: `pem` is not a private key for ES256.
 
     Threads: any.
     """
@@ -51,12 +51,12 @@ class SigningKey:
         self.id = base64.urlsafe_b64encode(hashlib.sha256(encoded).digest()).rstrip(b"=").decode()
 
     def sign(self, content: bytes) -> bytes:
-        """Return the signature of `content`, in the form of JSON web tokens."""
+        """Return the signature of `content`, in the format of JSON Web Tokens."""
         first, second = decode_dss_signature(self._private.sign(content, _ALGORITHM))
         return first.to_bytes(_NUMBER) + second.to_bytes(_NUMBER)
 
     def has_signed(self, content: bytes, signature: bytes) -> bool:
-        """Return whether `signature` is one of `content` by this key."""
+        """Return whether `signature` is a valid signature of `content` by this key."""
         if len(signature) != 2 * _NUMBER:
             return False
         numbers = (int.from_bytes(signature[:_NUMBER]), int.from_bytes(signature[_NUMBER:]))
@@ -68,6 +68,6 @@ class SigningKey:
 
 
 def new_signing_key() -> str:
-    """Return a new private key in PEM form."""
+    """Return a new private key for ES256 in PEM form."""
     made = ec.generate_private_key(ec.SECP256R1())
     return made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()

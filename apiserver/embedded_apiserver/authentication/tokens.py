@@ -28,15 +28,15 @@ _ALGORITHM = "ES256"
 
 
 class InvalidToken(Exception):
-    """A bearer token that is not accepted; the message says why, in a real server's words where it has any."""
+    """A bearer token is not accepted; the message gives the reason, where possible in a real server's words."""
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """An object to which a token is bound.
+    """A service account, or an object to which a token is bound.
 
     Attributes:
-        name: Its name.
-        uid: Its uid; empty for the node of a pod if there is no such node.
+        name: The name of the object.
+        uid: The uid of the object; empty for the node of a pod if that node does not exist.
     """
 
     name: str
@@ -44,14 +44,15 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class Binding(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The part of the claims that is Kubernetes' own.
+    """Kubernetes' part of a token's claims.
 
     Attributes:
         namespace: The namespace of the account.
-        serviceaccount: The account.
-        pod: The pod to whose life the token is bound; None for no pod.
-        secret: The same for a secret.
-        node: The same for a node, or the node of `pod`.
+        serviceaccount: The service account.
+        pod: The pod to which the token is bound: it becomes invalid with the pod's deletion. None if not bound to a
+            pod.
+        secret: The secret to which the token is bound; None if not bound to a secret.
+        node: The node to which the token is bound, or the node of `pod`; None for neither.
     """
 
     namespace: str
@@ -62,17 +63,17 @@ class Binding(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Claims(msgspec.Struct, frozen=True):
-    """The content of a token.
+    """The claims in a token.
 
     Attributes:
         aud: The audiences.
-        exp: The expiry in seconds since 1970.
-        iat: The time of issue.
+        exp: The time of expiry, in seconds since 1970.
+        iat: The time of issue, in seconds since 1970.
         iss: The issuer.
-        jti: The id of the token.
-        binding: The account, and the object to which the token is bound.
-        nbf: The time from which the token is valid.
-        sub: The user name.
+        jti: The unique id of the token.
+        binding: The service account, and the object to which the token is bound.
+        nbf: The time from which the token is valid, in seconds since 1970.
+        sub: The user name of the service account.
     """
 
     aud: tuple[str, ...]
@@ -89,14 +90,14 @@ _claims_in: Callable[[bytes], Claims] = decoder_of(Claims)
 
 
 class Tokens:
-    """Signs and verifies tokens with one key.
+    """Signs and verifies tokens of service accounts with one key.
 
-    The key is read or made at the first use, so that a server without such tokens needs neither time nor the package
-    cryptography for it.
+    The key is read or created at the first use, so that a server without such tokens does not need the package
+    cryptography.
 
     Args:
-        host: Provides the time and the lock.
-        key: The private key in PEM form; None for a new one.
+        host: The source of time and locks.
+        key: The private key in PEM form; None for a new key.
 
     Threads: any.
     """
@@ -110,10 +111,10 @@ class Tokens:
         self._verified: dict[str, Claims] = {}
 
     def sign(self, claims: Claims) -> str:
-        """Return a token with these claims.
+        """Return a signed token with these claims.
 
         Raises:
-            StatusError: 500, the package cryptography is missing.
+            StatusError: 500, the package cryptography is not installed.
         """
         key = self._signing_key()
         head = {"alg": _ALGORITHM, "kid": key.id}
@@ -121,12 +122,12 @@ class Tokens:
         return b".".join((signed, _encoded(key.sign(signed)))).decode()
 
     def verify(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> Claims:
-        """Return the claims of a token that this server has signed and that is valid now for one of `audiences`.
+        """Return the claims of a token that this server has signed and that is currently valid for one of `audiences`.
 
-        The objects that it names are not looked up.
+        Whether the service account and other objects in the claims exist is not checked.
 
         Raises:
-            InvalidToken: It is not such a token.
+            InvalidToken: The token is not valid.
         """
         with self._lock:
             claims = self._verified.get(token)

@@ -28,15 +28,15 @@ _CORE_SEGMENTS, _GROUP_SEGMENTS = 3, 4
 
 
 class Attributes(NamedTuple):
-    """One request, or one question about a request.
+    """The attributes of a request, or of a permission to check, from which authorization decides.
 
     Attributes:
         user: The user that makes the request.
         verb: The verb, such as `list`; the method in lower case if the path names no resource.
         group: The API group; empty for the core group.
-        resource: The plural; empty if the path names no resource.
+        resource: The plural of the kind; empty if the path names no resource.
         subresource: The subresource; empty for the object itself.
-        namespace: The namespace; empty for objects of the cluster. A Namespace counts as in itself.
+        namespace: The namespace; empty for cluster-scoped objects. For a Namespace it is its own name.
         name: The object's name; empty for a collection, unless a field selector narrows it to one name.
         path: The path, if it names no resource; otherwise empty.
     """
@@ -52,7 +52,7 @@ class Attributes(NamedTuple):
 
 
 def attributes_of(user: User, request: HTTPRequest, route: Route | None) -> Attributes:
-    """Return the attributes of a request by `user`; `route` is what its path names, or None."""
+    """Return the attributes of a request by `user`; `route` is that of its path, or None if it names no resource."""
     if route is None:
         return _by_path(user, request)
     kind = route.kind

@@ -19,11 +19,11 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 class Decision(NamedTuple):
-    """An answer.
+    """The result of a permission check.
 
     Attributes:
         allowed: True if the request is allowed.
-        reason: The binding that allows it, or the bindings whose roles are missing; empty without either.
+        reason: The binding that allows the request, or the bindings whose roles do not exist; empty if there are none.
     """
 
     allowed: bool
@@ -31,13 +31,13 @@ class Decision(NamedTuple):
 
 
 class Authorizer:
-    """Decides by the roles and bindings as they are when it is asked.
+    """Decides whether a request is allowed, by the current roles and bindings in the storage.
 
     Args:
-        storage: The objects, among them the roles and bindings.
+        storage: The objects, including the roles and bindings.
 
-    Threads: any. The arranged roles are replaced as a whole when a role or binding has changed; the storage's lock
-    guards each collection while it is read, and no other lock is needed.
+    Threads: any. The cached roles are replaced as a whole after a role or binding has changed. The storage's lock
+    guards each collection while it is read; no other lock is needed.
     """
 
     def __init__(self, storage: Storage) -> None:
@@ -46,7 +46,7 @@ class Authorizer:
         self._current: tuple[tuple[int, ...], Roles] | None = None
 
     def decide(self, asked: Attributes) -> Decision:
-        """Return whether a request is allowed, and why."""
+        """Return whether a request is allowed, with the reason."""
         if asked.user.may_do_everything:
             return Decision(True)
         grants = self.roles().grants(asked.user, asked.namespace)
@@ -58,17 +58,23 @@ class Authorizer:
         return Decision(False, f"RBAC: {combined(problems)}" if problems else "")
 
     def check(self, asked: Attributes) -> None:
-        """Raise a `StatusError` (403) unless a request is allowed."""
+        """Check that a request is allowed.
+
+        Raises:
+            StatusError: 403, the request is not allowed.
+        """
         if not asked.user.may_do_everything and not (decision := self.decide(asked)).allowed:
             raise denied(asked, decision.reason)
 
     def rules_for(self, user: User, namespace: str) -> tuple[list[Rule], list[str]]:
-        """Return the rules that apply to a user in a namespace, and the errors met while resolving others."""
+        """Return the rules that apply to a user in a namespace, and the errors for bindings whose role does not
+        exist.
+        """
         grants = self.roles().grants(user, namespace)
         return [rule for grant in grants for rule in grant.rules], [grant.problem for grant in grants if grant.problem]
 
     def roles(self) -> Roles:
-        """Return the roles as they are now."""
+        """Return the current roles and bindings."""
         # Read before the objects: if one changes in between, the next call finds another version.
         versions = self._storage.last_changes(_COLLECTIONS)
         if (current := self._current) is None or current[0] != versions:
@@ -78,13 +84,13 @@ class Authorizer:
 
 
 def combined(problems: list[str]) -> str:
-    """Return several messages as one: each once, in brackets if there are several."""
+    """Return several messages as one text: each message once, in brackets if there are several."""
     distinct = list(dict.fromkeys(problems))
     return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
 
 
 def denied(asked: Attributes, reason: str = "") -> StatusError:
-    """Return the 403 for a request that is not allowed."""
+    """Return the error (403) for a request that is not allowed; `reason` is added to its message."""
     text = f"User {quoted(asked.user.name)} cannot {asked.verb} "
     if asked.path:
         text += f"path {quoted(asked.path)}"
@@ -98,7 +104,7 @@ def denied(asked: Attributes, reason: str = "") -> StatusError:
 
 
 def forbidden(group: str, resource: str, name: str, text: str) -> StatusError:
-    """Return a 403 that names a resource, and an object if `name` is not empty."""
+    """Return an error (403) whose message names a resource and, if `name` is not empty, an object."""
     title = f"{qualified(resource, group)} {quoted(name)}" if name else qualified(resource, group)
     details = {key: value for key, value in (("name", name), ("group", group), ("kind", resource)) if value}
     return StatusError(403, "Forbidden", f"{title} is forbidden: {text}", details=details)

@@ -19,13 +19,13 @@ _COLLECTIONS = tuple(kind.resource for kind in (CLUSTER_ROLE, CLUSTER_ROLE_BINDI
 
 
 def provide_bootstrap(storage: Storage, origin: Mapping[str, Any], release: Release = NEWEST) -> None:
-    """Have a storage contain the roles and bindings of a new server.
+    """Let a storage contain the roles and bindings of a new server.
 
     Args:
         storage: The storage.
-        origin: The metadata of the namespace `kube-system`, from which uids and creation times follow. So they stay
-            the same when the server is started again with the same data, and differ between servers.
-        release: The release of Kubernetes as which the server answers.
+        origin: The metadata of the namespace `kube-system`, from which uids and creation times are derived. So they
+            stay the same when a server restarts with the same data, and differ between servers.
+        release: The Kubernetes release that the server serves.
     """
     provide_drafts(storage, _COLLECTIONS, functools.partial(_drafts, release), origin)
 

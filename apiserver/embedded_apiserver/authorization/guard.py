@@ -27,11 +27,11 @@ _as_rules: Callable[[Any], tuple[Rule, ...]] = converter_of(tuple[Rule, ...])
 
 
 class Guard:
-    """Checks the writes of one user who may not do everything.
+    """Checks those permissions of one user that depend on the content of a write, not only on its path.
 
     Args:
-        authorizer: Decides.
-        user: The user.
+        authorizer: Decides the permissions of users.
+        user: The user of the request, who is not an administrator.
 
     Threads: any.
     """
@@ -41,26 +41,27 @@ class Guard:
         self._user = user
 
     def check_create(self, kind: Kind, namespace: str, name: str, new: _Object) -> None:
-        """Refuse an update or apply that would create an object which the user may not create.
+        """Refuse an update or apply that would create an object if the user may not create it.
 
         Raises:
-            StatusError: 403, and those of `check_write`.
+            StatusError: 403, the user may not create the object; other errors are those of `check_write`.
         """
         self.check_write(kind, namespace, name, None, new)
         self._authorizer.check(Attributes(self._user, "create", kind.group, kind.plural, "", namespace, name))
 
     def check_write(self, kind: Kind, namespace: str, name: str, old: _Object | None, new: _Object) -> None:
-        """Refuse a role or binding by which the user would grant rights that the user does not have.
+        """Refuse to write a role or binding that would grant permissions which the user does not have.
 
         Args:
-            kind: The kind of the object; kinds other than roles and bindings are always accepted.
+            kind: The kind of the object; objects that are neither roles nor bindings are always accepted.
             namespace: The namespace in the path; empty for cluster-scoped kinds.
             name: The name in the path; empty for a create.
-            old: The stored object; None if `new` is to be created.
-            new: The object that is to be stored.
+            old: The stored object; None if the write creates `new`.
+            new: The object to be stored.
 
         Raises:
-            StatusError: 403; 404 if the role of a binding does not exist; 413 if there are too many rules to compare.
+            StatusError: 403, the user lacks a permission; 404, the role of a binding does not exist; 413, there are too
+                many rules to compare.
         """
         if kind not in _ROLES and kind not in _BINDINGS:
             return

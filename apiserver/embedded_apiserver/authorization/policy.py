@@ -18,14 +18,15 @@ _ALL = "*"
 
 
 class Rule(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """One rule of a role. Its lists may be null in a stored object, which means that they are empty.
+    """One rule of a role. A list that is null in a stored object counts as empty.
 
     Attributes:
-        verbs: The verbs; `*` means all, those that are not known too.
+        verbs: The verbs; `*` means all, including unknown ones.
         api_groups: The API groups; `*` means all.
-        resources: The plurals, with a subresource after a slash; `*` means all, and `*/scale` that part of all.
+        resources: The plurals, with a subresource after a slash; `*` means all, and `*/scale` the subresource `scale`
+            of all.
         resource_names: The names of the objects; empty means all.
-        urls: The paths that name no resource; one that ends with `*` means all that begin so.
+        urls: The paths that name no resource; a path that ends with `*` means all paths with this prefix.
     """
 
     verbs: tuple[str, ...] | None = None
@@ -54,17 +55,17 @@ EVERYTHING = (
 
 
 def quoted(text: str) -> str:
-    """Return a text in double quotes, as Go shows it."""
+    """Return a text in double quotes, in Go's format."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def quoted_list(texts: Iterable[str]) -> str:
-    """Return a list of texts as Go shows it: `["a" "b"]`."""
+    """Return a list of texts in Go's format: `["a" "b"]`."""
     return f"[{' '.join(map(quoted, texts))}]"
 
 
 def allows(rule: Rule, asked: Attributes) -> bool:
-    """Return whether a rule allows what is asked for."""
+    """Return whether a rule allows a request."""
     verbs = rule.verbs or ()
     if asked.verb not in verbs and _ALL not in verbs:
         return False
@@ -82,10 +83,13 @@ def allows(rule: Rule, asked: Attributes) -> bool:
 
 
 def uncovered(owned: Sequence[Rule], wanted: Iterable[Rule]) -> Told[Rule]:
-    """Return what `wanted` allows and `owned` does not, in as few rules as a real server tells it, in its order.
+    """Return the rules for all permissions that `wanted` grants and `owned` does not.
 
-    The search ends after `MOST_COUNTED` missing rights, each one verb on one thing, or `MOST_READ` characters of their
-    names, because a rule of 1 KiB can hold millions of rights; `more` then says that there may be more.
+    The search ends after `MOST_COUNTED` missing permissions (one verb on one resource) or `MOST_READ` characters of
+    their names, because a rule of 1 KiB can contain millions of permissions. `more` then reports that there may be
+    others.
+
+    Their number and order are those of a real server.
 
     Raises:
         StatusError: 413, the comparison takes more than `MOST_COMPARED` steps.

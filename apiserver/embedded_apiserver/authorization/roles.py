@@ -22,7 +22,7 @@ _SUBJECTS = 1 << 20
 
 
 class Unresolved(Exception):
-    """The role of a binding does not exist, or cannot; the message is a real server's."""
+    """The role of a binding does not exist, or has an unsupported kind; the message is that of a real server."""
 
     def __init__(self, message: str, *, is_missing: bool) -> None:
         super().__init__(message)
@@ -30,12 +30,12 @@ class Unresolved(Exception):
 
 
 class Grant(NamedTuple):
-    """The effect of one binding for one user.
+    """The permissions that one binding gives to one user.
 
     Attributes:
         rules: The rules of the role.
-        problem: The reason why there are none, if the role does not exist; otherwise empty.
-        source: The binding, as reviews name it.
+        problem: The error if the role does not exist, so that there are no rules; otherwise empty.
+        source: The description of the binding, as in reviews.
     """
 
     rules: tuple[Rule, ...]
@@ -83,7 +83,7 @@ _Key = tuple[str, str]
 
 
 class Roles:
-    """The roles and bindings at one moment.
+    """All roles and bindings at one moment, indexed by the bound subjects.
 
     Args:
         cluster_roles: The stored cluster roles.
@@ -112,7 +112,7 @@ class Roles:
             self._bind(number, _as_binding.decode(item.raw))
 
     def grants(self, user: User, namespace: str) -> tuple[Grant, ...]:
-        """Return what is granted to a user: everywhere, and in a namespace if it is not empty."""
+        """Return the grants of a user in the whole cluster, and in a namespace if `namespace` is not empty."""
         asked = (user.name, user.groups, namespace)
         if (found := self._kept.get(asked)) is None:
             if len(self._kept) >= _MOST_KEPT:
@@ -124,7 +124,7 @@ class Roles:
         """Return the rules of the role to which a binding in `namespace` refers.
 
         Raises:
-            Unresolved: There is no such role.
+            Unresolved: The role does not exist.
         """
         match kind:
             case "ClusterRole":
@@ -167,10 +167,10 @@ class Roles:
 
 
 def aggregated(roles: Mapping[str, _Role]) -> dict[str, tuple[Rule, ...]]:
-    """Return the rules of each cluster role by its name; those of an aggregated one are the rules of all it selects.
+    """Return the rules of each cluster role by name. An aggregated role has the rules of all roles that it selects.
 
-    In a real cluster the controller manager writes them into the role. Here they follow from the labels at any time,
-    so that a server without controllers allows the same.
+    In a real cluster the controller manager writes these rules into the role. Here they are computed from the labels,
+    so that a server without controllers grants the same permissions.
     """
     selects = {name: _selectors(role.aggregation_rule) for name, role in roles.items() if role.aggregation_rule}
 
@@ -193,7 +193,7 @@ def aggregated(roles: Mapping[str, _Role]) -> dict[str, tuple[Rule, ...]]:
 
 
 def aggregated_rules(roles: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the rules of each of these cluster roles by its name, as they stand in the object."""
+    """Return the rules of each of these cluster roles by name, as JSON for the role's field `rules`."""
     converted = _as_roles(list(roles))
     return {
         name: msgspec.to_builtins(list(rules))

@@ -20,10 +20,10 @@ VARIABLES = "variables"
 
 
 class NotCompiled(ValueError):
-    """An expression does not compile, or has another type than it must have; the message is a real server's.
+    """An expression does not compile, or its result has a wrong type; the message is that of a real server.
 
     Attributes:
-        is_internal: Whether a real server tells it as an internal error.
+        is_internal: True if a real server reports it as an internal error.
     """
 
     def __init__(self, message: str, is_internal: bool = False) -> None:
@@ -125,13 +125,13 @@ def _made_by_patches(name: str) -> Type | None:
 def admission_environment(
     *, has_params: bool = False, has_authorizer: bool = True, has_patches: bool = False, has_resource: bool = True
 ) -> Environment:
-    """Return the environment of expressions about writes.
+    """Return the environment of CEL expressions about writes, for policies and webhooks.
 
     Args:
-        has_params: Whether there is a variable `params`.
-        has_authorizer: Whether there are `authorizer` and `authorizer.requestResource`; messages have none.
-        has_patches: Whether it can make the configurations and patches of mutations.
-        has_resource: Whether there is `authorizer.requestResource` next to `authorizer`; checks of types have none.
+        has_params: True for the variable `params`.
+        has_authorizer: True for the variable `authorizer`; message expressions do not have it.
+        has_patches: True for the types of apply configurations and JSON patches, which mutations need.
+        has_resource: True for `authorizer.requestResource`, if there is `authorizer`; type checks do not have it.
     """
     variables = {"object": DYN, "oldObject": DYN, "namespaceObject": NAMESPACE, "request": REQUEST}
     if has_params:
@@ -146,9 +146,9 @@ def admission_environment(
 
 
 def with_policy_variables(environment: Environment, variables: Mapping[str, Type]) -> Environment:
-    """Return an environment with the variables of a policy that has some, those that are known so far.
+    """Return an environment that also has the variables of a policy that have been compiled so far.
 
-    Only simple types, and lists and maps of them, are known of a variable; a real server knows no others either.
+    As on a real server, the type of a variable is known only if it is a simple type, or a list or map of simple types.
     """
     known = {name: _carried(of) for name, of in variables.items()}
     return environment.with_variables({VARIABLES: _object("variables", **known)})
@@ -169,15 +169,15 @@ def _carried(of: Type) -> Type:
 
 
 def compiled(text: str, environment: Environment, wanted: Sequence[Type] = ()) -> Program:
-    """Compile an expression.
+    """Return a compiled expression.
 
     Args:
         text: The expression.
         environment: The variables and functions that it may use.
-        wanted: The types of which its result must have one; empty allows any.
+        wanted: The allowed types of the result; empty allows any type.
 
     Raises:
-        NotCompiled: It does not compile, or has another type.
+        NotCompiled: The expression does not compile, or its result has another type.
     """
     try:
         program = compile_expression(text, environment)

@@ -44,9 +44,9 @@ _SILENT = frozenset({"contains", "endsWith", "startsWith", "matches"})
 
 
 def call(node: Call, operands: list[Code], *, is_unsure: bool = False) -> Code:
-    """Return the code of a call whose operands are compiled.
+    """Return the code of a call, given the code of its operands.
 
-    `is_unsure` says that values of operands may be of other types than the checker found, see `makes_unsure`.
+    `is_unsure` is True if operands may have other types than the type checker found; see `makes_unsure`.
     """
     special = SPECIAL.get(node.function)
     if special is not None and not (is_unsure and special in TRUSTING):
@@ -64,10 +64,10 @@ def call(node: Call, operands: list[Code], *, is_unsure: bool = False) -> Code:
 
 
 def makes_unsure(node: Call) -> bool:
-    """Return whether the value of a call can be of another type than the checker found.
+    """Return whether the result of a call may have another type than the type checker found.
 
-    A dynamic operand fits each type, so that the checker takes the type of the result from the other operands: in
-    `dyn('a').orValue(1)` from the 1, although the value is 'a'.
+    A dynamic operand is assignable to every type, so the checker derives the type of the result from the other
+    operands: in `dyn('a').orValue(1)` from 1, although the value is 'a'.
     """
     if is_dynamic(node.type) or not any(is_dynamic(operand.type) for operand in node.operands):
         return False
@@ -173,7 +173,7 @@ def _unfit(name: str, arguments: Sequence[Value]) -> EvaluationError:
 
 
 def runtime_name(of: Type) -> str:
-    """Return the name of the type of a value, without its parameters."""
+    """Return the name of a type at run time, without its parameters."""
     return {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration", "null": "null_type"}.get(
         of.name, of.name
     )

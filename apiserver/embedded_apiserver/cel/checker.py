@@ -26,7 +26,7 @@ _BALANCED = ("_&&_", "_||_")
 
 
 def checked(tree: Node, source: Source, environment: Environment) -> list[Issue]:
-    """Complete a tree with types and overloads, and return what is wrong with it."""
+    """Add types and overloads to a tree, and return the errors that the type checker found."""
     checker = _Checker(source, environment)
     checker.check(tree)
     for node in checker.seen:

@@ -12,14 +12,14 @@ from embedded_apiserver.cel.values import Value
 
 
 class Frame:
-    """One evaluation.
+    """The state of one evaluation of an expression.
 
     Attributes:
         bindings: The values of the variables.
-        locals: The values of the variables of loops, by their slots.
+        locals: The values of loop variables, by slot.
         cost: The cost of the evaluation so far.
-        limit: The most that it may cost.
-        meter: Counts its steps, with those of all other evaluations for the request.
+        limit: The maximum cost of the evaluation.
+        meter: Counts the steps of all evaluations for the request.
 
     Threads: one.
     """
@@ -34,10 +34,10 @@ class Frame:
         self.meter = meter
 
     def charge(self, cost: int) -> None:
-        """Count a cost.
+        """Add to the cost of the evaluation.
 
         Raises:
-            BudgetExceeded: The evaluation costs more than it may.
+            BudgetExceeded: The cost exceeds the limit.
         """
         self.cost += cost
         if self.cost > self.limit:
@@ -48,12 +48,13 @@ Run = Callable[[Frame], Value]
 
 
 class Code(NamedTuple):
-    """A compiled part of an expression.
+    """The compiled form of a part of an expression.
 
     Attributes:
-        run: Returns its value; counts only costs that depend on values or on what is evaluated.
-        cost: The rest of its cost, which is the same for each evaluation; the code that runs the part counts it.
-        literal: Whether its value never changes; it is then in `value`.
+        run: A function that returns the value of the part, and adds those costs that depend on values or on the
+            evaluated branches.
+        cost: The fixed cost of the part, which the caller of `run` adds.
+        literal: True if the value is constant; it is then in `value`.
     """
 
     run: Run
@@ -63,5 +64,5 @@ class Code(NamedTuple):
 
 
 def constant(value: Value) -> Code:
-    """Return the code of a value that never changes; it costs nothing."""
+    """Return the code of a constant value, which has no cost."""
     return Code(lambda frame: value, 0, True, value)

@@ -24,13 +24,13 @@ _TURN_STEPS = 4
 
 
 class CompiledTree(NamedTuple):
-    """A compiled tree.
+    """The compiled form of an expression's tree.
 
     Attributes:
-        code: Its code.
-        slots: The slots that its loops need.
-        variables: The variables that it reads.
-        steps: The parts that an evaluation runs once, at most; loops count the others.
+        code: The code of the whole expression.
+        slots: The number of slots for loop variables.
+        variables: The names of the variables that the expression reads.
+        steps: The maximum number of steps outside of loops; loops count their own steps.
     """
 
     code: Code
@@ -40,7 +40,7 @@ class CompiledTree(NamedTuple):
 
 
 def compiled_tree(tree: Node, types: Callable[[str], Type | None]) -> CompiledTree:
-    """Return a checked tree, compiled."""
+    """Return the compiled form of a type-checked tree; `types` returns the type with a name."""
     compiler = _Compiler(types)
     code = compiler.code(tree)
     return CompiledTree(code, compiler.slots, frozenset(compiler.variables), compiler.steps)

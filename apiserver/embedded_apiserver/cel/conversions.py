@@ -22,7 +22,11 @@ def _failed(one: str, other: str) -> EvaluationError:
 
 
 def bool_of(text: str) -> bool:
-    """Return what a text says, as Go reads it."""
+    """Return the boolean that a text represents in Go's syntax.
+
+    Raises:
+        EvaluationError: The text is not a boolean.
+    """
     if text in _TRUE:
         return True
     if text in _FALSE:
@@ -31,21 +35,33 @@ def bool_of(text: str) -> bool:
 
 
 def int_of(text: str) -> int:
-    """Return the integer that a text is."""
+    """Return the integer that a text represents.
+
+    Raises:
+        EvaluationError: The text is not an integer of 64 bits.
+    """
     if not _INTEGER.fullmatch(text) or not -(2**63) <= int(text) < 2**63:
         raise _failed("string", "int")
     return int(text)
 
 
 def uint_of(text: str) -> Uint:
-    """Return the unsigned integer that a text is."""
+    """Return the unsigned integer that a text represents.
+
+    Raises:
+        EvaluationError: The text is not an unsigned integer of 64 bits.
+    """
     if not _UNSIGNED.fullmatch(text) or int(text) >= 2**64:
         raise _failed("string", "uint")
     return Uint(text)
 
 
 def double_of(text: str) -> float:
-    """Return the floating-point number that a text is."""
+    """Return the floating-point number that a text represents.
+
+    Raises:
+        EvaluationError: The text is not a floating-point number.
+    """
     if not _DOUBLE.fullmatch(text):
         raise _failed("string", "double")
     found = float(text)
@@ -55,12 +71,16 @@ def double_of(text: str) -> float:
 
 
 def text_of_bool(value: bool) -> str:
-    """Return `true` or `false`."""
+    """Return a boolean as the text `true` or `false`."""
     return "true" if value else "false"
 
 
 def text_of_bytes(value: bytes) -> str:
-    """Return the text that is encoded in bytes."""
+    """Return the text whose UTF-8 encoding is `value`.
+
+    Raises:
+        EvaluationError: The bytes are not UTF-8.
+    """
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -73,25 +93,33 @@ def text_of_number(value: int | float) -> str:
 
 
 def seconds_since_epoch(time: Timestamp) -> int:
-    """Return the whole seconds of a time since 1970."""
+    """Return the whole seconds from the beginning of 1970 (UTC) to a time."""
     return time.nanoseconds // _BILLION
 
 
 def timestamp_of(seconds: int) -> Timestamp:
-    """Return the time so many seconds after the beginning of 1970."""
+    """Return the time `seconds` seconds after the beginning of 1970 (UTC)."""
     return as_timestamp(seconds * _BILLION)
 
 
 def nanoseconds(span: Duration) -> int:
-    """Return the nanoseconds of a duration."""
+    """Return the length of a duration in nanoseconds."""
     return span.nanoseconds
 
 
 def int_from_uint(value: int) -> int:
-    """Return an unsigned integer as an integer."""
+    """Return an unsigned integer converted to a signed one.
+
+    Raises:
+        EvaluationError: The number is too large.
+    """
     return as_int(int(value))
 
 
 def uint_from_int(value: int) -> Uint:
-    """Return an integer as an unsigned one."""
+    """Return an integer converted to an unsigned one.
+
+    Raises:
+        EvaluationError: The number is negative.
+    """
     return as_uint(value)

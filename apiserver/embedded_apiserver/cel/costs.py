@@ -23,7 +23,7 @@ Estimate = Callable[[Sequence[Operand]], "CallEstimate | None"]
 
 
 def size_of(value: Value) -> int:
-    """Return the characters, bytes, elements or entries of a value; 1 for any other."""
+    """Return the number of characters, bytes, elements or entries of a value; 1 for values of other types."""
     if isinstance(value, (str, bytes, list, dict)):
         return len(value)
     if isinstance(value, Optional) and value.present:
@@ -32,92 +32,92 @@ def size_of(value: Value) -> int:
 
 
 def reading(size: int) -> int:
-    """Return the cost of reading a text."""
+    """Return the cost of reading a text of `size` characters."""
     return math.ceil(size * STRING_FACTOR)
 
 
 def reads_first(arguments: Sequence[Value], result: Value) -> int:
-    """Return the cost of a call that reads its first argument."""
+    """Return the cost of a call that reads its first argument once."""
     return reading(size_of(arguments[0]))
 
 
 def compares(arguments: Sequence[Value], result: Value) -> int:
-    """Return the cost of a comparison, which ends with the shorter of two texts."""
+    """Return the cost of a comparison of two texts, which depends on the shorter one."""
     return reading(min(size_of(arguments[0]), size_of(arguments[1])))
 
 
 def equates(arguments: Sequence[Value], result: Value) -> int:
-    """Return the cost of a test of equality; that of values which only functions can read is 1."""
+    """Return the cost of a test for equality; 1 for values of opaque types."""
     return 1 if isinstance(arguments[0], Opaque) else compares(arguments, result)
 
 
 def joins(arguments: Sequence[Value], result: Value) -> int:
-    """Return the cost of joining two texts."""
+    """Return the cost of concatenating two texts."""
     return reading(size_of(arguments[0]) + size_of(arguments[1]))
 
 
 def searches_list(arguments: Sequence[Value], result: Value) -> int:
-    """Return the cost of looking for an element."""
+    """Return the cost of searching a list, the second argument, for an element."""
     return size_of(arguments[1])
 
 
 def searches_text(arguments: Sequence[Value], result: Value) -> int:
-    """Return the cost of looking for a text in a text."""
+    """Return the cost of searching a text for another text."""
     return reading(size_of(arguments[0])) * reading(size_of(arguments[1]))
 
 
 def matches(arguments: Sequence[Value], result: Value) -> int:
-    """Return the cost of a match of a regular expression."""
+    """Return the cost of matching a text, the first argument, against a regular expression, the second."""
     return reading(1 + size_of(arguments[0])) * math.ceil(size_of(arguments[1]) * PATTERN_FACTOR)
 
 
 def known(operand: Operand) -> Range:
-    """Return the size of an argument, which may be any if nothing is known."""
+    """Return the range of an argument's size; if it is unknown, the range of all sizes."""
     return UNKNOWN if operand.size is None else operand.size
 
 
 def estimated_reading(place: int) -> Estimate:
-    """Return the estimate of a call that reads one of its arguments."""
+    """Return a function that estimates the cost of a call that reads its argument number `place`, from 0."""
     return lambda operands: CallEstimate(known(operands[place]).scaled(STRING_FACTOR))
 
 
 def estimated_bytes(operands: Sequence[Operand]) -> CallEstimate:
-    """Return the estimate of a text's bytes, of which each character has up to four."""
+    """Return the estimated cost of converting a text to bytes; a character has up to four bytes."""
     size = known(operands[0])
     return CallEstimate(size.scaled(STRING_FACTOR), Range(size.least, min(size.most * 4, UNKNOWN.most)))
 
 
 def estimated_text(operands: Sequence[Operand]) -> CallEstimate:
-    """Return the estimate of the text in bytes."""
+    """Return the estimated cost of converting bytes to a text."""
     size = known(operands[0])
     return CallEstimate(size.scaled(STRING_FACTOR), Range(size.least // 4, size.most))
 
 
 def estimated_list_search(operands: Sequence[Operand]) -> CallEstimate:
-    """Return the estimate of looking for an element."""
+    """Return the estimated cost of searching a list for an element."""
     return CallEstimate(known(operands[1]).scaled(1))
 
 
 def estimated_text_search(operands: Sequence[Operand]) -> CallEstimate:
-    """Return the estimated cost of a search for a text within another."""
+    """Return the estimated cost of searching a text for another text."""
     one, other = (known(operand).scaled(STRING_FACTOR) for operand in operands)
     return CallEstimate(one.times(other))
 
 
 def estimated_match(operands: Sequence[Operand]) -> CallEstimate:
-    """Return the estimate of a match of a regular expression."""
+    """Return the estimated cost of matching a text against a regular expression."""
     text = known(operands[0]).plus(exactly(1)).scaled(STRING_FACTOR)
     return CallEstimate(text.times(known(operands[1]).scaled(PATTERN_FACTOR)))
 
 
 def estimated_comparison(operands: Sequence[Operand]) -> CallEstimate:
-    """Return the estimate of a comparison."""
+    """Return the estimated cost of a comparison of two texts."""
     most = min(known(operands[0]).most, known(operands[1]).most)
     return CallEstimate(Range(1 if most else 0, most).scaled(STRING_FACTOR))
 
 
 def estimated_equality(operands: Sequence[Operand]) -> CallEstimate:
-    """Return the estimate of a test of equality."""
+    """Return the estimated cost of a test for equality."""
     one, other = (operand.type for operand in operands)
     if one == other and one.kind is Kind.OPAQUE and one.name != OPTIONAL_NAME:
         return CallEstimate(exactly(1))
@@ -125,11 +125,11 @@ def estimated_equality(operands: Sequence[Operand]) -> CallEstimate:
 
 
 def estimated_join(operands: Sequence[Operand]) -> CallEstimate:
-    """Return the estimate of joining two texts."""
+    """Return the estimated cost of concatenating two texts."""
     size = known(operands[0]).plus(known(operands[1]))
     return CallEstimate(size.scaled(STRING_FACTOR), size)
 
 
 def estimated_list_join(operands: Sequence[Operand]) -> CallEstimate:
-    """Return the estimate of joining two lists, which costs 1."""
+    """Return the estimated cost of concatenating two lists, which is 1, and the size of the result."""
     return CallEstimate(exactly(1), known(operands[0]).plus(known(operands[1])))

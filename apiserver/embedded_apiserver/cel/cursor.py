@@ -22,18 +22,18 @@ FOLLOWS = frozenset({*OPERATORS, "&&", "||", "?", ":", ",", ")", "]", "}", END})
 
 
 class TextError(Exception):
-    """Raised where the rest of a text cannot be parsed; the issue is recorded before."""
+    """The rest of a text cannot be parsed; the error has already been recorded as an issue."""
 
 
 class Cursor:
-    """A place in the tokens of a text.
+    """The parser's position in the tokens of an expression.
 
     Attributes:
-        issues: The faults of the text.
+        issues: The syntax errors found so far.
         tokens: The tokens.
-        place: The number of the next token.
-        is_plain: Whether the language is that of cel-go without options: no macros, and no optional syntax.
-        binds: Whether there is the macro `cel.bind`, by which a part of an expression gets a name.
+        place: The index of the next token.
+        is_plain: True for cel-go's language without options: no macros, and no optional syntax.
+        binds: True for the macro `cel.bind`, which names the value of a subexpression.
     """
 
     def __init__(self, source: Source, is_plain: bool, binds: bool) -> None:
@@ -46,21 +46,24 @@ class Cursor:
 
     @property
     def next(self) -> Token:
-        """The next token."""
+        """The next token, which is not consumed."""
         return self.tokens[self.place]
 
     def take(self) -> Token:
-        """Take the next token."""
+        """Consume the next token and return it."""
         token = self.tokens[self.place]
         self.place += 1
         return token
 
     def accept(self, kind: str) -> Token | None:
-        """Take the next token if it is of a kind."""
+        """Consume and return the next token if it has this kind; otherwise return None."""
         return self.take() if self.next.kind == kind else None
 
     def accept_optional(self, place: int, mark: str) -> bool:
-        """Take a question mark if there is one, and return whether there was."""
+        """Consume a question mark if it is the next token, and return whether it was.
+
+        If optional syntax is not supported, record an error at the offset `place`; `mark` is the syntax to name.
+        """
         if self.accept("?") is None:
             return False
         if self.is_plain:
@@ -68,7 +71,13 @@ class Cursor:
         return True
 
     def expect(self, kind: str, name: str = "") -> Token:
-        """Take a token; as ANTLR does, go on without it if it is all that is missing, or if one is too many."""
+        """Consume and return a token of this kind.
+
+        Otherwise record a syntax error. Like ANTLR, continue if exactly one token is missing or superfluous.
+
+        Raises:
+            TextError: The parser cannot continue.
+        """
         if self.next.kind == kind:
             return self.take()
         token, expected = self.next, name or f"'{kind}'"
@@ -84,20 +93,20 @@ class Cursor:
         return token
 
     def unexpected(self, expected: str, how: str = "mismatched") -> None:
-        """Note what is here instead of what is expected, and give up."""
+        """Record that the next token is not an expected one, and raise `TextError`."""
         self.told(f"{how} input '{self.next.text}' expecting {expected}")
         raise TextError
 
     def told(self, message: str) -> None:
-        """Note an error of syntax at the next token."""
+        """Record a syntax error at the next token."""
         self.issue(self.next.offset, f"Syntax error: {message}")
 
     def issue(self, offset: int, message: str) -> None:
-        """Note an issue."""
+        """Record an error at an offset of the text."""
         self.issues.append(self.source.issue(offset, message))
 
     def expected(self) -> str:
-        """Return what may stand here: more, right after a bracket that has been opened."""
+        """Return ANTLR's list of the tokens that may stand here; after an opening bracket it has more of them."""
         before = [token.kind for token in self.tokens[max(self.place - 2, 0) : self.place]]
         match before:
             case ["IDENTIFIER", "("]:

@@ -15,13 +15,13 @@ from embedded_apiserver.cel.work import Work
 
 
 class Operand(NamedTuple):
-    """An argument of a call, as the static estimate sees it.
+    """An argument of a call, for the static cost estimate.
 
     Attributes:
-        type: Its type.
-        size: The elements, entries, characters or bytes that it has; None if nothing is known.
-        literal: Its value, if it is a literal.
-        path: Where it is in the variables, such as `("self", "spec", "@items")`; empty for a computed value.
+        type: The type of the argument.
+        size: The range of the number of its elements, entries, characters or bytes; None if unknown.
+        literal: The value of a literal; None for other arguments.
+        path: The path of the argument in a variable, such as `("self", "spec", "@items")`; empty for a computed value.
     """
 
     type: Type
@@ -31,7 +31,7 @@ class Operand(NamedTuple):
 
 
 class CallEstimate(NamedTuple):
-    """The cost of a call without that of its arguments, and the size of its result, if that is known."""
+    """The estimated cost of a call without the cost of its arguments, and the size of its result (None if unknown)."""
 
     cost: Range
     size: Range | None = None
@@ -39,19 +39,20 @@ class CallEstimate(NamedTuple):
 
 @attrs.frozen
 class Overload:
-    """One signature of a function.
+    """One signature of a CEL function.
 
     Attributes:
-        id: The name of the signature, unlike any other's.
-        arguments: The types of the arguments; of a method, the receiver is the first.
+        id: The unique name of the signature.
+        arguments: The types of the arguments; for a method, the first one is the receiver.
         result: The type of the result.
-        call: Computes the result from the arguments; raises `EvaluationError`.
-        member: Whether it is a method.
-        cost: Returns the runtime cost from arguments and result; None costs 1.
-        estimate: Returns the static estimate of a call, next to the cost of its arguments; None costs 1.
-        work: Counts the steps of a call before it is made; None counts what texts, lists and maps have, if an argument
-            is one of them.
-        metered: Whether the call counts further steps itself; its first argument is then the meter.
+        call: The function that returns the result, or raises `EvaluationError`.
+        member: True for a method.
+        cost: A function that returns the runtime cost for the arguments and the result; None for a cost of 1.
+        estimate: A function that returns the static estimate of a call without the cost of its arguments; None for a
+            cost of 1.
+        work: A function that counts the steps of a call beforehand; None to count the sizes of arguments that are
+            texts, lists or maps.
+        metered: True if `call` counts further steps itself; its first argument is then the meter.
     """
 
     id: str
@@ -67,7 +68,7 @@ class Overload:
 
 @attrs.frozen
 class Function:
-    """A function and its overloads; declared again in another library, it has the overloads of both."""
+    """A CEL function and its overloads. If two libraries declare the same function, it has the overloads of both."""
 
     name: str
     overloads: tuple[Overload, ...]
@@ -75,22 +76,23 @@ class Function:
 
 @attrs.frozen
 class Library:
-    """Functions, and names of types that expressions may use, such as `net.IP`."""
+    """A set of CEL functions, and of type names that expressions may use, such as `net.IP`."""
 
     functions: tuple[Function, ...] = ()
     types: Mapping[str, Type] = attrs.field(factory=dict)
 
 
 class Environment:
-    """The variables and functions that expressions may use; it never changes.
+    """The variables and functions that a CEL expression may use. Immutable.
 
     Args:
         variables: The types of the variables.
-        libraries: The functions, next to those of the language.
-        structures: Finds an object type by its name, so that expressions can make its values; None if none can be made.
-        homogeneous: Whether the elements of a list, and the keys and values of a map, must be of one type each; a real
-            server wants them so.
-        binds: Whether expressions may give a part of them a name, with the macro `cel.bind`.
+        libraries: Further functions, in addition to those of the language.
+        structures: A function that returns the object type with a name, for expressions that construct objects; None if
+            they cannot.
+        homogeneous: True if all elements of a list literal, or keys and values of a map literal, must have one type, as
+            on a real server.
+        binds: True for the macro `cel.bind`, which names the value of a subexpression.
 
     Threads: any.
     """
@@ -119,7 +121,7 @@ class Environment:
         return self._functions.get(name, ())
 
     def with_variables(self, variables: Mapping[str, Type]) -> Environment:
-        """Return an environment with further variables, or other types of the same; it shares the functions."""
+        """Return an environment in which these variables are added or replaced. It shares the functions."""
         made = Environment.__new__(Environment)
         made.variables = {**self.variables, **variables}
         made.structures, made.homogeneous, made.binds = self.structures, self.homogeneous, self.binds

@@ -16,7 +16,9 @@ _SIMPLE = frozenset({str, int, float, bool, type(None), bytes, Uint, Duration, T
 
 
 def equal(one: Value, other: Value) -> bool:
-    """Return whether two values are equal; those of different types are not, and numbers are compared exactly."""
+    """Return whether two values are equal. Values of different types are not, but numbers are compared by exact
+    value.
+    """
     kind, against = type(one), type(other)
     if kind is against and kind in _SIMPLE:
         return bool(one == other)
@@ -52,21 +54,21 @@ def _equal_maps(one: dict[Value, Value], other: Value) -> bool:
 
 
 def contains(element: Value, within: list[Value]) -> bool:
-    """Return whether a list contains a value."""
+    """Return whether the list `within` contains a value that is equal to `element`."""
     if type(element) is str:
         return element in within
     return any(equal(element, other) for other in within)
 
 
 def has_key(key: Value, within: dict[Value, Value]) -> bool:
-    """Return whether a map has a key."""
+    """Return whether the map `within` has a key that is equal to `key`."""
     if type(key) is str:
         return key in within
     return isinstance(key, (int, float)) and found_key(key, within) is not None
 
 
 def found_key(key: Value, within: dict[Value, Value]) -> Value:
-    """Return the key of a map that equals a value, which is not a string, or None."""
+    """Return the key of the map `within` that is equal to `key`, which is not a string; None if there is none."""
     try:
         if key not in within:
             return None
@@ -78,10 +80,10 @@ def found_key(key: Value, within: dict[Value, Value]) -> Value:
 
 
 def compared(one: Value, other: Value) -> int:
-    """Return -1, 0 or 1 for a value that is less than, equal to, or greater than another.
+    """Return -1, 0 or 1 if `one` is less than, equal to, or greater than `other`.
 
     Raises:
-        EvaluationError: They have no order.
+        EvaluationError: The values have no order.
     """
     kind, against = type(one), type(other)
     if kind in _NUMBERS and against in _NUMBERS:

@@ -11,12 +11,12 @@ _LONGEST_SNIPPET = 16384
 
 
 class Issue(NamedTuple):
-    """One thing that is wrong with the text of an expression.
+    """One error in the text of an expression.
 
     Attributes:
-        line: The line, from 1.
+        line: The line number, from 1.
         column: The column in characters, from 0.
-        message: The fault.
+        message: The error message.
     """
 
     line: int
@@ -25,10 +25,10 @@ class Issue(NamedTuple):
 
 
 class CompileError(ValueError):
-    """An expression does not compile; the message has each issue with its line and a caret.
+    """An expression does not compile; the message shows each error with its line and a caret.
 
     Attributes:
-        issues: The faults, in the order of the text.
+        issues: The errors, in their order in the text.
     """
 
     def __init__(self, text: str, issues: Sequence[Issue]) -> None:
@@ -37,7 +37,7 @@ class CompileError(ValueError):
 
 
 class InstantiationError(CompileError):
-    """The types of an expression fit, and a conversion of a literal in it fails whenever it is evaluated."""
+    """An expression has correct types, but contains a literal whose conversion always fails."""
 
     def __init__(self, message: str) -> None:
         super().__init__("", ())
@@ -45,18 +45,18 @@ class InstantiationError(CompileError):
 
 
 class EvaluationError(Exception):
-    """An evaluation failed; the message is cel-go's, such as `no such key: replicas`."""
+    """The evaluation of an expression failed; the message is cel-go's, such as `no such key: replicas`."""
 
 
 class BudgetExceeded(EvaluationError):
-    """An evaluation cost more than one may cost, and was cancelled; no operator absorbs this error."""
+    """An evaluation exceeded its maximum cost and was cancelled; unlike others, no operator absorbs this error."""
 
     def __init__(self) -> None:
         super().__init__("operation cancelled: actual cost limit exceeded")
 
 
 def no_such_overload(function: str = "") -> EvaluationError:
-    """Return the error of values that a function or operator does not take."""
+    """Return the error for a function or operator that has no overload for the types of its arguments."""
     return EvaluationError(f"no such overload: {function}" if function else "no such overload")
 
 

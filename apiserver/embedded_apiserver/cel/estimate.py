@@ -21,7 +21,7 @@ _CHARGED = frozenset({Kind.MAP, Kind.OBJECT, Kind.PARAMETER})
 
 
 def estimated(tree: Node, variables: Mapping[str, Type]) -> Range:
-    """Return the range of costs of a checked tree."""
+    """Return the minimum and maximum cost of evaluating a type-checked tree."""
     return _Estimator(variables).cost(tree)
 
 

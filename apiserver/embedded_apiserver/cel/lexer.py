@@ -35,12 +35,12 @@ END = "<EOF>"
 
 
 class Token(NamedTuple):
-    """A token.
+    """A token of an expression.
 
     Attributes:
-        kind: The name of its class, such as `IDENTIFIER`; for marks and keywords the text itself.
-        text: The text; `<EOF>` at the end.
-        offset: Where it begins.
+        kind: The class of the token, such as `IDENTIFIER`; for symbols and keywords the text itself.
+        text: The text of the token; `<EOF>` for the end of the expression.
+        offset: The offset of the token's first character.
     """
 
     kind: str
@@ -49,20 +49,20 @@ class Token(NamedTuple):
 
 
 class Source:
-    """A text, and where its lines begin."""
+    """The text of an expression, with the offsets of its lines."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._starts = [0, *(place + 1 for place, character in enumerate(text) if character == "\n")]
 
     def issue(self, offset: int, message: str) -> Issue:
-        """Return an issue at a place."""
+        """Return an `Issue` with the line and column of an offset."""
         line = bisect_right(self._starts, offset)
         return Issue(line, offset - self._starts[line - 1], message)
 
 
 def tokens_of(source: Source, issues: list[Issue]) -> list[Token]:
-    """Return the tokens of a text, ended by `<EOF>`; characters that begin no token are reported as issues."""
+    """Return the tokens of an expression, ended by `<EOF>`. Invalid characters are appended to `issues`."""
     text, offset, found = source.text, 0, []
     while offset < len(text):
         match = _TOKEN.match(text, offset)

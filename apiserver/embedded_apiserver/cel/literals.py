@@ -14,11 +14,15 @@ _NUMBERS = (1, 2, 3, 4)
 
 
 class BadLiteral(ValueError):
-    """A literal has no value; the message is cel-go's."""
+    """A literal is invalid; the message is cel-go's."""
 
 
 def integer(text: str) -> int:
-    """Return the value of an integer with an optional sign."""
+    """Return the value of an integer literal, which may have a sign.
+
+    Raises:
+        BadLiteral: The number does not fit into 64 bits.
+    """
     value = _whole(text)
     if not -(2**63) <= value < 2**63:
         raise BadLiteral("invalid int literal")
@@ -26,7 +30,11 @@ def integer(text: str) -> int:
 
 
 def unsigned(text: str) -> Uint:
-    """Return the value of an unsigned integer, written with its `u`."""
+    """Return the value of an unsigned integer literal with its suffix `u`.
+
+    Raises:
+        BadLiteral: The number does not fit into 64 bits.
+    """
     value = _whole(text[:-1])
     if value >= 2**64:
         raise BadLiteral("invalid uint literal")
@@ -34,7 +42,11 @@ def unsigned(text: str) -> Uint:
 
 
 def double(text: str) -> float:
-    """Return the value of a floating-point number."""
+    """Return the value of a floating-point literal.
+
+    Raises:
+        BadLiteral: The number is too large.
+    """
     value = float(text)
     if value in (float("inf"), float("-inf")):
         raise BadLiteral("invalid double literal")
@@ -42,13 +54,13 @@ def double(text: str) -> float:
 
 
 def string(text: str) -> str:
-    """Return the value of a string."""
+    """Return the value of a string literal, with its escapes replaced."""
     body, raw = _unquoted(text)
     return body if raw else _ESCAPE.sub(_character, body)
 
 
 def byte_string(text: str) -> bytes:
-    """Return the value of bytes, written with their `b`; numbers of two or three digits are bytes."""
+    """Return the value of a bytes literal with its prefix `b`. Octal and hexadecimal escapes are single bytes."""
     body, raw = _unquoted(text[1:])
     if raw:
         return body.encode()

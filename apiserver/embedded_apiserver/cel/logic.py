@@ -9,7 +9,10 @@ from embedded_apiserver.cel.values import Optional, Value
 
 
 def junction(left: Code, right: Code, decisive: bool) -> Code:
-    """Return `left && right`, which false decides, or `left || right`, which true decides; each against an error."""
+    """Return the code of `left && right` (`decisive` is False) or `left || right` (`decisive` is True).
+
+    If one operand has the decisive value, an error of the other one is ignored.
+    """
     first, second, more, other = left.run, right.run, right.cost, not decisive
 
     def run(frame: Frame) -> Value:
@@ -48,7 +51,7 @@ def junction(left: Code, right: Code, decisive: bool) -> Code:
 
 
 def conditional(condition: Code, then: Code, otherwise: Code) -> Code:
-    """Return `condition ? then : otherwise`."""
+    """Return the code of `condition ? then : otherwise`."""
     test, yes, no = condition.run, then.run, otherwise.run
     cost_of_yes, cost_of_no = then.cost, otherwise.cost
 
@@ -66,7 +69,10 @@ def conditional(condition: Code, then: Code, otherwise: Code) -> Code:
 
 
 def alternative(left: Code, right: Code, unwraps: bool) -> Code:
-    """Return `left.or(right)`, or `left.orValue(right)`, which unwraps what is there; what is not optional is there."""
+    """Return the code of `left.or(right)`, or of `left.orValue(right)` if `unwraps` is True.
+
+    A value of `left` that is not optional counts as present.
+    """
     first, second, more = left.run, right.run, right.cost
 
     def run(frame: Frame) -> Value:
@@ -82,7 +88,7 @@ def alternative(left: Code, right: Code, unwraps: bool) -> Code:
 
 
 def not_strictly_false(inner: Code) -> Code:
-    """Return whether a value is not false; an error is not."""
+    """Return the code of a test that is True unless the value of `inner` is False; it is True for an error as well."""
     test = inner.run
 
     def run(frame: Frame) -> Value:

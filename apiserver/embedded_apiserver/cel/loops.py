@@ -22,16 +22,17 @@ _ENTRY_STEPS = 10  # an entry of a map takes up to 100 bytes
 
 
 class Loop(NamedTuple):
-    """The parts of a loop.
+    """The parts of a macro's loop.
 
     Attributes:
-        over: The list or map over which it iterates.
-        slot: Where its variable is.
-        second: Where its second variable is; None if it has one only.
-        body: The test of each element, or the value made of it.
+        over: The list or map to iterate over.
+        slot: The slot of the loop variable.
+        second: The slot of the second loop variable; None if there is only one.
+        body: The test of each element, or its transformed value.
         keep: The filter; None for all elements.
-        whole: In a loop that makes a map: whether the body yields entries, not the value of the present key.
-        steps: The cost of one iteration, that of storing its result included.
+        whole: For a loop that creates a map: True if the body returns entries, False if it returns the value for the
+            current key.
+        steps: The number of steps of one iteration, including the storage of its result.
     """
 
     over: Code
@@ -43,7 +44,7 @@ class Loop(NamedTuple):
     steps: int = 1
 
     def turns(self, frame: Frame, cost: int) -> Iterator[None]:
-        """Set the variables for one element after another, and count what each costs."""
+        """Iterate over the elements: set the loop variables for each one, and add the cost of the iteration."""
         elements, values = self.over.run(frame), frame.locals
         slot, second, steps, spend = self.slot, self.second, self.steps, frame.meter.spend
         if second is None:
@@ -79,7 +80,10 @@ def _pairs(over: Value) -> Iterable[tuple[Value, Value]]:
 
 
 def quantified(loop: Loop, decisive: bool) -> Code:
-    """Return `all`, which ends at false, or `exists`, which ends at true; either against errors of other elements."""
+    """Return the code of `all` (`decisive` is False) or `exists` (`decisive` is True), which end at the decisive value.
+
+    If one element has the decisive value, errors of others are ignored.
+    """
     test, cost = loop.body.run, loop.body.cost + (4 if decisive else 3)
 
     def run(frame: Frame) -> Value:
@@ -104,7 +108,7 @@ def quantified(loop: Loop, decisive: bool) -> Code:
 
 
 def exactly_one(loop: Loop) -> Code:
-    """Return `exists_one`."""
+    """Return the code of `exists_one`."""
     test, cost = loop.body.run, loop.body.cost
 
     def run(frame: Frame) -> Value:
@@ -137,7 +141,7 @@ def _passes(keep: Code | None) -> Callable[[Frame], bool] | None:
 
 
 def into_list(loop: Loop) -> Code:
-    """Return `map`, `filter` and `transformList`."""
+    """Return the code of `map`, `filter` or `transformList`."""
     made, more, passes = loop.body.run, loop.body.cost + 12, _passes(loop.keep)
 
     def run(frame: Frame) -> Value:
@@ -154,7 +158,7 @@ def into_list(loop: Loop) -> Code:
 
 
 def into_map(loop: Loop) -> Code:
-    """Return `transformMap` and `transformMapEntry`, whose keys must differ."""
+    """Return the code of `transformMap` or `transformMapEntry`, whose resulting keys must be unique."""
     made, more, passes = loop.body.run, loop.body.cost + 3, _passes(loop.keep)
 
     def run(frame: Frame) -> Value:
@@ -186,7 +190,7 @@ def _insert(into: dict[Value, Value], entry: dict[Value, Value]) -> None:
 
 
 def bound(value: Code, slot: int, result: Code) -> Code:
-    """Return an expression with a name for a value."""
+    """Return the code of `cel.bind`: `result` is evaluated with `value` in a slot."""
     made, read = value.run, result.run
 
     def run(frame: Frame) -> Value:

@@ -25,11 +25,11 @@ _SORTED = "@__sortBy_input__"
 
 
 class MacroError(Exception):
-    """The arguments of a macro are not what it takes.
+    """The arguments of a macro are invalid.
 
     Attributes:
-        offset: Where the argument is.
-        message: The fault, in the words of cel-go.
+        offset: The offset of the argument in the expression.
+        message: The error message of cel-go.
     """
 
     def __init__(self, offset: int, message: str) -> None:
@@ -58,10 +58,10 @@ class _Use(NamedTuple):
 def expanded(
     offset: int, function: str, target: Node | None, arguments: list[Node], *, binds: bool = False
 ) -> Node | None:
-    """Return what a macro stands for; None if a call is not a macro. `binds` is whether `cel.bind` is one.
+    """Return the tree to which a macro expands; None if the call is not a macro. `binds` enables `cel.bind`.
 
     Raises:
-        MacroError: An argument is not what the macro takes.
+        MacroError: An argument is invalid.
     """
     if binds and function == "bind" and len(arguments) == 3 and isinstance(target, Identifier) and target.name == "cel":
         name = _variable(arguments[0], "cel.bind() variable names must be simple identifiers")

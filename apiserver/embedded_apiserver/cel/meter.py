@@ -26,17 +26,21 @@ _current: contextvars.ContextVar[Meter | None] = contextvars.ContextVar("meter o
 
 
 class OutOfSteps(Exception):
-    """The expressions of a request would take more steps than they may; no operator and no policy absorbs this."""
+    """The CEL expressions of a request would exceed their maximum number of steps.
+
+    Neither an operator nor a policy's `failurePolicy` ignores this error.
+    """
 
     def __init__(self, most: int) -> None:
         super().__init__(f"limit is {most} steps of expressions in one request; --most-expression-steps changes it")
 
 
 class Meter:
-    """Counts the steps of all expressions of one request; as a context, it is the `current_meter` of its thread.
+    """Counts the steps of all CEL expressions of one request; inside its `with` block it is the thread's
+    `current_meter`.
 
     Args:
-        most: The most that they may take.
+        most: The maximum number of steps.
 
     Threads: one.
     """
@@ -55,21 +59,21 @@ class Meter:
         _current.reset(self._token)
 
     def spend(self, steps: int) -> None:
-        """Count steps that are about to be taken.
+        """Count steps before they are taken.
 
         Raises:
-            OutOfSteps: They are too many.
+            OutOfSteps: The maximum is exceeded.
         """
         self._left -= steps
         if self._left < 0:
             raise OutOfSteps(self._most)
 
     def pattern(self, text: str) -> AnyPattern:
-        """Return a compiled regular expression; its steps are counted when the request needs it first.
+        """Return a compiled regular expression. Its compilation is counted only once for a request.
 
         Raises:
-            NoPattern: The text is not a pattern.
-            OutOfSteps: It is too long, or has too many instructions.
+            NoPattern: The text is not a regular expression.
+            OutOfSteps: The maximum is exceeded.
         """
         made = self._patterns.get(text)
         if made is None:
@@ -79,16 +83,16 @@ class Meter:
         return made
 
     def walk(self, *values: Value, times: int = 1) -> None:
-        """Count the steps of reading values with all that is in them.
+        """Count the steps of reading values with everything nested in them.
 
-        A list that is there twice counts twice: it is also read twice.
+        A list that occurs twice is counted twice, because it is also read twice.
 
         Args:
             values: The values.
-            times: The times that they are read.
+            times: The number of times that the values are read.
 
         Raises:
-            OutOfSteps: They are too many; the rest of the values has not been looked at.
+            OutOfSteps: The maximum is exceeded; the count stopped there.
         """
         pending = [(value, _VISIT * times) for value in values]
         while pending:
@@ -107,13 +111,13 @@ class Meter:
 
 
 def current_meter() -> Meter:
-    """Return the meter of the request that is answered on this thread; a new one outside of requests."""
+    """Return the meter of the request on this thread; a new one outside of requests."""
     return _current.get() or Meter()
 
 
 def compiled_again() -> Meter:
-    """Return a context that counts no steps for expressions that are compiled in it.
+    """Return a context manager inside which the steps of compilation are not limited.
 
-    They were counted in the request that stored them. The request that needs them next is another's.
+    They were counted in the request that stored the expressions. A later request that needs them must not be charged.
     """
     return Meter(_UNBOUNDED)

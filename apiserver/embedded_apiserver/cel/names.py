@@ -9,14 +9,14 @@ from embedded_apiserver.cel.types import Kind, Type
 
 
 def unwrapped(of: Type) -> tuple[Type, bool]:
-    """Return the type within an optional type, and whether it is one."""
+    """Return the type within an optional type, and True; for other types the type itself, and False."""
     if of.kind is Kind.OPAQUE and of.name == types.OPTIONAL_NAME:
         return of.parameters[0], True
     return of, False
 
 
 def qualified_name(node: Node) -> str | None:
-    """Return the name that a chain of selections spells; None if it is no such chain."""
+    """Return the dotted name that a chain of field selections forms; None if the node is not such a chain."""
     parts = []
     while isinstance(node, syntax.Select):
         if node.tests or node.optional:

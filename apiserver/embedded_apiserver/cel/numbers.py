@@ -18,35 +18,55 @@ _BILLION = 10**9
 
 
 def as_int(value: int) -> int:
-    """Return an integer that fits in 64 bits."""
+    """Return `value` unchanged if it fits into a signed integer of 64 bits.
+
+    Raises:
+        EvaluationError: It does not fit.
+    """
     if _LEAST <= value <= _MOST:
         return value
     raise EvaluationError("integer overflow")
 
 
 def as_uint(value: int) -> Uint:
-    """Return an unsigned integer that fits in 64 bits."""
+    """Return `value` as an unsigned integer of 64 bits.
+
+    Raises:
+        EvaluationError: It does not fit.
+    """
     if 0 <= value < 2**64:
         return Uint(value)
     raise EvaluationError("unsigned integer overflow")
 
 
 def as_duration(nanoseconds: int) -> Duration:
-    """Return a duration whose nanoseconds fit in 64 bits."""
+    """Return a duration of this length, which must fit into 64 bits.
+
+    Raises:
+        EvaluationError: It does not fit.
+    """
     if _LEAST <= nanoseconds <= _MOST:
         return Duration(nanoseconds)
     raise EvaluationError("duration overflow")
 
 
 def as_timestamp(nanoseconds: int) -> Timestamp:
-    """Return a time between the years 1 and 9999."""
+    """Return the time at this number of nanoseconds since 1970.
+
+    Raises:
+        EvaluationError: It is not in the years 1 to 9999.
+    """
     if FIRST_SECOND * _BILLION <= nanoseconds < (LAST_SECOND + 1) * _BILLION:
         return Timestamp(nanoseconds)
     raise EvaluationError("timestamp overflow")
 
 
 def quotient(one: int, other: int) -> int:
-    """Return an integer quotient, rounded towards zero."""
+    """Return the quotient of two integers, rounded towards zero.
+
+    Raises:
+        EvaluationError: The divisor is 0, or the result does not fit into 64 bits.
+    """
     if other == 0:
         raise EvaluationError("division by zero")
     found = abs(one) // abs(other)
@@ -54,7 +74,11 @@ def quotient(one: int, other: int) -> int:
 
 
 def remainder(one: int, other: int) -> int:
-    """Return an integer remainder, which has the sign of the dividend."""
+    """Return the remainder of two integers, which has the sign of the dividend.
+
+    Raises:
+        EvaluationError: The divisor is 0, or the quotient does not fit into 64 bits.
+    """
     if other == 0:
         raise EvaluationError("modulus by zero")
     if one == _LEAST and other == -1:
@@ -64,7 +88,7 @@ def remainder(one: int, other: int) -> int:
 
 
 def ratio(one: float, other: float) -> float:
-    """Return a quotient as floating-point numbers have it, infinite or no number for a division by zero."""
+    """Return the quotient of two floating-point numbers; for a division by zero infinity or NaN, as in IEEE 754."""
     if other != 0:
         return one / other
     if one == 0 or math.isnan(one) or math.isnan(other):
@@ -73,21 +97,29 @@ def ratio(one: float, other: float) -> float:
 
 
 def whole(value: float) -> int:
-    """Return a floating-point number without its fraction, which must be strictly within the integers of 64 bits."""
+    """Return a floating-point number without its fraction, as an integer.
+
+    Raises:
+        EvaluationError: It is not strictly within the range of integers of 64 bits.
+    """
     if math.isnan(value) or not float(_LEAST) < value < 2.0**63:
         raise EvaluationError("integer overflow")
     return int(value)
 
 
 def unsigned_whole(value: float) -> Uint:
-    """Return a floating-point number without its fraction, as an unsigned integer."""
+    """Return a floating-point number without its fraction, as an unsigned integer.
+
+    Raises:
+        EvaluationError: It is negative or too large.
+    """
     if math.isnan(value) or not 0 <= value < 2.0**64:
         raise EvaluationError("unsigned integer overflow")
     return Uint(value)
 
 
 def text_of_double(value: float) -> str:
-    """Return a floating-point number with its shortest digits, as Go's `%g` prints it."""
+    """Return a floating-point number as text with the fewest digits, as Go's `%g` formats it."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

@@ -37,12 +37,16 @@ _ORDERED = (
 
 
 def key_text(key: Value) -> str:
-    """Return a key as errors show it."""
+    """Return the text of a map key for error messages."""
     return key if type(key) is str else ("true" if key else "false") if type(key) is bool else str(key)
 
 
 def item(operand: Value, index: Value) -> Value:
-    """Return an element of a list or the value of a key."""
+    """Return the element of a list at an index, or the value of a map for a key.
+
+    Raises:
+        EvaluationError: There is no such element or key.
+    """
     if isinstance(operand, dict):
         if type(index) is str:
             if index in operand:

@@ -18,7 +18,7 @@ _MAP = types.map_of(_K, _V)
 
 
 def is_zero(value: Value) -> bool:
-    """Return whether a value is the zero of its type, as an empty list is."""
+    """Return whether a value is the zero value of its type, such as 0 or an empty list."""
     if isinstance(value, Optional):
         return not value.present
     if isinstance(value, Duration):
@@ -29,26 +29,30 @@ def is_zero(value: Value) -> bool:
 
 
 def of_nonzero(value: Value) -> Optional:
-    """Return an optional value, absent for the zero of a type."""
+    """Return an optional with this value; an absent one if the value is the zero value of its type."""
     return NONE if is_zero(value) else Optional(True, value)
 
 
 def held(value: Optional) -> Value:
-    """Return the value within."""
+    """Return the value in an optional.
+
+    Raises:
+        EvaluationError: The optional is absent.
+    """
     if not value.present:
         raise EvaluationError("optional.none() dereference")
     return value.value
 
 
 def selected(operand: Value, field: str) -> Optional:
-    """Return a field of a map or an object, or of an optional one, if it is there."""
+    """Return a field of a map or object, or of an optional one, as an optional; absent if the field is missing."""
     if isinstance(operand, Optional):
         return selected(operand.value, field) if operand.present else NONE
     return Optional(True, operand[field]) if isinstance(operand, dict) and field in operand else NONE
 
 
 def indexed(operand: Value, index: Value) -> Optional:
-    """Return an element of a list or a map, or of an optional one, if it is there."""
+    """Return an element of a list or map, or of an optional one, as an optional; absent if the element is missing."""
     if isinstance(operand, Optional):
         return indexed(operand.value, index) if operand.present else NONE
     if isinstance(operand, list):
@@ -63,7 +67,11 @@ def indexed(operand: Value, index: Value) -> Optional:
 
 
 def list_place(index: Value) -> int:
-    """Return an index of a list as an integer; a floating-point number is one if it is whole."""
+    """Return a list index as an integer; a floating-point number must be whole.
+
+    Raises:
+        EvaluationError: The value cannot be an index.
+    """
     if type(index) is bool or not isinstance(index, (int, float)):
         raise EvaluationError(f"unsupported index type '{types.STRING if type(index) is str else 'dyn'}' in list")
     if isinstance(index, float) and not index.is_integer():
@@ -72,7 +80,11 @@ def list_place(index: Value) -> int:
 
 
 def unwrapped(values: list[Value]) -> list[Value]:
-    """Return the values that are there."""
+    """Return the values in those optionals of a list that are present.
+
+    Raises:
+        EvaluationError: An element is not an optional.
+    """
     for value in values:
         if not isinstance(value, Optional):
             raise EvaluationError(f"value {value} is not optional")

@@ -38,14 +38,14 @@ _T = TypeVar("_T")
 
 
 def parsed(text: str, *, is_plain: bool = False, binds: bool = False) -> tuple[Node, Source]:
-    """Return the tree of a text.
+    """Return the tree of an expression, and its source.
 
     Args:
-        text: The text.
+        text: The text of the expression.
         is_plain, binds: See `Cursor`.
 
     Raises:
-        CompileError: The text is not an expression.
+        CompileError: The text is not a valid expression.
     """
     if len(text) > LONGEST:
         message = f"expression code point size exceeds limit: size: {len(text)}, limit {LONGEST}"
@@ -64,7 +64,7 @@ def parsed(text: str, *, is_plain: bool = False, binds: bool = False) -> tuple[N
 
 
 def too_deep() -> Issue:
-    """Return the issue of an expression that is nested too deep."""
+    """Return the error of an expression that is nested too deeply."""
     return Issue(-1, -1, f"expression recursion limit exceeded: {DEEPEST}")
 
 

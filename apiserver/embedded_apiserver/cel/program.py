@@ -30,12 +30,12 @@ _STEPS_OF_CHARACTER = 40
 
 
 class Budget:
-    """Counts what evaluations cost.
+    """The cost of several evaluations, which share one budget.
 
     Attributes:
-        limit: The most that one evaluation may cost.
-        spent: The cost of all of them.
-        meter: Counts their steps, with those of all others for the request.
+        limit: The maximum cost of one evaluation.
+        spent: The cost of all evaluations so far.
+        meter: Counts the steps of all evaluations for the request.
 
     Threads: one at a time.
     """
@@ -47,12 +47,12 @@ class Budget:
 
 
 class Program:
-    """A compiled expression; `compile_expression` makes it.
+    """A compiled CEL expression, made by `compile_expression`.
 
     Attributes:
-        text: The expression.
-        type: The type of its result.
-        reads: The names of the variables that it reads.
+        text: The text of the expression.
+        type: The type of the result.
+        reads: The names of the variables that the expression reads.
 
     Threads: any.
     """
@@ -70,13 +70,13 @@ class Program:
         """Return the value of the expression.
 
         Args:
-            bindings: The values of the variables; a missing one fails when it is read.
-            budget: Counts the cost, also of a failed evaluation; without one, only the limit of one evaluation holds.
+            bindings: The values of the variables; reading a missing variable is an error.
+            budget: Counts the cost, also of a failed evaluation; None to apply only the limit of a single evaluation.
 
         Raises:
             EvaluationError: The evaluation failed.
-            BudgetExceeded: It cost more than it may.
-            OutOfSteps: It would take more steps than are left for the request.
+            BudgetExceeded: The evaluation exceeded the cost limit.
+            OutOfSteps: The evaluation would exceed the request's maximum number of steps.
         """
         run, cost = self._code[:2]
         budget = budget or Budget()
@@ -93,22 +93,22 @@ class Program:
         return value
 
     def estimate(self) -> Range:
-        """Return the least and the most that an evaluation can cost, from the sizes that types have."""
+        """Return the minimum and maximum cost of an evaluation, estimated from the sizes in the types."""
         return estimated(self._tree, self._variables)
 
 
 def compile_expression(text: str, environment: Environment, result: Type | None = None) -> Program:
-    """Compile an expression.
+    """Return a compiled CEL expression.
 
     Args:
         text: The expression.
         environment: The variables and functions that it may use.
-        result: The type that it must have; None allows any.
+        result: The required type of the result; None allows any type.
 
     Raises:
-        CompileError: The text is not an expression, or its types do not fit.
-        InstantiationError: A conversion of a literal always fails.
-        OutOfSteps: It is too long, with the others that the request has compiled.
+        CompileError: The text is not a valid expression, or has type errors.
+        InstantiationError: The conversion of a literal always fails.
+        OutOfSteps: The request's expressions together exceed the maximum number of steps.
     """
     tree, source = parsed(text, binds=environment.binds)
     current_meter().spend(_STEPS_OF_CHARACTER * len(text))

@@ -11,30 +11,30 @@ MOST = 2**64 - 1
 
 
 class Range(NamedTuple):
-    """The least and the most that something can be."""
+    """A range of sizes or costs, from `least` to `most`, both included."""
 
     least: int
     most: int
 
     def plus(self, other: Range) -> Range:
-        """Return the range of sums."""
+        """Return the range of the sums of two values, one from each range."""
         return Range(min(self.least + other.least, MOST), min(self.most + other.most, MOST))
 
     def times(self, other: Range) -> Range:
-        """Return the range of products."""
+        """Return the range of the products of two values, one from each range."""
         return Range(min(self.least * other.least, MOST), min(self.most * other.most, MOST))
 
     def scaled(self, factor: float) -> Range:
-        """Return the range of multiples, rounded up."""
+        """Return the range with both ends multiplied by `factor` and rounded up."""
         return Range(_scaled(self.least, factor), _scaled(self.most, factor))
 
     def union(self, other: Range) -> Range:
-        """Return the smallest range that contains both."""
+        """Return the smallest range that contains both ranges."""
         return Range(min(self.least, other.least), max(self.most, other.most))
 
 
 def exactly(amount: int) -> Range:
-    """Return the range of one amount."""
+    """Return the range that contains only `amount`."""
     return Range(amount, amount)
 
 

@@ -16,21 +16,21 @@ Path = tuple[str, ...]
 
 
 class Entries(NamedTuple):
-    """The sizes of the keys and values of a list or map that the expression makes."""
+    """The ranges of the sizes of keys and values in a list or map that the expression creates."""
 
     kind: Kind
     key: Range
     value: Range
 
     def union(self, other: Entries | None) -> Entries | None:
-        """Return the sizes of either of two; None if one is unknown."""
+        """Return ranges that contain those of both; None if `other` is None."""
         if other is None:
             return None
         return Entries(self.kind, self.key.union(other.key), self.value.union(other.value))
 
 
 class Local(NamedTuple):
-    """The path and the size of a variable of a loop, as far as they are known."""
+    """The path of a loop variable's value, and the range of its size, as far as they are known."""
 
     path: Path
     size: Range | None
@@ -38,7 +38,9 @@ class Local(NamedTuple):
 
 
 def part_of(of: Type, part: str) -> Type | None:
-    """Return the type of the elements, keys, values or a field of a type, by the end of its path, or None."""
+    """Return the type of a type's elements, keys, values or field, as the path step `part` names it; None if there is
+    none.
+    """
     if part in ("@items", "@values"):
         return of.parameters[-1] if of.kind in (Kind.LIST, Kind.MAP) else None
     if part == "@keys":
@@ -50,7 +52,7 @@ def part_of(of: Type, part: str) -> Type | None:
 
 
 def literal_size(node: Node) -> Range | None:
-    """Return the size that a literal has."""
+    """Return the size of a literal; None if the node is not a literal with a size."""
     if isinstance(node, syntax.Literal):
         return None if isinstance(node.value, Type) else exactly(costs.size_of(node.value))
     if isinstance(node, syntax.ListLiteral):
@@ -61,7 +63,7 @@ def literal_size(node: Node) -> Range | None:
 
 
 def is_scalar(of: Type) -> bool:
-    """Return whether the values of a type have the size 1."""
+    """Return whether every value of a type has the size 1."""
     if of.kind is Kind.OPAQUE and of.name == types.OPTIONAL_NAME:
         return is_scalar(of.parameters[0])
     return of.kind in _SCALARS

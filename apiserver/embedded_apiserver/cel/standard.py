@@ -49,7 +49,11 @@ TYPE_NAMES: dict[str, Type] = {
 
 
 def matches(text: str, pattern: str) -> bool:
-    """Return whether a regular expression matches anywhere in a text."""
+    """Return whether a regular expression matches anywhere in a text.
+
+    Raises:
+        EvaluationError: The pattern is invalid.
+    """
     try:
         return compiled(pattern).matches(text)
     except NoPattern as error:
@@ -219,7 +223,11 @@ _FUNCTIONS: tuple[Function, ...] = (
 
 
 def inserted(into: dict[Value, Value], more: dict[Value, Value]) -> dict[Value, Value]:
-    """Return a map with further entries, whose keys must be new."""
+    """Return a map with further entries.
+
+    Raises:
+        EvaluationError: A key exists already.
+    """
     for key in more:
         if key in into:
             raise EvaluationError(f"insert failed: key {key} already exists")

@@ -11,11 +11,11 @@ from embedded_apiserver.cel.values import Value
 
 
 class Node:
-    """A part of an expression.
+    """A node of an expression's tree.
 
     Attributes:
-        offset: Where errors about it point to, in characters from the start.
-        type: The type that the checker found.
+        offset: The offset, in characters, to which error messages about the node point.
+        type: The type found by the type checker.
     """
 
     __slots__ = ("offset", "type")
@@ -26,7 +26,7 @@ class Node:
 
 
 class Literal(Node):
-    """A literal; the checker makes literals of the names of types, too."""
+    """A literal. The type checker also replaces names of types by literals."""
 
     __slots__ = ("value",)
 
@@ -36,7 +36,7 @@ class Literal(Node):
 
 
 class Identifier(Node):
-    """A variable; a leading dot, if there is one, is part of the name."""
+    """A variable. The name includes a leading dot, if there is one."""
 
     __slots__ = ("name",)
 
@@ -46,11 +46,11 @@ class Identifier(Node):
 
 
 class Select(Node):
-    """`operand.field`; with `tests`, `has(operand.field)`; with `optional`, `operand.?field`.
+    """A field selection: `operand.field`; with `tests` `has(operand.field)`, and with `optional` `operand.?field`.
 
     Attributes:
-        property: The key in JSON, which the checker knows for objects; None for maps.
-        name: The variable, if the whole chain is a qualified name.
+        property: The name of the field in JSON, set by the type checker for objects; None for maps.
+        name: The name of the variable if the whole chain of selections is a qualified name; otherwise None.
     """
 
     __slots__ = ("field", "name", "operand", "optional", "property", "tests")
@@ -66,10 +66,10 @@ class Select(Node):
 
 
 class Call(Node):
-    """A call of a function, a method or an operator.
+    """A call of a function, method or operator.
 
     Attributes:
-        overloads: The overloads that fit the types of the arguments, found by the checker.
+        overloads: The overloads that accept the types of the arguments, set by the type checker.
     """
 
     __slots__ = ("arguments", "function", "overloads", "target")
@@ -83,12 +83,12 @@ class Call(Node):
 
     @property
     def operands(self) -> list[Node]:
-        """The receiver, if there is one, and the arguments."""
+        """The receiver, if there is one, followed by the arguments."""
         return self.arguments if self.target is None else [self.target, *self.arguments]
 
 
 class ListLiteral(Node):
-    """`[a, ?b]`; `optional` has the places of elements with a question mark."""
+    """A list literal such as `[a, ?b]`; `optional` has the indexes of the elements with a question mark."""
 
     __slots__ = ("elements", "optional")
 
@@ -99,7 +99,7 @@ class ListLiteral(Node):
 
 
 class MapEntry:
-    """An entry of a map."""
+    """An entry of a map literal."""
 
     __slots__ = ("key", "offset", "optional", "value")
 
@@ -111,7 +111,7 @@ class MapEntry:
 
 
 class MapLiteral(Node):
-    """`{key: value}`."""
+    """A map literal such as `{key: value}`."""
 
     __slots__ = ("entries",)
 
@@ -121,7 +121,7 @@ class MapLiteral(Node):
 
 
 class StructureField:
-    """A field of an object that is made; the checker finds its property."""
+    """A field of an object literal; the type checker sets `property`, its name in JSON."""
 
     __slots__ = ("name", "offset", "optional", "property", "value")
 
@@ -134,7 +134,7 @@ class StructureField:
 
 
 class StructureLiteral(Node):
-    """`Name{field: value}`."""
+    """An object literal such as `Name{field: value}`."""
 
     __slots__ = ("fields", "name")
 
@@ -145,7 +145,7 @@ class StructureLiteral(Node):
 
 
 class Form(enum.Enum):
-    """The way in which a comprehension runs; each is a separate loop."""
+    """The form of a comprehension; each form is compiled to a different loop."""
 
     ALL = enum.auto()
     EXISTS = enum.auto()
@@ -156,12 +156,13 @@ class Form(enum.Enum):
 
 
 class Comprehension(Node):
-    """A loop over a list or map, as macros make it: `accumulator = step` for each element, while the condition holds.
+    """A loop over a list or map, to which macros expand: `accumulator = step` for each element, while the condition
+    holds.
 
     Attributes:
-        form: How it runs; the parts below are what a loop of this form needs of the tree.
-        filter: The condition that elements must meet to be transformed; None for all.
-        transform: The test of each element, or the value made of it.
+        form: The form of the loop, which needs only `filter` and `transform`.
+        filter: The condition for elements to be transformed; None for all elements.
+        transform: The test of each element, or its transformed value.
     """
 
     __slots__ = (
@@ -189,7 +190,7 @@ ACCUMULATOR = "@result"
 
 
 def balanced(function: str, terms: list[Node], places: list[int], low: int, high: int) -> Node:
-    """Return calls of a function of two arguments for many, as a balanced tree."""
+    """Return calls of a binary function that combine many terms, as a balanced tree."""
     middle = (low + high + 1) // 2
     left = terms[middle] if middle == low else balanced(function, terms, places, low, middle - 1)
     right = terms[middle + 1] if middle == high else balanced(function, terms, places, middle + 1, high)

@@ -24,10 +24,10 @@ _LONGEST = 2**63
 
 
 def duration(text: str) -> Duration:
-    """Return the duration that a text states, such as `1h30m`.
+    """Return the duration that a text such as `1h30m` represents.
 
     Raises:
-        EvaluationError: It states none.
+        EvaluationError: The text is not a duration.
     """
     found = _nanoseconds(text)
     if found is None or not -_LONGEST <= found < _LONGEST:
@@ -55,17 +55,17 @@ def _nanoseconds(text: str) -> int | None:
 
 
 def text_of_duration(value: Duration) -> str:
-    """Return a duration in seconds, such as `5400s`."""
+    """Return a duration as a text in seconds, such as `5400s`."""
     whole, rest = divmod(abs(value.nanoseconds), _BILLION)
     fraction = f".{rest:09d}".rstrip("0") if rest else ""
     return f"{'-' if value.nanoseconds < 0 else ''}{whole}{fraction}s"
 
 
 def timestamp(text: str) -> Timestamp:
-    """Return the time that a text of RFC 3339 states.
+    """Return the time that a text in the format RFC 3339 represents.
 
     Raises:
-        EvaluationError: It states none.
+        EvaluationError: The text is not a time.
     """
     match = _TIME.fullmatch(text)
     failed = "type conversion error from 'string' to 'google.protobuf.Timestamp'"
@@ -87,7 +87,7 @@ def timestamp(text: str) -> Timestamp:
 
 
 def text_of_timestamp(value: Timestamp) -> str:
-    """Return a time in UTC as RFC 3339 writes it."""
+    """Return a time in UTC as text in the format RFC 3339."""
     seconds, rest = divmod(value.nanoseconds, _BILLION)
     moment = _EPOCH + timedelta(seconds=seconds)
     fraction = f".{rest:09d}".rstrip("0") if rest else ""
@@ -96,22 +96,22 @@ def text_of_timestamp(value: Timestamp) -> str:
 
 
 def plus(time: Timestamp, span: Duration) -> Timestamp:
-    """Return a time plus a duration."""
+    """Return the time `span` after `time`."""
     return as_timestamp(time.nanoseconds + span.nanoseconds)
 
 
 def minus(time: Timestamp, span: Duration) -> Timestamp:
-    """Return an earlier time."""
+    """Return the time `span` before `time`."""
     return as_timestamp(time.nanoseconds - span.nanoseconds)
 
 
 def between(one: Timestamp, other: Timestamp) -> Duration:
-    """Return how much later one time is than another."""
+    """Return the duration from `other` to `one`, negative if `one` is earlier."""
     return as_duration(one.nanoseconds - other.nanoseconds)
 
 
 def part_of(part: str) -> Callable[..., int]:
-    """Return a function of a time, and a time zone if one is given, that returns a part of the date."""
+    """Return a function that returns a part, such as `getFullYear`, of a time in a time zone, by default UTC."""
     read = _PARTS[part]
 
     def found(time: Timestamp, zone: str = "UTC") -> int:
@@ -160,22 +160,22 @@ def _zone(name: str) -> tzinfo:
 
 
 def hours_of(span: Duration) -> int:
-    """Return the whole hours of a duration."""
+    """Return the whole hours of a duration, rounded towards zero."""
     return _towards_zero(span.nanoseconds, 3600 * _BILLION)
 
 
 def minutes_of(span: Duration) -> int:
-    """Return the whole minutes of a duration."""
+    """Return the whole minutes of a duration, rounded towards zero."""
     return _towards_zero(span.nanoseconds, 60 * _BILLION)
 
 
 def seconds_of(span: Duration) -> int:
-    """Return the whole seconds of a duration."""
+    """Return the whole seconds of a duration, rounded towards zero."""
     return _towards_zero(span.nanoseconds, _BILLION)
 
 
 def milliseconds_of(span: Duration) -> int:
-    """Return the milliseconds of a duration."""
+    """Return the whole milliseconds of a duration, rounded towards zero."""
     return _towards_zero(span.nanoseconds, 10**6)
 
 

@@ -10,7 +10,7 @@ import attrs
 
 
 class Kind(enum.Enum):
-    """The kind of a type: a basic type, a list, a map, an object, or one that stands for others."""
+    """The kind of a type: a basic type, list, map, object, opaque type, or a type parameter."""
 
     BOOL = enum.auto()
     BYTES = enum.auto()
@@ -36,8 +36,8 @@ class Field:
     """One field of an object type.
 
     Attributes:
-        type: The type of its values.
-        property: Its name in the JSON object; the key in `Type.fields` is the escaped name that expressions use.
+        type: The type of the field.
+        property: The name of the field in JSON; the key in `Type.fields` is the escaped name for expressions.
     """
 
     type: Type
@@ -46,14 +46,15 @@ class Field:
 
 @attrs.frozen
 class Type:
-    """The type of an expression; equal to another by kind, name and parameters.
+    """The type of an expression. Types are equal if kind, name and parameters are equal.
 
     Attributes:
-        kind: Its kind.
-        name: The name by which it is printed.
-        parameters: Of a list its element, of a map key and value, of an opaque type whatever it is made from.
-        fields: The fields of an object by the names that expressions use; the estimate reads the sizes of their types.
-        size: The most elements, entries, characters or bytes that the static estimate counts on; None counts as 0.
+        kind: The kind of the type.
+        name: The name of the type in messages.
+        parameters: The type of a list's elements, of a map's keys and values, or the parameters of an opaque type.
+        fields: The fields of an object type by their names in expressions; None for other types.
+        size: The maximum number of elements, entries, characters or bytes, for the static cost estimate; None counts as
+            0.
     """
 
     kind: Kind
@@ -69,11 +70,11 @@ class Type:
         return f"{self.name}({', '.join(str(parameter) for parameter in self.parameters)})"
 
     def sized(self, size: int) -> Type:
-        """Return the type with the most elements, entries, characters or bytes that its values have."""
+        """Return the type with `size` as the maximum number of elements, entries, characters or bytes."""
         return attrs.evolve(self, size=size)
 
     def field(self, name: str) -> Field | None:
-        """Return a field of an object type by the name that expressions use, or None."""
+        """Return a field of an object type by its name in expressions; None if there is none."""
         return None if self.fields is None else self.fields.get(name)
 
 
@@ -96,32 +97,32 @@ OPTIONAL_NAME = "optional_type"
 
 
 def list_of(element: Type, size: int | None = None) -> Type:
-    """Return the type of lists."""
+    """Return the type of lists with these elements; `size` is the maximum number of elements."""
     return Type(Kind.LIST, "list", (element,), size=size)
 
 
 def map_of(key: Type, value: Type, size: int | None = None) -> Type:
-    """Return the type of maps."""
+    """Return the type of maps with these keys and values; `size` is the maximum number of entries."""
     return Type(Kind.MAP, "map", (key, value), size=size)
 
 
 def object_of(name: str, fields: Mapping[str, Field]) -> Type:
-    """Return an object type; its values are JSON objects that have the declared fields at most."""
+    """Return an object type. Its values are JSON objects that have only the declared fields."""
     return Type(Kind.OBJECT, name, fields=fields)
 
 
 def opaque(name: str, *parameters: Type) -> Type:
-    """Return a type whose values only functions can make and read, such as `kubernetes.Quantity`."""
+    """Return an opaque type, whose values only functions can create and read, such as `kubernetes.Quantity`."""
     return Type(Kind.OPAQUE, name, parameters)
 
 
 def optional_of(value: Type) -> Type:
-    """Return the type of optional values."""
+    """Return the type of optionals with a value of this type."""
     return opaque(OPTIONAL_NAME, value)
 
 
 def type_of_type(of: Type) -> Type:
-    """Return the type of a type that is used as a value."""
+    """Return the type of a type name that an expression uses as a value."""
     return Type(Kind.TYPE, "type", (of,))
 
 

@@ -18,7 +18,7 @@ _COMPOSED = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
 
 
 class Substitutions:
-    """The types for which type parameters stand.
+    """The types that replace the type parameters of overloads.
 
     Threads: one at a time.
     """
@@ -27,7 +27,10 @@ class Substitutions:
         self._found: dict[str, Type] = {}
 
     def assigns(self, targets: Sequence[Type], sources: Sequence[Type]) -> bool:
-        """Return whether types are assignable, each to its target; parameters are bound only if all of them are."""
+        """Return whether each source type is assignable to its target type.
+
+        Type parameters are bound only if all types are assignable.
+        """
         before = dict(self._found)
         if len(targets) == len(sources) and all(map(self._fits, targets, sources)):
             return True
@@ -35,7 +38,9 @@ class Substitutions:
         return False
 
     def applied(self, of: Type, free: Type | None = None) -> Type:
-        """Return a type with what its parameters stand for; those that are free become `free`, or stay."""
+        """Return a type with its parameters replaced by their types. Unbound ones are replaced by `free`, or stay if it
+        is None.
+        """
         if of.kind is Kind.PARAMETER:
             found = self._found.get(of.name)
             if found is not None:
@@ -92,12 +97,12 @@ class Substitutions:
 
 
 def is_dynamic(of: Type) -> bool:
-    """Return whether a type is known only when the expression is evaluated, or is that of an error told already."""
+    """Return whether a type is known only at evaluation, or is the type of a subexpression with an error."""
     return of.kind in (Kind.DYN, Kind.ERROR)
 
 
 def most_general(one: Type, other: Type) -> Type:
-    """Return the type that says less, of two that fit each other."""
+    """Return the less specific one of two types that are assignable to each other."""
     return one if _is_less_specific(one, other) else other
 
 
@@ -113,7 +118,7 @@ def _is_less_specific(one: Type, other: Type) -> bool:
 
 
 def with_fresh_parameters(overload: Sequence[Type], number: int) -> list[Type]:
-    """Return the types of an overload with parameters of their own for this call."""
+    """Return the types of an overload with type parameters renamed by `number`, so that they are unique to a call."""
     return [_renamed(of, number) for of in overload]
 
 

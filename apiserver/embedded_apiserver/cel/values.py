@@ -24,16 +24,16 @@ Value: TypeAlias = Any
 
 
 class Uint(int):
-    """An unsigned integer."""
+    """An unsigned integer of CEL."""
 
     __slots__ = ()
 
 
 class Duration:
-    """A span of time.
+    """A duration of CEL.
 
     Attributes:
-        nanoseconds: Its length, negative for a span into the past.
+        nanoseconds: The length in nanoseconds, which may be negative.
     """
 
     __slots__ = ("nanoseconds",)
@@ -52,7 +52,7 @@ class Duration:
 
 
 class Timestamp:
-    """A point in time.
+    """A point in time of CEL.
 
     Attributes:
         nanoseconds: The nanoseconds since 1970-01-01T00:00:00Z.
@@ -74,11 +74,11 @@ class Timestamp:
 
 
 class Optional:
-    """A value that may be absent.
+    """An optional of CEL: a value that may be absent.
 
     Attributes:
-        present: Whether there is a value.
-        value: The value, if there is one.
+        present: True if there is a value.
+        value: The value; None if absent.
     """
 
     __slots__ = ("present", "value")
@@ -96,10 +96,10 @@ NONE = Optional(False)
 
 
 class Opaque:
-    """The base of the values of opaque types, which are equal as their `__eq__` says.
+    """The base class of values of opaque types; `__eq__` defines their equality.
 
     Attributes:
-        type: The type; a class attribute.
+        type: The CEL type, a class attribute.
     """
 
     __slots__ = ()
@@ -107,28 +107,28 @@ class Opaque:
 
 
 class Lists(list[Any]):
-    """The base of lists that are compared and joined by rules of their own, such as sets.
+    """The base class of lists with special rules for comparison and concatenation, such as sets.
 
-    A function that returns a plain list from such a list is free to do so.
+    A function of such a list may return a plain list.
 
     Attributes:
-        is_pairwise: Whether a comparison looks at each element for each element.
+        is_pairwise: True if a comparison compares each element with each element of the other list.
     """
 
     __slots__ = ()
     is_pairwise = False
 
     def equals(self, other: Value) -> bool:
-        """Return whether a value is equal."""
+        """Return whether this list is equal to another."""
         raise NotImplementedError
 
     def plus(self, other: list[Value]) -> list[Value]:
-        """Return this list joined with another."""
+        """Return the concatenation of this list and another."""
         raise NotImplementedError
 
 
 def type_of(value: Value) -> Type:
-    """Return the type of a value; lists and maps have elements of any type, JSON objects are maps."""
+    """Return the CEL type of a value. Lists and maps have the element type `dyn`; JSON objects are maps."""
     found = _BY_CLASS.get(type(value))
     if found is not None:
         return found
@@ -141,7 +141,7 @@ def type_of(value: Value) -> Type:
 
 
 class Structure(dict[str, Any]):
-    """A value of an object type that an expression made, as `Object{spec: Object.spec{replicas: 1}}` does."""
+    """A value of an object type that an expression constructs, such as `Object{spec: Object.spec{replicas: 1}}`."""
 
     __slots__ = ("type",)
 

@@ -20,33 +20,38 @@ _SHORT_TEXT, _SHORT_PART = 30_000, 100  # up to these, CPython's search compares
 
 
 def work_of(declared: Work | None, arguments: Sequence[Type]) -> Work | None:
-    """Return how the steps of a function are counted; None for one that reads scalars only."""
+    """Return the function that counts the steps of a call; None if all arguments are scalars.
+
+    `declared` is the function that the overload declares; None for the default by the types of the arguments.
+    """
     if declared is not None:
         return declared
     return reading if any(of.kind in _READ for of in arguments) else None
 
 
 def free(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count nothing, for a function that looks something up."""
+    """Count no steps, for a function that only looks something up."""
 
 
 def reading(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count a step for each character, byte, element or entry, as a function of Python needs that reads them once."""
+    """Count one step for each character, byte, element or entry of the arguments."""
     meter.spend(sum(len(value) for value in arguments if isinstance(value, (str, bytes, list, dict))))
 
 
 def of_each_check(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count the look at all roles and bindings of a user; 2 ms, for a user with some hundreds."""
+    """Count the steps of a permission check, which reads all roles and bindings of a user: about 2 ms for some
+    hundreds.
+    """
     meter.spend(10_000)
 
 
 def copying(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count the making of a text from the first argument, by a function of C."""
+    """Count the steps of creating a text from the first argument in C code."""
     meter.spend(_bytes(arguments[0]) // 8 + 1)
 
 
 def comparing(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count a comparison of two values, whatever is in them."""
+    """Count the steps of comparing two values with everything nested in them."""
     one, other = arguments
     if isinstance(one, (list, dict)) and isinstance(other, (list, dict)):
         meter.walk(one, other)
@@ -55,7 +60,7 @@ def comparing(meter: Meter, arguments: Sequence[Value]) -> None:
 
 
 def joining(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count the making of a text or a list of two."""
+    """Count the steps of concatenating two texts or two lists."""
     one, other = arguments
     if isinstance(one, list):
         meter.spend(len(one) + len(other))
@@ -67,17 +72,20 @@ def joining(meter: Meter, arguments: Sequence[Value]) -> None:
 
 
 def searching(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count the search for the first place of a text in a text."""
+    """Count the steps of searching a text for the first occurrence of another text."""
     meter.spend(_search(arguments[0], arguments[1]))
 
 
 def searching_backwards(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count the search for the last place, which compares each place with each character."""
+    """Count the steps of searching a text for the last occurrence of another text.
+
+    They grow with the product of the two lengths.
+    """
     meter.spend(len(arguments[0]) * len(arguments[1]) // 64)
 
 
 def replacing(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count a replacement, with the text that it makes."""
+    """Count the steps of a replacement in a text, including the creation of the result."""
     text, old, new = arguments[:3]
     meter.spend(_search(text, old) + _bytes(text) // 8)
     found = text.count(old)
@@ -87,14 +95,14 @@ def replacing(meter: Meter, arguments: Sequence[Value]) -> None:
 
 
 def splitting(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count the pieces of a text."""
+    """Count the steps of splitting a text."""
     text, separator = arguments[:2]
     meter.spend(_search(text, separator) + _bytes(text) // 8)
     meter.spend(_PER_PIECE * (text.count(separator) if separator else len(text)))
 
 
 def joining_words(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count the making of one text of many."""
+    """Count the steps of joining a list of texts into one."""
     words = arguments[0]
     between = _bytes(arguments[1]) if len(arguments) == 2 else 0
     meter.spend(len(words))
@@ -102,7 +110,7 @@ def joining_words(meter: Meter, arguments: Sequence[Value]) -> None:
 
 
 def formatting(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count a text of a pattern and values, which has some characters for each character of them."""
+    """Count the steps of formatting values by a pattern, both arguments of the call."""
     pattern, values = arguments
     meter.spend(len(pattern))
     for value in values:
@@ -115,25 +123,27 @@ def formatting(meter: Meter, arguments: Sequence[Value]) -> None:
 
 
 def compiling(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count the compilation of a regular expression, the second argument; an invalid one takes no more."""
+    """Count the steps of compiling a regular expression, the second argument. An invalid pattern is not counted."""
     with contextlib.suppress(NoPattern):
         meter.pattern(arguments[1])
 
 
 def matching(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count a match of a regular expression, the second argument."""
+    """Count the steps of matching a text against a regular expression, the second argument."""
     text, pattern = arguments
     with contextlib.suppress(NoPattern):
         meter.spend(meter.pattern(pattern).steps(len(text)) + len(text) // 8)
 
 
 def walking(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count the reading of a list with all that is in it, and once more for its cost."""
+    """Count the steps of reading the arguments with everything nested in them, twice because their cost is computed as
+    well.
+    """
     meter.walk(*arguments, times=2)
 
 
 def searching_list(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count the comparison of a value with each element of a list; the first argument is the value."""
+    """Count the steps of comparing a value, the first argument, with each element of a list, the second."""
     wanted, within = arguments
     if isinstance(wanted, (list, dict)):
         meter.walk(wanted, within)
@@ -142,7 +152,7 @@ def searching_list(meter: Meter, arguments: Sequence[Value]) -> None:
 
 
 def comparing_all(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count the comparisons of each element of the first list with each of the last."""
+    """Count the steps of comparing each element of the first list with each element of the last list."""
     one, other = arguments[0], arguments[-1]
     meter.spend(len(one) + len(other))
     if are_hashed(one, other):
@@ -156,7 +166,7 @@ def comparing_all(meter: Meter, arguments: Sequence[Value]) -> None:
 
 
 def sorting(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count the comparisons that bring keys into an order."""
+    """Count the steps of sorting a list by its keys, the last argument."""
     keys = arguments[-1]
     meter.spend(len(keys))
     longest = max((len(key) for key in keys if isinstance(key, (str, bytes))), default=0)
@@ -164,7 +174,7 @@ def sorting(meter: Meter, arguments: Sequence[Value]) -> None:
 
 
 def counting(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count the numbers of a range."""
+    """Count the steps of creating a list of numbers, whose length is the first argument."""
     meter.spend(5 * max(arguments[0], 0) if arguments[0] <= LONGEST_RANGE else 0)
 
 
@@ -173,9 +183,9 @@ LONGEST_RANGE = 1_000_000
 
 
 def are_hashed(*lists: Sequence[Value]) -> bool:
-    """Return whether all elements are of one type whose values are equal as Python's are, so that a set can hold them.
+    """Return whether a set can hold all elements: all are texts, all are integers, or all are bytes.
 
-    Numbers are not: an integer may equal a floating-point number.
+    Mixed numbers cannot be hashed, because an integer may equal a floating-point number.
     """
     kinds = {type(value) for values in lists for value in values}
     return kinds <= {str} or kinds <= {int} or kinds <= {bytes}

@@ -19,7 +19,7 @@ _NO_RANGE = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 
 
 def address_of(text: str) -> Address | None:
-    """Return an address, also one with leading zeros, or None."""
+    """Return the IP address that a text represents, leading zeros allowed; None if it is not an address."""
     if "%" in text:
         return None
     try:
@@ -29,7 +29,7 @@ def address_of(text: str) -> Address | None:
 
 
 def address(text: str, field: str, known: Collection[str] = ()) -> list[Cause]:
-    """Return the cause of a text that is not an IP address; those in `known` were accepted before."""
+    """Return a validation error if a text is not an IP address; addresses in `known` were accepted before."""
     if text in known:
         return []
     found = address_of(text)
@@ -43,7 +43,7 @@ def address(text: str, field: str, known: Collection[str] = ()) -> list[Cause]:
 
 
 def network_of(text: str) -> Network | None:
-    """Return an address range, also one with bits of hosts, or None."""
+    """Return the address range that a text represents, host bits allowed; None if it is not a range."""
     if text.count("/") != 1 or "%" in text:
         return None
     host, _, bits = text.partition("/")
@@ -56,7 +56,7 @@ def network_of(text: str) -> Network | None:
 
 
 def network(text: str, field: str, known: Collection[str] = ()) -> list[Cause]:
-    """Return the cause of a text that is not an address range; those in `known` were accepted before."""
+    """Return a validation error if a text is not an address range; ranges in `known` were accepted before."""
     if text in known:
         return []
     found = network_of(text)
@@ -74,7 +74,7 @@ def network(text: str, field: str, known: Collection[str] = ()) -> list[Cause]:
 
 
 def unreadable(texts: Sequence[str]) -> str:
-    """Return what is wrong with the first of several ranges that cannot be read at all; empty if all can be."""
+    """Return an error message for the first text that is not an address range; empty if all are."""
     for index, text in enumerate(texts):
         if network_of(text) is None:
             return f"invalid CIDR[{index}]: <nil> (invalid CIDR address: {text})"
@@ -82,7 +82,7 @@ def unreadable(texts: Sequence[str]) -> str:
 
 
 def endpoint_address(text: str, field: str) -> Iterator[Cause]:
-    """Return the validation errors of an address to which no traffic can be sent."""
+    """Return the validation errors of an endpoint's IP address, which must be able to receive traffic."""
     found = address_of(text)
     if found is None:
         yield invalid(field, text, "must be a valid IP address")
@@ -101,5 +101,5 @@ _LOCAL_GROUPS = {4: ipaddress.ip_network("224.0.0.0/24"), 6: ipaddress.ip_networ
 
 
 def has_two_families(texts: Collection[str]) -> bool:
-    """Return whether addresses or ranges are of both families, IPv4 and IPv6."""
+    """Return whether addresses or ranges include both IPv4 and IPv6."""
     return {":" in text for text in texts} == {True, False}

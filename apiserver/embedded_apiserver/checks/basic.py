@@ -26,24 +26,24 @@ Problems = Callable[[str], Iterable[str]]
 
 
 def non_negative(obj: Object, place: str, *names: str) -> Iterator[Cause]:
-    """Return the validation errors of negative numbers among the fields `names`, in their order."""
+    """Return a validation error for each of the fields `names` of `obj` that is negative."""
     for name in names:
         if (value := obj.get(name)) is not None and value < 0:
             yield invalid(f"{place}.{name}", value, NOT_NEGATIVE)
 
 
 def in_range(value: int, low: int, high: int, field: str) -> list[Cause]:
-    """Return the cause of a number outside `low` to `high`."""
+    """Return a validation error if a number is not in the range from `low` to `high`, both included."""
     return [] if low <= value <= high else [invalid(field, value, f"must be between {low} and {high}, inclusive")]
 
 
 def port_number(value: int, field: str) -> list[Cause]:
-    """Return the cause of a number that is not a port."""
+    """Return a validation error if a number is not a port (1 to 65535)."""
     return in_range(value, 1, 65535, field)
 
 
 def identifier(obj: Object, name: str, place: str) -> list[Cause]:
-    """Return the cause of a user or group id out of range; a missing one has none."""
+    """Return a validation error if the user or group id in the field `name` is out of range; a missing one is valid."""
     value = obj.get(name)
     return [] if value is None else in_range(value, 0, _MOST, f"{place}.{name}")
 
@@ -54,12 +54,12 @@ def one_of(value: object, supported: Sequence[str], field: str) -> list[Cause]:
 
 
 def given_one_of(value: object, supported: Sequence[str], field: str) -> list[Cause]:
-    """Return the cause of a word that is not one of `supported`; a missing one has a default."""
+    """Return a validation error if a non-empty value is not one of `supported`."""
     return [not_supported(field, value, supported)] if value and value not in supported else []
 
 
 def each(problems: Problems, value: str, field: str) -> list[Cause]:
-    """Return one cause for each problem of a text."""
+    """Return a validation error for each text that `problems` returns for the value."""
     return [invalid(field, value, text) for text in problems(value)]
 
 
@@ -74,39 +74,42 @@ def subdomain(value: str, field: str) -> list[Cause]:
 
 
 def qualified_name(value: str, field: str) -> list[Cause]:
-    """Return the validation errors of a text that must be a name with an optional prefix."""
+    """Return the validation errors of a text that must be a qualified name, such as `example.com/a`."""
     return each(qualified_name_errors, value, field)
 
 
 def needs(obj: Object, place: str, *names: str) -> Iterator[Cause]:
-    """Return the validation errors of required fields that are missing or empty."""
+    """Return a validation error for each of the fields `names` of `obj` that is missing or empty."""
     for name in names:
         if not obj.get(name):
             yield required(f"{place}.{name}")
 
 
 def unchanged(before: object, after: object, field: str, shown: Any = None) -> list[Cause]:
-    """Return the cause of a changed field that must not change; `shown` is how the message shows it."""
+    """Return a validation error if an immutable field has changed.
+
+    `shown` replaces the new value in the message; None shows the new value itself.
+    """
     if before == after or (not before and not after and type(before) is not int and type(after) is not int):
         return []
     return [invalid(field, after if shown is None else shown, IMMUTABLE)]
 
 
 def count_or_percent(value: int | str, field: str) -> list[Cause]:
-    """Return the cause of a value that is neither a count nor a percentage."""
+    """Return a validation error if a value is neither a non-negative count nor a percentage."""
     if isinstance(value, str):
         return [] if _PERCENT.fullmatch(value) else [invalid(field, value, _PERCENT_TEXT)]
     return [] if value >= 0 else [invalid(field, value, NOT_NEGATIVE)]
 
 
 def at_most_all(value: int | str, field: str) -> list[Cause]:
-    """Return the cause of a percentage above 100."""
+    """Return a validation error if a value is a percentage above 100."""
     is_percent = isinstance(value, str) and _PERCENT.fullmatch(value)
     return [invalid(field, value, "must not be greater than 100%")] if is_percent and amount(value) > 100 else []
 
 
 def amount(value: int | str) -> int:
-    """Return the number of a count or a percentage; 0 for any other text that is not a number."""
+    """Return the number in a count or a percentage; 0 for a text without a number."""
     if isinstance(value, int):
         return value
     digits = value[:-1] if _PERCENT.fullmatch(value) else value
@@ -117,7 +120,7 @@ def amount(value: int | str) -> int:
 
 
 def take(target: dict[str, Any], source: Object, name: str) -> None:
-    """Give `target` a field as `source` has it, or remove it if `source` has none: then they do not differ in it."""
+    """Copy a field from `source` to `target`; remove it from `target` if `source` lacks it."""
     if name in source:
         target[name] = source[name]
     else:

@@ -17,7 +17,7 @@ _BAD_IN_HOST = set(' "<>\\^`{|}')
 
 
 def client_config(config: Mapping[str, Any], place: str) -> Iterator[Cause]:
-    """Return the validation errors of a `clientConfig` at `place`."""
+    """Return the validation errors of a webhook's `clientConfig`; `place` is its path."""
     if ("url" in config) == ("service" in config):
         yield required(place, "exactly one of url or service is required")
     elif "url" in config:
@@ -27,7 +27,7 @@ def client_config(config: Mapping[str, Any], place: str) -> Iterator[Cause]:
 
 
 def url(text: str, place: str) -> Iterator[Cause]:
-    """Return the validation errors of the URL of a webhook."""
+    """Return the validation errors of a webhook's URL; `place` is its path."""
     try:
         parts = urlsplit(text)
         problem = _problem_of_host(parts.netloc.rpartition("@")[2])
@@ -55,7 +55,7 @@ def _problem_of_host(host: str) -> str:
 
 
 def service(reference: Mapping[str, Any], place: str) -> Iterator[Cause]:
-    """Return the validation errors of a reference to the service of a webhook."""
+    """Return the validation errors of a webhook's reference to a service; `place` is its path."""
     # A real server hands its function the two the wrong way round, so that the other one is said to be missing.
     for name, other in (("name", "namespace"), ("namespace", "name")):
         if not reference.get(other):

@@ -19,7 +19,7 @@ _MOST_CONDITIONS = 64
 
 
 def expression(text: str, place: str, environment: Environment, *wanted: Type) -> Iterator[Cause]:
-    """Return the cause for an expression that does not compile, or has none of the types that are wanted."""
+    """Return a validation error if a CEL expression does not compile, or its result has none of the types `wanted`."""
     try:
         compiled(text, environment, wanted)
     except NotCompiled as error:
@@ -27,14 +27,14 @@ def expression(text: str, place: str, environment: Environment, *wanted: Type) -
 
 
 def not_compiled(place: str, text: str, error: NotCompiled) -> Cause:
-    """Return the cause for an expression that does not compile."""
+    """Return the validation error for a CEL expression that does not compile."""
     if error.is_internal:
         return Cause("InternalError", f"Internal error: {error}", place)
     return invalid(place, text, str(error))
 
 
 def match_conditions(conditions: Sequence[Object], place: str, environment: Environment) -> Iterator[Cause]:
-    """Return the validation errors of the conditions under which a webhook is called, or a policy judges."""
+    """Return the validation errors of the match conditions of a webhook or policy."""
     if len(conditions) > _MOST_CONDITIONS:
         yield too_many(place, len(conditions), _MOST_CONDITIONS)
     seen = set()

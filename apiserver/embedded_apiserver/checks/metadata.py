@@ -39,7 +39,7 @@ def metadata_causes(kind: Kind, metadata: Mapping[str, Any]) -> Iterator[Cause]:
 
 
 def name_causes(kind: Kind, metadata: Mapping[str, Any]) -> list[Cause]:
-    """Return the validation errors of the name of a new object, and of the `generateName` that it was made from."""
+    """Return the validation errors of the name and the `generateName` of a new object."""
     if not metadata.get("name"):
         return [required("metadata.name", "name or generateName is required")]
     problems_of = _NAME_RULES[kind.name_rule]
@@ -52,7 +52,7 @@ def name_causes(kind: Kind, metadata: Mapping[str, Any]) -> list[Cause]:
 
 
 def label_causes(labels: Mapping[str, str], field: str) -> Iterator[Cause]:
-    """Return the validation errors of labels, or of another map with the rules of labels; each names `field`."""
+    """Return the validation errors of labels, or of another map with the same rules; all have the path `field`."""
     for key, value in labels.items():
         for text in names.qualified_name_errors(key):
             yield invalid(field, key, text)
@@ -61,7 +61,7 @@ def label_causes(labels: Mapping[str, str], field: str) -> Iterator[Cause]:
 
 
 def annotation_causes(annotations: Mapping[str, str], field: str) -> Iterator[Cause]:
-    """Return the validation errors of annotations: their keys, and the size of all."""
+    """Return the validation errors of annotations: of each key, and of the total size."""
     for key in annotations:
         for text in names.qualified_name_errors(key.lower()):
             yield invalid(field, key, text)
@@ -88,15 +88,15 @@ def updated_metadata_causes(
 ) -> Iterator[Cause]:
     """Return the validation errors of updated metadata, each as often as a real server reports it.
 
-    There, all updates are checked by general rules and then by the rules of the kind, and these call the rules of
-    metadata once or twice more.
+    A real server checks the metadata of an update by general rules, and then once or twice more by the rules of the
+    kind.
 
     Args:
         kind: The kind.
         before: The stored metadata.
-        metadata: The metadata that will be stored.
-        sent: The metadata that the client sent.
-        subresource: The subresource that is written; empty for the object itself.
+        metadata: The metadata to be stored.
+        sent: The metadata from the client.
+        subresource: The written subresource; empty for the object itself.
     """
     names = ("finalizers", "labels", "annotations", "ownerReferences")
     changed = metadata != before and any(metadata.get(name) != before.get(name) for name in names)

@@ -10,19 +10,19 @@ from embedded_apiserver.status import Cause
 
 
 def no_backsteps(path: str, field: str) -> list[Cause]:
-    """Return the cause of a path that leads upwards."""
+    """Return a validation error if a path contains a `..` component."""
     return [invalid(field, path, "must not contain '..'")] if ".." in path.split("/") else []
 
 
 def descending(path: str, field: str) -> Iterator[Cause]:
-    """Return the validation errors of a path that is absolute or leads upwards."""
+    """Return the validation errors of a path that must be relative, without `..` components."""
     if path.startswith("/"):
         yield invalid(field, path, "must be a relative path")
     yield from no_backsteps(path, field)
 
 
 def local_file(path: str, field: str) -> Iterator[Cause]:
-    """Return the validation errors of the path of a file in a volume: names that begin with `..` are reserved."""
+    """Return the validation errors of a file's path in a volume; names that begin with `..` are reserved."""
     yield from descending(path, field)
     if path.startswith("..") and not path.startswith("../"):
         yield invalid(field, path, "must not start with '..'")

@@ -17,7 +17,7 @@ _SIGNER = "must be a fully qualified domain and path of the form 'example.com/si
 
 
 def prefixed_path(name: str, field: str) -> Iterator[Cause]:
-    """Return the validation errors of a domain and a path below it."""
+    """Return the validation errors of a domain followed by a path, such as `example.com/name`."""
     domain, _, path = name.partition("/")
     if not name:
         yield required(field)
@@ -30,7 +30,7 @@ def prefixed_path(name: str, field: str) -> Iterator[Cause]:
 
 
 def signer_name(name: str, field: str) -> Iterator[Cause]:
-    """Return the validation errors of the name of a signer."""
+    """Return the validation errors of a certificate signer's name, such as `example.com/signer`."""
     if not name:
         yield required(field)
         return

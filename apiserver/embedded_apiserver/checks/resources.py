@@ -36,39 +36,39 @@ _parse = functools.lru_cache(maxsize=4096)(parse_quantity)
 
 
 def quantity(text: str | int | float) -> Decimal:
-    """Return the value of a quantity in stored form."""
+    """Return the value of a stored quantity."""
     return _parse(text) if isinstance(text, str) and len(text) < 40 else parse_quantity(str(text))
 
 
 def is_huge(name: str) -> bool:
-    """Return whether a resource is huge pages of some size."""
+    """Return whether a resource name is that of huge pages, such as `hugepages-2Mi`."""
     return name.startswith(_HUGE)
 
 
 def is_quota_resource(name: str) -> bool:
-    """Return whether a resource without a prefix can be limited by a quota."""
+    """Return whether a quota can limit a resource with this name, which has no prefix."""
     return name in QUOTA or is_huge(name) or name.startswith(f"requests.{_HUGE}")
 
 
 def is_native(name: str) -> bool:
-    """Return whether a resource is one of Kubernetes' own, not an extended one."""
+    """Return whether a resource belongs to Kubernetes, so that it is not an extended resource."""
     return "/" not in name or "kubernetes.io/" in name
 
 
 def allows_overcommit(name: str) -> bool:
-    """Return whether the limit of a resource may be above its request."""
+    """Return whether the limit of a resource may exceed its request."""
     return is_native(name) and not is_huge(name)
 
 
 def is_extended(name: str) -> bool:
-    """Return whether a resource is not one of Kubernetes' own."""
+    """Return whether a resource is an extended one, such as `example.com/gpu`."""
     if is_native(name) or name.startswith("requests."):
         return False
     return not qualified_name_errors(f"requests.{name}")
 
 
 def resource_name(name: str, field: str) -> list[Cause]:
-    """Return the validation errors of the name of any resource."""
+    """Return the validation errors of a resource name."""
     if problems := qualified_name_errors(name):
         return [invalid(field, name, text) for text in problems]
     is_known = name in _STANDARD or is_huge(name) or name.startswith(f"requests.{_HUGE}")
@@ -78,7 +78,7 @@ def resource_name(name: str, field: str) -> list[Cause]:
 
 
 def container_resource_name(name: str, field: str) -> list[Cause]:
-    """Return the validation errors of the name of a resource that a container asks for."""
+    """Return the validation errors of a resource name in a container's requests or limits."""
     if name in _CONTAINER:
         return []
     causes = resource_name(name, field)
@@ -91,7 +91,7 @@ def container_resource_name(name: str, field: str) -> list[Cause]:
 
 
 def quota_resource_name(name: str, field: str) -> list[Cause]:
-    """Return the validation errors of the name of a resource that a quota limits."""
+    """Return the validation errors of a resource name in a quota."""
     causes = resource_name(name, field)
     if "/" not in name and not is_quota_resource(name):
         causes.append(invalid(field, name, "must be a standard resource for quota"))
@@ -99,7 +99,7 @@ def quota_resource_name(name: str, field: str) -> list[Cause]:
 
 
 def pod_resource_name(name: str, field: str) -> list[Cause]:
-    """Return the validation errors of the name of a resource that a whole pod asks for."""
+    """Return the validation errors of a resource name in the requests or limits of a whole pod."""
     causes = resource_name(name, field)
     if not causes and name not in _OF_POD and not is_huge(name):
         causes.append(not_supported(field, name, ("cpu", _HUGE, "memory")))
@@ -107,7 +107,7 @@ def pod_resource_name(name: str, field: str) -> list[Cause]:
 
 
 def amount_causes(name: str, text: str, field: str) -> list[Cause]:
-    """Return the validation errors of an amount: it is not negative, and what is counted is a whole number."""
+    """Return the validation errors of an amount: it must not be negative, and for countable resources must be whole."""
     value, causes = quantity(text), []
     if value < 0:
         causes.append(invalid(field, text, NOT_NEGATIVE))
@@ -119,7 +119,7 @@ def amount_causes(name: str, text: str, field: str) -> list[Cause]:
 def requirements(
     part: Object | None, place: str, claims: Collection[str] = (), name_rule: NameRule = container_resource_name
 ) -> Iterator[Cause]:
-    """Return the validation errors of requests and limits; `claims` are the names of the pod's resource claims."""
+    """Return the validation errors of `requests` and `limits`; `claims` are the names of the pod's resource claims."""
     if not part:
         return
     limits: Mapping[str, str] = part.get("limits") or {}

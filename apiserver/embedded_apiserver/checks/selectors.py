@@ -22,7 +22,7 @@ _NO_VALUES = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'
 
 
 def label_selector(selector: Object | None, place: str) -> Iterator[Cause]:
-    """Return the validation errors of a label selector; a missing one has none."""
+    """Return the validation errors of a label selector; None is valid."""
     if not selector:
         return
     yield from label_causes(selector.get("matchLabels") or {}, f"{place}.matchLabels")
@@ -49,7 +49,7 @@ def _requirement(one: Object, place: str, *, is_of_nodes: bool = False, checks_v
 
 
 def compiled(selector: Object | None) -> LabelSelector | None:
-    """Return a label selector that can match; None if it is invalid."""
+    """Return a label selector in the form that can match labels; None if it is invalid."""
     if next(label_selector(selector, ""), None) is not None:
         return None
     try:
@@ -59,12 +59,12 @@ def compiled(selector: Object | None) -> LabelSelector | None:
 
 
 def is_empty(selector: Object) -> bool:
-    """Return whether a label selector has neither labels nor expressions."""
+    """Return whether a label selector has neither `matchLabels` nor `matchExpressions`."""
     return not selector.get("matchLabels") and not selector.get("matchExpressions")
 
 
 def shown_labels(labels: Mapping[str, str] | None) -> Any:
-    """Return labels as messages show them: sorted, null if absent."""
+    """Return labels in the form for error messages: as sorted JSON, or None if there are none."""
     return msgspec.Raw(msgspec.json.encode(labels, order="sorted")) if labels else None
 
 
@@ -78,7 +78,10 @@ def node_selector(selector: Object, place: str) -> Iterator[Cause]:
 
 
 def node_selector_term(term: Object, place: str, *, checks_values: bool = True) -> Iterator[Cause]:
-    """Return the validation errors of a term of a node selector; a preference may have any values."""
+    """Return the validation errors of a node selector term.
+
+    `checks_values` is False for a preferred term, whose values may be any texts.
+    """
     for index, one in enumerate(term.get("matchExpressions") or ()):
         expression = f"{place}.matchExpressions[{index}]"
         yield from _requirement(one, expression, is_of_nodes=True, checks_values=checks_values)

@@ -54,15 +54,15 @@ _KEPT = {
 
 
 class Keeper:
-    """Keeps in one server what `wanted_in` tells for each of its namespaces that is not being deleted.
+    """Creates and restores the objects that `wanted_in` lists for each namespace that is not being deleted.
 
     Args:
-        host: Provides the lock.
+        host: The source of locks.
         storage: The objects.
-        kinds: Returns the kinds that are served; an object whose kind is not is left out.
-        authority: The certificate of the authority of the server, PEM; empty if it has none.
-        admitting: The admission of its writes, which must call no webhooks: the thread may be that of the event loop.
-            None makes one with the steps that are on by default.
+        kinds: A function that returns the currently served kinds; objects of other kinds are not created.
+        authority: The certificate of the server's certificate authority, in PEM form; empty if it has none.
+        admitting: The admission of these writes. It must not call webhooks, because the thread may be that of the event
+            loop. None for one with the default steps.
 
     Threads: any.
     """
@@ -85,7 +85,7 @@ class Keeper:
         self._settling.settle()
 
     def publish(self, port: int) -> None:
-        """Have the service of the server name the port at which it listens now."""
+        """Set the port of the service `kubernetes` to the port at which the server listens."""
         self._port = port
         self._put(HOME)
 

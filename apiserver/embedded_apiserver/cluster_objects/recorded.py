@@ -25,13 +25,15 @@ _REGISTERED = "apiservices.apiregistration.k8s.io"
 
 
 def provide_recorded(storage: Storage, origin: Mapping[str, Any], kinds: Kinds, release: Release = NEWEST) -> None:
-    """Have a storage contain what a new server has of these kinds; they are made at the first use of their collection.
+    """Let a storage contain a new server's priority classes, flow control, network and API service objects.
+
+    They are created at the first use of their collection.
 
     Args:
         storage: The storage.
-        origin: The metadata of the namespace `kube-system`, from which uids and creation times follow.
-        kinds: The kinds that are served, whose versions are registered.
-        release: The release of Kubernetes as which the server answers.
+        origin: The metadata of the namespace `kube-system`, from which uids and creation times are derived.
+        kinds: The served kinds, for whose versions there are API services.
+        release: The Kubernetes release that the server serves.
     """
     served = {f"{kind.version}.{kind.group}" for kind in kinds if kind.definition is None}
     provide_drafts(storage, _COLLECTIONS, functools.partial(_drafts, release), origin)

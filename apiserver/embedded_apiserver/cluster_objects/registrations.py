@@ -57,7 +57,7 @@ _decode: Callable[[bytes], _Definition] = decoder_of(_Definition)
 
 
 def specs_of(raw: bytes) -> Specs:
-    """Return the specs of the APIServices that a stored CustomResourceDefinition needs."""
+    """Return the specs of the APIServices for a stored CustomResourceDefinition, by name."""
     spec = _decode(raw).spec
     return {
         f"{version.name}.{spec.group}": {
@@ -72,10 +72,10 @@ def specs_of(raw: bytes) -> Specs:
 
 
 class Registrations:
-    """Keeps the API services of custom kinds in one server; the thread of each write acts on it.
+    """Keeps the APIServices of custom kinds up to date, on the threads of the writes that change definitions.
 
     Args:
-        host: Provides the lock.
+        host: The source of locks.
         storage: The objects.
 
     Threads: any.
@@ -91,7 +91,9 @@ class Registrations:
         self.settle()
 
     def settle(self) -> None:
-        """Create missing APIServices, and delete those that no definition serves, unless another thread does it."""
+        """Create missing APIServices, and delete those without a definition; do nothing while another thread does
+        this.
+        """
         self._settling.settle()
 
     def _act(self) -> None:

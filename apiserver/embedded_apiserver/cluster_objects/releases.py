@@ -20,18 +20,19 @@ _BATCH = 64
 
 
 class Releases:
-    """Gives back the addresses of services of one server, on the thread of the write that takes them from a service.
+    """Deletes the `IPAddress` objects of addresses that services no longer have, on the thread of the write.
 
-    It does not matter how a service loses its address: by its deletion, that of its namespace, or another type. The
-    address is free when the write is answered, unless another thread gives addresses back at this moment.
+    A service can lose its address by its deletion, the deletion of its namespace, or a change of its type. The address
+    is free when the client of that write gets its response, unless another thread is releasing addresses at that
+    moment.
 
-    At the start, each service of a data directory gets its records, whatever the server before left undone: it may
-    have been killed between a service and its record, or have made no records at all.
+    At the start, missing `IPAddress` objects of the services in a data directory are created: the previous server may
+    have been killed between two writes, or may not have created any.
 
     Args:
-        host: Provides the lock.
+        host: The source of locks.
         storage: The objects.
-        records: The records.
+        records: The `IPAddress` objects.
 
     Threads: any.
     """

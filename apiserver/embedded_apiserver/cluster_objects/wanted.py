@@ -33,15 +33,16 @@ _DESCRIPTION = (
 
 
 class Wanted(NamedTuple):
-    """An object that has to be there.
+    """An object that must exist in the cluster.
 
     Attributes:
-        collection: The collection of its kind.
-        namespace: Its namespace.
-        name: Its name.
-        obj: A new one.
-        fields: The fields that an existing one must have with the values in `obj`; others may be changed by anyone.
-        manager: The field manager that writes it.
+        collection: The name of the collection of its kind.
+        namespace: The namespace of the object.
+        name: The name of the object.
+        obj: The object to create if it does not exist.
+        fields: The paths of the fields in which an existing object must equal `obj`; clients may change all other
+            fields.
+        manager: The field manager that writes the object.
     """
 
     collection: str
@@ -53,11 +54,11 @@ class Wanted(NamedTuple):
 
 
 def wanted_in(namespace: str, authority: str, port: int) -> Iterator[Wanted]:
-    """Return the objects that a namespace has to have.
+    """Yield the objects that must exist in a namespace.
 
     Args:
-        namespace: Its name.
-        authority: The certificate of the authority that signed the server's, PEM; empty for a server without TLS.
+        namespace: The name of the namespace.
+        authority: The certificate of the server's certificate authority, in PEM form; empty for a server without TLS.
         port: The port of the server.
     """
     here = {"namespace": namespace}
@@ -103,7 +104,7 @@ def _of_the_server(port: int) -> Iterator[Wanted]:
 
 
 def corrected(wanted: Wanted, found: dict[str, Any]) -> dict[str, Any] | None:
-    """Return an existing object with the fields that it must have, or None if it has them."""
+    """Return an existing object with the required values in `wanted.fields`; None if it already has them."""
     made = found
     for field in wanted.fields:
         made = _with_field(made, wanted.obj, field.split("."))

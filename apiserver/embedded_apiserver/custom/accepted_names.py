@@ -29,9 +29,9 @@ Claim = tuple[str, str]
 
 
 def with_names(definitions: Sequence[Object], others: Iterable[Kind], now: datetime) -> list[Object]:
-    """Return the definitions, in the same order, with accepted names and conditions in their status.
+    """Return custom resource definitions with accepted names and conditions in their status, in the same order.
 
-    A definition whose names were accepted before is returned as it is.
+    A definition whose names have already been accepted is returned unchanged.
 
     Args:
         definitions: All stored definitions.

@@ -18,7 +18,7 @@ _CLIENT, _VERSIONS = "spec.conversion.webhookClientConfig", "spec.conversion.con
 
 
 def conversion_causes(conversion: Mapping[str, Any]) -> Iterator[Cause]:
-    """Return the validation errors of a definition's `spec.conversion`."""
+    """Return the validation errors of `spec.conversion` in a custom resource definition."""
     strategy, webhook = conversion.get("strategy", ""), conversion.get("webhook") or {}
     client, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or ()
     if not strategy:

@@ -21,13 +21,13 @@ _PENDING = "CustomResourceDefinition marked for deletion; CustomResource deletio
 
 
 def new(obj: Object) -> Object:
-    """Return a new definition. Its status, written by the server, has the accepted names and the stored versions."""
+    """Return a new custom resource definition with its initial status: no accepted names, and the stored versions."""
     status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": _storage(obj)}
     return {**obj, "status": status}
 
 
 def updated(old: Object, made: Object, subresource: str) -> Object:
-    """Return an updated definition, whose storage version is among the stored ones."""
+    """Return an updated custom resource definition, with its storage version added to the stored versions."""
     if subresource == "status":
         return made
     status = made["status"]
@@ -37,12 +37,15 @@ def updated(old: Object, made: Object, subresource: str) -> Object:
 
 
 def is_other(old: Object, new: Object) -> bool:
-    """Return whether the spec of a definition has changed."""
+    """Return whether the spec of a custom resource definition has changed."""
     return not same_json(part(new, "spec"), part(old, "spec"))
 
 
 def terminating(obj: Object, now: datetime) -> Object:
-    """Return a deleted definition with a finalizer, which the server removes once all objects of the kind are gone."""
+    """Return a custom resource definition marked as terminating, with a finalizer.
+
+    The server removes the finalizer once all custom objects are deleted.
+    """
     finalizers = obj["metadata"].get("finalizers", ())
     if CLEANUP in finalizers:
         return obj
@@ -51,7 +54,7 @@ def terminating(obj: Object, now: datetime) -> Object:
 
 
 def new_causes(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a new definition."""
+    """Return the validation errors of a new custom resource definition."""
     name, spec = obj["metadata"]["name"], obj["spec"]
     wanted = f"{spec['names'].get('plural', '')}.{spec.get('group', '')}"
     text = 'must be spec.names.plural+"."+spec.group'
@@ -61,7 +64,7 @@ def new_causes(obj: Object) -> Iterator[Cause]:
 
 
 def change_causes(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a definition."""
+    """Return the validation errors of an update of a custom resource definition."""
     yield from _causes(new)
     fixed = [("group",), ("names", "plural")]
     if is_true(old, "Established"):
@@ -78,7 +81,7 @@ def _causes(obj: Object) -> Iterator[Cause]:
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return the warnings of what is new in a definition."""
+    """Return the warnings about a custom resource definition, except those that `old` already caused."""
     if old is not None and not is_other(old, obj):
         return []
     known = set() if old is None else set(_warnings(old))
@@ -86,7 +89,7 @@ def warnings(obj: Object, old: Object | None) -> list[str]:
 
 
 def with_condition(obj: Object, type_: str, status: str, reason: str, message: str, now: datetime) -> dict[str, Any]:
-    """Return a definition with a condition. The transition time changes only if the condition's status does."""
+    """Return a custom resource definition with a condition. Its transition time is `now` if its status changes."""
     conditions = list(part(obj, "status").get("conditions") or ())
     said = {"type": type_, "status": status, "lastTransitionTime": timestamp(now), "reason": reason, "message": message}
     for index, one in enumerate(conditions):

@@ -18,7 +18,7 @@ Check = Callable[[str], bool]
 
 
 def normalized(name: str) -> str:
-    """Return the name of a format without dashes, which a real server ignores: `date-time` is `datetime`."""
+    """Return a format's name without dashes, because a real server ignores them: `date-time` becomes `datetime`."""
     return name.replace("-", "")
 
 
@@ -86,7 +86,7 @@ _NUMBERS = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
 def is_known(type_: str, format_: str) -> bool:
-    """Return whether a real server knows a format for values of a type. It warns of a format that it does not know."""
+    """Return whether a real server knows a format for values of a type. For an unknown format it sends a warning."""
     if type_ in ("", "string"):
         return normalized(format_) in (*FORMATS, *UNCHECKED)
     return format_ in _NUMBERS.get(type_, ())

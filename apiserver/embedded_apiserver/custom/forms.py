@@ -23,13 +23,13 @@ _MARK = "apiVersion"  # names the version of a stored object
 
 
 def opened(kind: Kind, obj: Object) -> Object:
-    """Return an object from the storage in the form that reads show and writes start from.
+    """Return a stored object in the form of the kind's version, for reads and as the basis of writes.
 
-    An object that was stored under an older schema gets the defaults of the present one, and loses the fields that the
-    schema does not have.
+    An object stored under an older schema gets the defaults of the current schema, and loses fields that the schema
+    does not have.
 
     Raises:
-        StatusError: 500, a webhook that converts the object fails.
+        StatusError: 500, the conversion webhook fails.
     """
     if kind.definition is None:
         return obj
@@ -43,19 +43,19 @@ def opened(kind: Kind, obj: Object) -> Object:
 
 
 def shown(kind: Kind, obj: Object) -> Object:
-    """Return an object from the storage in the form that clients see.
+    """Return a stored object in the form that clients get.
 
     Raises:
-        StatusError: 500, a webhook that converts the object fails.
+        StatusError: 500, the conversion webhook fails.
     """
     return kind.policy.shown_form(opened(kind, obj))
 
 
 def prepare(kind: Kind, objects: Iterable[Object]) -> None:
-    """Convert several stored objects together, so that `opened` finds them converted.
+    """Convert several stored objects by one call of the conversion webhook, and cache the results for `opened`.
 
     Raises:
-        StatusError: 500, a webhook that converts them fails.
+        StatusError: 500, the conversion webhook fails.
     """
     if kind.conversion is not None:
         _converted(kind, list(objects))
@@ -84,15 +84,15 @@ def _converted(kind: Kind, objects: Sequence[Object]) -> list[Object]:
 
 
 def closed(kind: Kind, obj: Object, *, prune: bool = False) -> Object:
-    """Return an object that a write made in the form in which it is stored; the reverse of `opened`.
+    """Return a written object in the form to be stored; the reverse of `opened`.
 
     Args:
         kind: The kind of the object.
         obj: The object.
-        prune: True if the object may have nulls and fields that its kind does not have.
+        prune: True if the object may have null fields, and fields that its kind does not have; they are removed.
 
     Raises:
-        StatusError: 500, a webhook that converts the object fails.
+        StatusError: 500, the conversion webhook fails.
     """
     if kind.definition is None:
         return obj
@@ -107,15 +107,16 @@ def closed(kind: Kind, obj: Object, *, prune: bool = False) -> Object:
 
 
 def conversion_result(conversion: Conversion, obj: Object, kind: Kind) -> Object:
-    """Return an object of a kind in the version in which it is stored."""
+    """Return an object of `kind` converted to the version in which the objects are stored."""
     return conversion.converted([obj], kind.api_version, kind.stored_version)[0]
 
 
 def of_own_type(kind: Kind, name: str, obj: Object, subresource: str = "") -> Object:
-    """Return an object without the kind and the apiVersion, which it only has if they are not those of its path.
+    """Return a custom object without kind and apiVersion, which it has here only if they differ from those of the path.
 
     Raises:
-        StatusError: 422, it has them. A write of a subresource ignores them, as it ignores all but one field.
+        StatusError: 422, the object has another kind or apiVersion. A write of a subresource ignores them, as it
+            ignores all other fields but one.
     """
     if kind.definition is None or "kind" not in obj or "apiVersion" not in obj:
         return obj

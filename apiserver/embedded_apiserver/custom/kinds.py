@@ -21,7 +21,7 @@ _VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "updat
 
 
 def is_true(definition: Object, condition: str) -> bool:
-    """Return whether a condition of a definition is `True`."""
+    """Return whether the condition of type `condition` in a custom resource definition is `True`."""
     conditions = definition.get("status", {}).get("conditions") or ()
     return any(one["type"] == condition and one["status"] == "True" for one in conditions)
 
@@ -29,14 +29,14 @@ def is_true(definition: Object, condition: str) -> bool:
 def custom_kinds(
     definition: Object, *, all_versions: bool = False, conversion: Conversion | None = None
 ) -> tuple[Kind, ...]:
-    """Return the kinds of a definition, one for each version that is served.
+    """Return the kinds of a custom resource definition: one for each served version.
 
-    There are none until the definition is established, and none once it is deleted and its objects are gone.
+    The result is empty until the definition is established, and once it is being deleted and its objects are gone.
 
     Args:
         definition: A stored `CustomResourceDefinition`.
-        all_versions: Include the versions that are not served.
-        conversion: Converts objects between the versions; None changes their apiVersion only.
+        all_versions: True to include versions that are not served.
+        conversion: Converts objects between versions; None changes only their apiVersion.
     """
     metadata = definition["metadata"]
     has_ended = "deletionTimestamp" in metadata and CLEANUP not in metadata.get("finalizers", ())
@@ -54,7 +54,7 @@ def custom_kinds(
 
 
 def in_order(kinds: Iterable[Kind]) -> list[Kind]:
-    """Return the kinds in the order of discovery: by group, and in a group the preferred version first."""
+    """Return the kinds in the order of discovery: by group, and within a group the preferred version first."""
     return sorted(kinds, key=lambda kind: (kind.group, rank(kind.version)))
 
 

@@ -18,11 +18,12 @@ _KEYS = "x-kubernetes-list-map-keys"
 
 
 def list_causes(schema: Raw, value: Any, path: Path = ROOT) -> Iterator[Cause]:
-    """Return the validation errors of all lists in a value whose elements must differ.
+    """Return the validation errors of duplicate elements in all lists of a value that are declared as sets or with
+    keys.
 
     Args:
         schema: The schema of the value, as in a definition.
-        value: The value as it is to be stored.
+        value: The value in the form to be stored.
         path: The path of the value, for messages.
     """
     if type(value) is dict:

@@ -21,7 +21,9 @@ _NEAR = 1e-9  # by which a quotient of floats may be off a whole number
 
 
 def number_causes(schema: Raw, value: float, path: Path) -> Iterator[Cause]:
-    """Return the validation errors of a number, in the order of a real server."""
+    """Return the validation errors of a number by the bounds and `multipleOf` of its schema, in a real server's
+    order.
+    """
     if not _is_in_range(schema, value):
         yield _out_of_range(schema, "Checked", path)
     if "multipleOf" in schema:

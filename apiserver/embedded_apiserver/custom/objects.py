@@ -39,12 +39,12 @@ _ANY = Kind(group="", version="", kind="", plural="", name_rule="path")
 
 
 def custom_checks(kind: Kind, definition: Definition, tolerate: Callable[[str], None]) -> Checks:
-    """Return the checks of one custom kind.
+    """Return the validation functions for objects of one custom kind.
 
     Args:
         kind: The kind of the objects.
-        definition: The definition of that kind, in the version that is served.
-        tolerate: Is called with each cause of a part that an update does not change: its client is warned of it.
+        definition: The definition of the kind, in the served version.
+        tolerate: A function that is called with each validation error of an unchanged part, which becomes a warning.
     """
 
     def new(obj: Object) -> Iterator[Cause]:

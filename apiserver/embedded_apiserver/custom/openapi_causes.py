@@ -46,7 +46,7 @@ ROOT = _Place(is_root=True)
 
 
 def keyword_causes(schema: Raw, path: Path, place: _Place = ROOT) -> Iterator[Cause]:
-    """Return the validation errors of a schema's keywords, and of those of the schemas below it."""
+    """Return the validation errors of the keywords in a schema of a definition, and in the schemas nested in it."""
     yield from _standard_causes(schema, path, place)
     if schema.get("uniqueItems"):
         text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"

@@ -44,17 +44,17 @@ _NAMES = 4  # required names that are looked up in about the time of a check
 def schema_causes(
     schema: Raw, value: Any, old: Any = NEW, path: Path = ROOT, work: Work | None = None
 ) -> Iterator[Cause]:
-    """Return the validation errors of a value.
+    """Return the validation errors of a value by its schema.
 
     Args:
         schema: The schema of the value, as in a definition.
-        value: The value as it is to be stored.
-        old: The value before the update; `NEW` if there was none.
+        value: The value in the form to be stored.
+        old: The value before the update; `NEW` for a new value.
         path: The path of the value, for messages.
-        work: The count of the checks done so far for the same object, which is limited; None starts a new count.
+        work: The limit on the checks for one object, shared by several calls; None starts a new limit.
 
     Raises:
-        StatusError: 413, the checks take too much computation.
+        StatusError: 413, the limit is exceeded.
     """
     if old is not NEW and same_json(value, old):
         return

@@ -59,15 +59,15 @@ _DEEPEST = 200  # levels of JSON: functions that walk a schema recurse, and Pyth
 
 
 def root_causes(schema: Raw, place: str, work: Work) -> Iterator[Cause]:
-    """Return the validation errors of the schema of whole objects.
+    """Return the validation errors of a definition's schema for whole objects, which must be structural.
 
     Args:
         schema: The schema, as in a definition.
         place: The path of the schema in the definition.
-        work: The computation so far, which is limited.
+        work: The limit on the checks for one definition.
 
     Raises:
-        StatusError: 413, the checks take too much computation.
+        StatusError: 413, the limit is exceeded.
     """
     path = Path(None, place)
     if _is_too_deep(schema):
@@ -248,7 +248,7 @@ def _nested_causes(schema: Raw, path: Path, work: Work, *, skips_types: bool = F
 
 
 def schemas_in(schema: Raw) -> Iterator[Raw]:
-    """Return a schema and all schemas below it."""
+    """Yield a schema and all schemas nested in it."""
     yield schema
     children: list[Any] = [
         *schema.get("properties", {}).values(),

@@ -34,7 +34,7 @@ _MOST_COLUMNS = 64  # printer columns: a table computes each of them for each ob
 
 
 def spec_causes(spec: Object) -> Iterator[Cause]:
-    """Return the validation errors of a definition's `spec`."""
+    """Return the validation errors of the `spec` of a custom resource definition."""
     group, versions = spec.get("group", ""), spec.get("versions", ())
     if not group:
         yield required("spec.group")
@@ -52,7 +52,7 @@ def spec_causes(spec: Object) -> Iterator[Cause]:
 
 
 def stored_causes(obj: Object) -> Iterator[Cause]:
-    """Return a cause for each version that objects may still be stored in and that is no longer in the spec."""
+    """Return a validation error for each version in `status.storedVersions` that the spec no longer has."""
     names = {version["name"] for version in obj["spec"].get("versions", ())}
     if not obj["status"].get("storedVersions"):
         yield invalid("status.storedVersions", None, "must have at least one stored version")
@@ -67,7 +67,7 @@ def stored_causes(obj: Object) -> Iterator[Cause]:
 
 
 def approval_causes(obj: Object) -> Iterator[Cause]:
-    """Return a cause if the group belongs to Kubernetes and the definition lacks the annotation of its approval."""
+    """Return a validation error if the group belongs to Kubernetes and the definition lacks the approval annotation."""
     group = obj["spec"].get("group", "")
     if not any(group == domain or group.endswith(f".{domain}") for domain in _PROTECTED):
         return

@@ -30,7 +30,7 @@ _MATCHED = 1_000  # characters times instructions that are matched in about the 
 
 
 class Work:
-    """The count of the checks that one object or one definition causes; more than `MOST_CHECKS` are refused.
+    """A limit on the number of schema checks for one object or one definition: at most `MOST_CHECKS`.
 
     Threads: one; it is not thread-safe.
     """
@@ -44,10 +44,10 @@ class Work:
         self._lists: dict[int, str] = {}
 
     def spend(self, checks: int) -> None:
-        """Count checks that are about to be done.
+        """Count checks before they are done.
 
         Raises:
-            StatusError: 413, the request causes too many checks.
+            StatusError: 413, the limit is exceeded.
         """
         self._left -= checks
         if self._left < 0:
@@ -58,14 +58,14 @@ class Work:
 
         Raises:
             NoPattern: The pattern is not a regular expression.
-            StatusError: 413, the request causes too many checks.
+            StatusError: 413, the limit is exceeded.
         """
         made = self.compiled(pattern)
         self.spend(len(text) * made.size // _MATCHED)
         return made.matches(text)
 
     def compiled(self, pattern: str) -> AnyPattern:
-        """Return a pattern, compiled once for all its uses in this request.
+        """Return a compiled pattern. Each pattern is compiled only once for a request.
 
         Raises:
             NoPattern: The pattern is not a regular expression.
@@ -79,7 +79,7 @@ class Work:
         return made
 
     def is_among(self, value: Any, words: Sequence[Any]) -> bool:
-        """Return whether `value` is one of the words of an enum."""
+        """Return whether `value` is one of `words`, the values of an enum."""
         if len(words) <= _FEW:
             return value in words
         if (known := self._words.get(id(words))) is None:
@@ -94,7 +94,7 @@ class Work:
         return value in others
 
     def list_of(self, words: Sequence[Any]) -> str:
-        """Return the words of an enum as a list in text, for the message of a refusal."""
+        """Return the values of an enum as one text, for an error message."""
         if (text := self._lists.get(id(words))) is None:
             text = self._lists[id(words)] = listed(map(_quoted, words), len(words))
         return text

@@ -19,13 +19,13 @@ Texts = Mapping[str, str]
 
 
 def connected_paths(kind: Kind, path: str, part: str, texts: Texts) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the paths of such a subresource with their operations.
+    """Yield the OpenAPI paths of a subresource with streams or a proxy, with their operations.
 
     Args:
         kind: The kind of the objects.
         path: The path of the subresource.
-        part: Its name.
-        texts: The descriptions of parameters.
+        part: The name of the subresource.
+        texts: The descriptions of the parameters, by name.
     """
     if part != "proxy":
         yield path, _item(kind, path, part, _STREAMS, texts)
@@ -36,7 +36,7 @@ def connected_paths(kind: Kind, path: str, part: str, texts: Texts) -> Iterator[
 
 
 def with_log(item: dict[str, Any], texts: Texts) -> dict[str, Any]:
-    """Return the item of the path of a log: its answer is a text, and it has parameters of its own."""
+    """Return the OpenAPI path item of a `log` subresource: its response is a text, and it has special parameters."""
     get = {**item["get"], "parameters": [], "responses": _responses(_TEXTS)}
     return {**item, "get": get, "parameters": [*item["parameters"], *_query("log", texts)]}
 

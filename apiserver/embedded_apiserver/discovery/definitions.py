@@ -45,11 +45,11 @@ Raw = Mapping[str, Any]
 
 
 class Descriptions(msgspec.Struct):
-    """The descriptions in the documents of a real server.
+    """The descriptions in a real server's OpenAPI documents.
 
     Attributes:
-        definitions: The texts by definition and field; an empty field name stands for the definition itself.
-        parameters: The texts by parameter.
+        definitions: The descriptions by definition and field; an empty field name stands for the definition itself.
+        parameters: The descriptions by parameter.
     """
 
     definitions: dict[str, dict[str, str]]
@@ -57,7 +57,7 @@ class Descriptions(msgspec.Struct):
 
     @classmethod
     def read(cls, release: Release) -> Descriptions:
-        """Read those of a release, which takes a few milliseconds."""
+        """Read the descriptions of a release from a data file, which takes a few milliseconds."""
         newest = _read(gzip.decompress(resources.files(__package__).joinpath(_DATA).read_bytes()))
         if release == NEWEST:
             return newest
@@ -69,11 +69,11 @@ _read: Callable[[bytes], Descriptions] = decoder_of(Descriptions)
 
 
 class Published:
-    """The definitions of one document, by name.
+    """The schema definitions of one OpenAPI document, by name.
 
     Args:
-        kinds: The kinds in the document. The definitions of custom ones are added to the recorded ones.
-        descriptions: The texts for the recorded definitions.
+        kinds: The kinds in the document. The definitions of custom kinds are added to the recorded ones.
+        descriptions: The descriptions for the recorded definitions.
         recorded: The definitions of all built-in types of the release.
     """
 
@@ -87,11 +87,12 @@ class Published:
                 self._custom |= {kind.schema.name: (kind, False), list_name(kind): (kind, True)}
 
     def find(self, name: str, *, reduced: bool = False) -> Raw | None:
-        """Return one definition in the form of OpenAPI v3, or None if none has this name.
+        """Return a definition in the form of OpenAPI v3; None if there is no definition of that name.
 
         Args:
-            name: Its full name.
-            reduced: Leave out the parts of custom kinds that OpenAPI v2 does not have or kubectl cannot read in it.
+            name: The full name of the definition.
+            reduced: True to leave out the parts of custom kinds that OpenAPI v2 does not support, or that kubectl
+                cannot read.
         """
         if (custom := self._custom.get(name)) is None:
             raw = self._recorded.get(name)

@@ -44,8 +44,8 @@ class SelfDescription:
     """Answers requests for discovery and OpenAPI documents.
 
     Args:
-        host: Provides the time, for expiry headers.
-        release: The release of Kubernetes as which the server answers.
+        host: The source of time, for expiry headers.
+        release: The Kubernetes release that the server serves.
 
     Threads: any.
     """
@@ -56,7 +56,10 @@ class SelfDescription:
         self._openapi = OpenAPI(release)
 
     def answer(self, kinds: Kinds, path: str, request: HTTPRequest) -> HTTPResponse | None:
-        """Return a response with the document at `path` (without a final slash), or None."""
+        """Return a response with the discovery or OpenAPI document at `path` (without a final slash).
+
+        None if `path` is not the path of such a document.
+        """
         if path.startswith("/openapi/"):
             return self._openapi_answer(kinds, path, request)
         accept, known = (request.headers.get(name, "") for name in ("accept", "if-none-match"))

@@ -30,12 +30,12 @@ _BUILD = {
 
 
 def version_document(release: Release) -> dict[str, str]:
-    """Return the document at `/version` of a server of this release; clients compare it with their own version."""
+    """Return the document at `/version` for a release; clients compare it with their own version."""
     return {**release.numbers, "gitVersion": f"{release.version}+embedded", **_BUILD}
 
 
 def discovery_document(kinds: Kinds, path: str, release: Release = NEWEST) -> dict[str, Any] | None:
-    """Return the classic document at `path` (without a final slash), or None."""
+    """Return the unaggregated discovery document at `path` (without a final slash); None if there is none."""
     match path.split("/")[1:]:
         case ["version"]:
             return version_document(release)
@@ -58,7 +58,9 @@ def discovery_document(kinds: Kinds, path: str, release: Release = NEWEST) -> di
 
 
 def aggregated_document(kinds: Kinds, path: str) -> dict[str, Any] | None:
-    """Return the aggregated document at `/api` (the core group) or `/apis` (all others), and None for other paths."""
+    """Return the aggregated discovery document at `/api` (core group) or `/apis` (other groups); None for other
+    paths.
+    """
     items: list[dict[str, Any]]
     match path:
         case "/api":
@@ -74,7 +76,7 @@ def aggregated_document(kinds: Kinds, path: str) -> dict[str, Any] | None:
 
 
 def is_served(kinds: Kinds, path: str) -> bool:
-    """Return whether `path` is below a group that is served, whatever the rest of it is.
+    """Return whether `path` is below the path of a served group, whether or not its further parts exist.
 
     For a group with custom kinds alone, it must be below a served version, as in a real server.
     """

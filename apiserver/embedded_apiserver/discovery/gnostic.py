@@ -24,7 +24,9 @@ _VENDOR = "x-"
 
 
 def encoded(document: Mapping[str, Any]) -> bytes:
-    """Return an OpenAPI v2 document in protobuf. Parts for which gnostic has no field are left out."""
+    """Return an OpenAPI v2 document as protobuf. Parts that the protobuf format (gnostic) does not have are left
+    out.
+    """
     return _fields("Document", document)
 
 

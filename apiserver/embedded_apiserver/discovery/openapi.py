@@ -28,7 +28,7 @@ _LEVEL = 3
 
 
 class Document(NamedTuple):
-    """One document, as it is kept in memory.
+    """An OpenAPI document in memory.
 
     Attributes:
         packed: The document, compressed with gzip; most clients accept this form.
@@ -40,17 +40,18 @@ class Document(NamedTuple):
 
     @classmethod
     def of(cls, content: bytes) -> Document:
-        """Compress and hash a document."""
+        """Return a document with this content, which is compressed and hashed here."""
         return cls(gzip.compress(content, _LEVEL, mtime=0), hashlib.sha256(content).hexdigest().upper())
 
 
 class OpenAPI:
-    """The documents of one server. Each is made when first asked for, and again after its kinds have changed.
+    """The OpenAPI documents of one server. A document is created at the first request, and again after its kinds have
+    changed.
 
     Args:
-        release: The release of Kubernetes as which the server answers.
+        release: The Kubernetes release that the server serves.
 
-    Threads: any. Two threads that ask for the same document at once may both make it; the results are equal.
+    Threads: any. Two threads that need the same document at the same time may both create it; the results are equal.
     """
 
     def __init__(self, release: Release = NEWEST) -> None:
@@ -61,12 +62,12 @@ class OpenAPI:
         self._of: Kinds | None = None
 
     def find(self, kinds: Kinds, path: str, *, protobuf: bool = False) -> Document | None:
-        """Return the document at a path (without a final slash), or None.
+        """Return the document at a path (without a final slash); None if there is none.
 
         Args:
-            kinds: The kinds that are served.
+            kinds: The currently served kinds.
             path: `/openapi/v2`, `/openapi/v3` for the index, or the path of a group version below it.
-            protobuf: Whether to return the form in protobuf, which only v2 has.
+            protobuf: True for the document as protobuf, which only v2 has.
         """
         served = {f"{_V3}/{name}": found for name, found in _group_versions(kinds).items()}
         if self._of is not kinds:  # drop documents of kinds that are gone

@@ -77,21 +77,21 @@ _FOR_WATCHES = ("allowWatchBookmarks", "watch")
 
 
 def root_of(kind: Kind) -> str:
-    """Return the path of a kind's group version."""
+    """Return the path of a kind's group and version, such as `/apis/apps/v1`."""
     return f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
 
 
 def list_name(kind: Kind) -> str:
-    """Return the name of the definition of a kind's lists."""
+    """Return the name of the schema definition of a kind's lists."""
     return f"{kind.schema.name.removesuffix(kind.kind)}{kind.list_kind}"
 
 
 def paths_of(kind: Kind, texts: Texts) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each path of a kind and of its subresources, with the operations there.
+    """Yield each OpenAPI path of a kind and of its subresources, with the operations there.
 
     Args:
         kind: The kind.
-        texts: The descriptions of parameters, without those of parameters that the release lacks.
+        texts: The descriptions of the parameters that the release has, by name.
     """
     below = f"{root_of(kind)}/namespaces/{{namespace}}" if kind.namespaced else root_of(kind)
     collection = _Place(kind, f"{below}/{kind.plural}", texts)

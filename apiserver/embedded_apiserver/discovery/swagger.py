@@ -19,7 +19,9 @@ Raw = Mapping[str, Any]
 
 
 def swagger_definition(raw: Raw) -> dict[str, Any]:
-    """Return a definition in v2: without defaults, as in a real server, and without `allOf` around references."""
+    """Return a definition converted to OpenAPI v2: without defaults, as in a real server, and without `allOf` around
+    references.
+    """
     made: dict[str, Any] = {}
     for name, value in raw.items():
         if name == "allOf":
@@ -38,17 +40,17 @@ def swagger_definition(raw: Raw) -> dict[str, Any]:
 
 
 class Swagger:
-    """Converts paths to OpenAPI v2 and collects the parameters that they share.
+    """Converts OpenAPI v3 paths to v2, and collects their shared parameters.
 
     Attributes:
-        parameters: The shared parameters that converted paths refer to, by name.
+        parameters: The shared parameters to which converted paths refer, by name.
     """
 
     def __init__(self) -> None:
         self.parameters: dict[str, Any] = {}
 
     def path(self, item: Raw) -> dict[str, Any]:
-        """Return the operations at one path in v2; add their parameters to the shared ones."""
+        """Return a path item converted to OpenAPI v2, and add its parameters to `parameters`."""
         made: dict[str, Any] = {method: self._operation(method, item[method]) for method in _METHODS if method in item}
         if "parameters" in item:
             made["parameters"] = [self._parameter("", one) for one in item["parameters"]]

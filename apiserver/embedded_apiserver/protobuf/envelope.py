@@ -24,23 +24,23 @@ _TAIL = b"\x1a\x00\x22\x00"
 
 
 def enveloped(api_version: str, kind: str, *parts: bytes) -> bytes:
-    """Return an object in its envelope.
+    """Return a protobuf envelope with an object: Kubernetes' prefix, the object's type, and its message.
 
     Args:
         api_version: The apiVersion of the object.
-        kind: Its kind.
-        parts: Its message, in one part or several.
+        kind: The kind of the object.
+        parts: The message of the object, perhaps split into several parts.
     """
     about = delimited(1, api_version.encode()) + delimited(2, kind.encode())
     return b"".join((MAGIC, delimited(1, about), field_head(2, sum(map(len, parts))), *parts, _TAIL))
 
 
 def list_parts(metadata: Mapping[str, Any], items: Iterable[bytes]) -> list[bytes]:
-    """Return the parts of the message of a list.
+    """Return the protobuf message of a list, split into parts.
 
     Args:
         metadata: The metadata of the list.
-        items: The messages of its objects.
+        items: The messages of the objects.
     """
     parts = [delimited(1, encode(f"{META}ListMeta", metadata))]
     for item in items:
@@ -49,22 +49,22 @@ def list_parts(metadata: Mapping[str, Any], items: Iterable[bytes]) -> list[byte
 
 
 def enveloped_document(document: Mapping[str, Any], package: str = META) -> bytes:
-    """Return a document that has its kind, such as a `Status`, in its envelope.
+    """Return a protobuf envelope with a document such as a `Status`.
 
     Args:
-        document: The document.
-        package: The prefix of the name of its message, before its kind.
+        document: The document as decoded JSON, with its kind.
+        package: The prefix of the message's name, to which the kind is added.
     """
     kind = document["kind"]
     return enveloped(document.get("apiVersion", ""), kind, encode(package + kind, document))
 
 
 def frame(event: str, envelope: bytes) -> bytes:
-    """Return an event of a watch, with its length before it.
+    """Return the frame of a watch event: four bytes with its length, then the event.
 
     Args:
         event: The type of the event, such as `ADDED`.
-        envelope: The object of the event.
+        envelope: The object of the event, in its envelope.
     """
     content = delimited(1, event.encode()) + delimited(2, delimited(1, envelope))
     return len(content).to_bytes(4, "big") + content

@@ -39,11 +39,11 @@ OR_ARRAY, OR_BOOL, OR_STRINGS = (f"{_EXTENSIONS}JSONSchemaPropsOr{name}" for nam
 
 
 class Either(NamedTuple):
-    """The field numbers of a message that JSON represents by one of its two fields.
+    """The field numbers of a message for which JSON has the value of one of two fields.
 
     Attributes:
-        schema: The number of the nested schema.
-        other: The number of what may stand in its place: schemas, strings or a boolean.
+        schema: The number of the field with a nested schema.
+        other: The number of the alternative field, with schemas, strings or a boolean.
     """
 
     schema: int
@@ -60,13 +60,13 @@ SCALARS = ("integer", "boolean")
 
 
 class Target(NamedTuple):
-    """A field of a message.
+    """A field of a protobuf message.
 
     Attributes:
-        number: Its number on the wire.
-        name: Its name in JSON; empty if its own fields belong to the parent in JSON.
-        message: The name of the message whose fields belong to the parent; empty for other fields.
-        is_pointer: Whether it is a pointer in Go: its zero then differs from its absence.
+        number: The field number.
+        name: The name in JSON; empty if the fields of a nested message belong to the parent object in JSON.
+        message: The name of such a nested message; empty for other fields.
+        is_pointer: True if the field is a pointer in Go, so that a zero value differs from an absent one.
     """
 
     number: int
@@ -77,10 +77,10 @@ class Target(NamedTuple):
 
 @functools.cache
 def numbers() -> Mapping[str, Mapping[str, str]]:
-    """Return each field's name in JSON, by message and field number.
+    """Return the name in JSON of each field, by message and field number.
 
-    A `*` before the name says that a zero value is to be kept. After a `=` comes the name of a message instead,
-    whose fields belong to the parent in JSON.
+    A `*` before the name means that a zero value is kept. A text that begins with `=` is the name of a nested message,
+    whose fields belong to the parent object in JSON.
     """
     packed = resources.files(__package__).joinpath(_NUMBERS).read_bytes()
     table: dict[str, dict[str, str]] = msgspec.json.decode(gzip.decompress(packed))
@@ -89,7 +89,7 @@ def numbers() -> Mapping[str, Mapping[str, str]]:
 
 @functools.cache
 def targets(message: str) -> Mapping[int, Target]:
-    """Return the fields of a message by number, in the order of their numbers; empty for an unknown message."""
+    """Return the fields of a message by number, in ascending order; empty for an unknown message."""
     found = {}
     for number, text in sorted((int(key), text) for key, text in numbers().get(message, {}).items()):
         name = "" if text.startswith("=") else text.removeprefix("*")
@@ -99,10 +99,10 @@ def targets(message: str) -> Mapping[int, Target]:
 
 @functools.cache
 def schema_of(message: str) -> Schema:
-    """Return the schema of a message.
+    """Return the schema of a protobuf message, by the message's name.
 
     Raises:
-        KeyError: No message has this name.
+        KeyError: There is no message with this name.
     """
     return Schema({"$ref": _REF + message}, _library())
 

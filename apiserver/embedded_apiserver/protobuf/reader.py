@@ -50,26 +50,26 @@ Wire = int | Data
 
 
 def decode_object(body: bytes) -> dict[str, Any]:
-    """Return the object in an envelope.
+    """Return the object in a protobuf envelope, as decoded JSON.
 
     Raises:
         ValueError: The body is malformed.
         IndexError: The body ends within a number.
-        OverflowError: A time is not in the years that can be represented.
-        StatusError: 400, its kind is not known; 413, it holds too many values.
+        OverflowError: A time is outside of the years that Python supports.
+        StatusError: 400, the kind is unknown; 413, the object has too many values.
     """
     return _Reader().document(body)
 
 
 def decode(message: str, data: bytes) -> dict[str, Any]:
-    """Return a message without an envelope.
+    """Return a protobuf message without an envelope, as decoded JSON.
 
     Args:
         message: The full name of the message.
-        data: The message.
+        data: The encoded message.
 
     Raises:
-        KeyError: No message has this name.
+        KeyError: There is no message with this name.
         ValueError: The data are malformed; further errors are those of `decode_object`.
     """
     return _Reader().message(schema_of(message), message, memoryview(data))

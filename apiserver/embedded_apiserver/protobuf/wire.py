@@ -13,17 +13,17 @@ _WORD = (1 << 64) - 1
 
 
 def delimited(number: int, content: bytes) -> bytes:
-    """Return a field with a message, a text or bytes."""
+    """Return an encoded field whose content is a message, a text or bytes; `number` is the field number."""
     return b"%b%b%b" % (tag(number, BYTES), varint(len(content)), content)
 
 
 def field_head(number: int, length: int) -> bytes:
-    """Return what precedes the content of a field with a message, a text or bytes of that length."""
+    """Return the bytes that precede the content of a field with a message, a text or bytes; `length` is in bytes."""
     return tag(number, BYTES) + varint(length)
 
 
 def varint(number: int) -> bytes:
-    """Return a number in groups of seven bits; a negative one as 64 bits."""
+    """Return a number as a protobuf varint, in groups of seven bits. A negative number is encoded as 64 bits."""
     if 0 <= number < 128:
         return SMALL[number]
     number &= _WORD
@@ -36,5 +36,5 @@ def varint(number: int) -> bytes:
 
 
 def tag(number: int, wire_type: int) -> bytes:
-    """Return what precedes the value of a field: its number and its wire type."""
+    """Return the tag of a field, which precedes its value: the field number and the wire type."""
     return varint(number << 3 | wire_type)

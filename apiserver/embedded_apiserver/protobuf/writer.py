@@ -46,14 +46,14 @@ _encode_json = msgspec.json.Encoder().encode
 
 
 def encode(message: str, obj: Mapping[str, Any]) -> bytes:
-    """Return an object, or a part of one, as a message.
+    """Return an object, or a part of one, encoded as a protobuf message.
 
     Args:
         message: The full name of the message, such as `io.k8s.api.core.v1.Node`.
-        obj: The object in the form of its JSON.
+        obj: The object as decoded JSON.
 
     Raises:
-        KeyError: No message has this name.
+        KeyError: There is no message with this name.
     """
     return _encoder(message, message)(obj)
 

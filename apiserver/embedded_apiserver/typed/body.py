@@ -33,19 +33,19 @@ YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml")
 
 
 def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "") -> tuple[dict[str, Any], list[str]]:
-    """Return the object in a request's body, and the warnings.
+    """Return the object in a request's body, and the warnings about it.
 
-    The object has its metadata first, and lacks kind and apiVersion.
+    The object has no kind and apiVersion, and its metadata is the first field.
 
     Args:
-        kind: The kind that the path names.
-        body: JSON or YAML.
-        content_type: The content type of the request. An empty one is JSON.
-        field_validation: `Ignore`, `Warn` (also if empty), or `Strict`, which refuses instead of warning.
+        kind: The kind in the request's path.
+        body: The body, in JSON or YAML.
+        content_type: The content type of the request; empty for JSON.
+        field_validation: `Ignore`, `Warn` or `Strict`; empty for `Warn`. `Strict` turns the warnings into an error.
 
     Raises:
-        StatusError: 400, the body is malformed or of another kind; 413, it holds too many values; 415, another
-            media type.
+        StatusError: 400, the body is malformed or has another kind; 413, it has too many values; 415, its media type is
+            not supported.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     try:
@@ -93,18 +93,20 @@ def admit(
     is_applied: bool = False,
     strategic: bytes = b"",
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return `obj` with typed and normalised values, and the warnings. `obj` is decoded already, as after a patch.
+    """Return `obj` with values converted to their stored form, and the warnings. `obj` is already decoded, as after a
+    patch.
 
-    Parts that `obj` shares with `old` (the same Python objects) were checked before and are not checked again, so
-    the cost follows from the size of the change. `obj` is not modified.
+    Parts that `obj` shares with `old` (the same Python objects) are not checked again, so the cost depends on the size
+    of the change. `obj` is not modified.
 
     Args:
         kind: The kind of the object.
         obj: The object.
-        field_validation: See `decode`.
-        old: The object before, if there was one.
-        is_applied: Whether the object is the result of a server-side apply, which for a custom kind may hold nulls.
-        strategic: The strategic merge patch that made the object, which a refusal shows; empty for others.
+        field_validation: As for `decode`.
+        old: The object before the write; None for a new object.
+        is_applied: True if the object is the result of a server-side apply, which may have null fields for a custom
+            kind.
+        strategic: The strategic merge patch that led to the object, for an error message; empty for other writes.
 
     Raises:
         StatusError: 400, `obj` has an apiVersion other than that of `kind`; 422, any other error; 500, a custom object
@@ -128,7 +130,7 @@ def admit(
 
 
 def reread(kind: Kind, obj: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object that a webhook has changed with typed values and defaults, without kind and apiVersion.
+    """Return an object changed by a webhook, with values in stored form and defaults, without kind and apiVersion.
 
     Raises:
         Misshapen: A value has the wrong type.
@@ -137,9 +139,10 @@ def reread(kind: Kind, obj: Mapping[str, Any], old: Mapping[str, Any]) -> dict[s
 
 
 def strictly_reread(kind: Kind, obj: Mapping[str, Any], old: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return an object that a policy has changed, as `reread` does, and the fields that its kind does not have.
+    """Return an object changed by a policy, as `reread` does, and the paths of its unknown fields.
 
-    Nulls of a custom object stay where no default replaces them: its rules refuse those that its schema does not allow.
+    Null fields of a custom object stay unless a default replaces them; its validation refuses those that the schema
+    does not allow.
 
     Raises:
         Misshapen: A value has the wrong type.
@@ -148,10 +151,10 @@ def strictly_reread(kind: Kind, obj: Mapping[str, Any], old: Mapping[str, Any]) 
 
 
 def configuration(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Place]]:
-    """Return the fields that a client applies, in stored form, and the paths of those that the kind does not have.
+    """Return the fields of an applied configuration in stored form, and the paths of its unknown fields.
 
-    Defaults are not filled in, and neither empty values nor nulls are dropped, because the client comes to own exactly
-    the fields that it sends.
+    No defaults are added, and empty values and nulls are kept, because the client will own exactly the fields that it
+    sent.
 
     Raises:
         Misshapen: A value has the wrong type.
@@ -163,7 +166,7 @@ def configuration(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, Any], l
 
 @cached_by_kind
 def empty(kind: Kind) -> dict[str, Any]:
-    """Return an object of this kind before any field is set. It is shared: do not modify it."""
+    """Return an object of this kind without any fields set. It is shared: do not modify it."""
     if kind.definition is not None:
         return {"metadata": {}}
     return _bare(kind.schema, kind.release)

@@ -38,11 +38,11 @@ class _Refused(Exception):
 
 
 def json_error(schema: Schema, raw: Any) -> str:
-    """Return the error of a decoder of JSON: that of the first value that does not fit; empty if all do.
+    """Return the error of a real server's JSON decoder for the first value of a wrong type; empty if there is none.
 
     Args:
         schema: The schema of the kind.
-        raw: The object, with its fields in the order in which they were sent.
+        raw: The decoded object, with its fields in the order of the request.
     """
     walk = _JSON()
     try:
@@ -202,7 +202,9 @@ _KINDS = {str: "string", bool: "bool", int: "int64", float: "float64", list: "sl
 
 
 def conversion_error(schema: Schema, value: Any) -> str:
-    """Return the error of a copy of decoded values into structs: of the first that does not fit; empty if all do."""
+    """Return a real server's error for the first value that cannot be copied into its struct; empty if there is
+    none.
+    """
     try:
         _copied(schema, plain_type(schema), value)
     except _Refused as refused:

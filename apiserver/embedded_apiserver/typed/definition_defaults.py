@@ -12,7 +12,7 @@ _NONE: Mapping[str, str] = {"strategy": "None"}
 
 
 def definition(value: Object, before: Object) -> Object:
-    """Fill in the names that follow from the kind, in the `spec` of a definition."""
+    """Return the `spec` of a custom resource definition with default names, which are derived from the kind."""
     names = value.get("names") or {}
     kind = names.get("kind", "")
     if not kind:
@@ -23,10 +23,10 @@ def definition(value: Object, before: Object) -> Object:
 
 
 def conversion(value: Object, before: Object) -> Object:
-    """Fill in the strategy of a conversion if it is empty."""
+    """Return the conversion of a custom resource definition with its default strategy."""
     return value or _NONE
 
 
 def service_reference(value: Object, before: Object) -> Object:
-    """Fill in the port of the service of a webhook."""
+    """Return a webhook's reference to a service with the default port."""
     return filled(value, {"port": _HTTPS})

@@ -35,21 +35,21 @@ _TYPE_META = (
 
 
 class Unreadable(Exception):
-    """The body is not an object in JSON or YAML. The message quotes its beginning."""
+    """A request's body is not an object in JSON or YAML. The message quotes its beginning."""
 
 
 def from_json(body: bytes, *, tell_repeated: bool = True) -> tuple[dict[str, Any], list[str]]:
-    """Return the object in a JSON text, and a warning for each field name that an object repeats.
+    """Return the object in a JSON text, and a warning for each repeated field name.
 
-    If a name is repeated, the last value counts.
+    The last value of a repeated field counts.
 
     Args:
         body: The JSON text.
-        tell_repeated: Whether repeated names are looked for.
+        tell_repeated: False to skip the search for repeated names.
 
     Raises:
         Unreadable: The body is not JSON, or not an object.
-        StatusError: 413, the body holds too many values.
+        StatusError: 413, the body has too many values.
     """
     check_values(body)
     try:
@@ -69,22 +69,22 @@ def from_json(body: bytes, *, tell_repeated: bool = True) -> tuple[dict[str, Any
 
 
 def why_unreadable(body: bytes, error: Exception) -> str:
-    """Return why a text is not JSON, in the words of a real server if it ends early or begins with no value."""
+    """Return the error message for a text that is not JSON, in the words of a real server where possible."""
     return no_json(body) or ("unexpected end of JSON input" if str(error) == _TRUNCATED else str(error))
 
 
 def no_object(document: Any) -> str:
-    """Return how a real server's refusal of a JSON value that is not an object begins; the Go type follows."""
+    """Return the beginning of a real server's error for a JSON value that is not an object; a Go type follows it."""
     return f"json: cannot unmarshal {_GO_TYPES[type(document)]} into"
 
 
 def from_yaml(body: bytes) -> tuple[dict[str, Any], list[str]]:
-    """Return the object in a YAML text, with JSON's types, and no warnings: repeated names are refused.
+    """Return the object in a YAML text, with the types of JSON. The list of warnings is always empty.
 
     Raises:
-        Unreadable: It is not YAML or not an object, or it has a repeated name, an alias, a tag, or a value that
-            JSON does not have.
-        StatusError: 413, it holds too many values.
+        Unreadable: The text is not YAML or not an object, or has a repeated name, an alias, a tag, or a value that JSON
+            does not have.
+        StatusError: 413, the text has too many values.
     """
     import yaml  # here, because most servers are sent JSON alone
 
@@ -105,21 +105,21 @@ def check_values(body: bytes) -> None:
     """Refuse a JSON text with too many values, before it is decoded.
 
     Raises:
-        StatusError: 413.
+        StatusError: 413, the text has too many values.
     """
     if len(body) > MOST_VALUES and has_too_many_values(body):
         raise too_many_values()
 
 
 def check_weight(document: Any, size: int) -> None:
-    """Refuse a document with too many values, or with too many that are deeply nested.
+    """Refuse a document with too many values, or with too many deeply nested values.
 
     Args:
         document: The decoded document.
-        size: An upper bound of the size of its JSON, in bytes. Values of a small document are not counted.
+        size: An upper bound of its size as JSON, in bytes. Small documents are not checked.
 
     Raises:
-        StatusError: 413.
+        StatusError: 413, there are too many values.
     """
     if size > LIGHT and is_too_heavy(document):
         raise too_many_values()
@@ -130,7 +130,7 @@ def _unreadable(form: str, problem: object, body: bytes) -> Unreadable:
 
 
 def beginning_of(body: bytes) -> str:
-    """Return the beginning of a body, as a refusal quotes it: in hexadecimal if it is not an object."""
+    """Return the beginning of a body for an error message; in hexadecimal if the body does not begin with `{`."""
     start = body[:_SHOWN].decode("utf-8", "replace") if body.startswith(b"{") else body[:_SHOWN].hex()
     return (start + (" ..." if len(body) > _SHOWN else "")) or "<empty>"
 

@@ -21,7 +21,10 @@ Walk = Callable[[Any], Any]
 
 
 def without_empty_lists(kind: Kind, obj: Object) -> Object:
-    """Return `obj`, decoded, with null for each empty list or map that a real server stores so; itself without any."""
+    """Return a decoded object with null for each empty list or map that a real server stores as null.
+
+    An object without any is returned unchanged.
+    """
     if kind.definition is not None:
         return obj
     walk = _walk_of(kind)

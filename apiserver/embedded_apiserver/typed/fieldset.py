@@ -29,25 +29,25 @@ _SELF = "."
 
 
 def field_step(name: str) -> str:
-    """Return the step to a field of an object, or to a value of a map."""
+    """Return the path step to a field of an object, or to a value of a map."""
     return f"f:{name}"
 
 
 def key_step(keys: Mapping[str, Any]) -> str:
-    """Return the step to the list element with these keys.
+    """Return the path step to the list element with these keys.
 
-    The names are sorted, so that the steps of equal keys are equal strings.
+    The keys are sorted, so that equal keys give equal steps.
     """
     return f"k:{msgspec.json.encode(keys, order='sorted').decode()}"
 
 
 def value_step(value: Any) -> str:
-    """Return the step to the list element that equals this value."""
+    """Return the path step to the list element that equals this value."""
     return f"v:{msgspec.json.encode(value).decode()}"
 
 
 def contains(document: Document, path: Path) -> bool:
-    """Return whether the encoded set contains `path`."""
+    """Return whether a set encoded as FieldsV1 contains `path`."""
     node = document
     for step in path:
         below = node.get(step)
@@ -58,7 +58,7 @@ def contains(document: Document, path: Path) -> bool:
 
 
 def encode(fields: Iterable[Path]) -> dict[str, Any]:
-    """Return the set in FieldsV1, its steps in the order of a real server."""
+    """Return a set of paths encoded as FieldsV1, with its steps in the order of a real server."""
     root: dict[str, Any] = {}
     for path in fields:
         node = root
@@ -81,12 +81,13 @@ def _in_order(node: Document) -> dict[str, Any]:
 
 
 def decode(document: Document) -> Fields:
-    """Return the set that is encoded in FieldsV1, its steps in the canonical spelling of this module.
+    """Return the set of paths that is encoded as FieldsV1, with steps in the canonical spelling of this module.
 
-    Clients choose the order of keys and the spaces in a step. Without one spelling, equal paths would differ.
+    Clients may choose the order of keys and the spaces in a step; without a canonical spelling, equal paths would
+    differ.
 
     Raises:
-        ValueError: It is not FieldsV1; the text says where.
+        ValueError: The document is not FieldsV1; the message names the place.
     """
     found: set[Path] = set()
     waiting: list[tuple[Path, Any]] = [((), document)]
@@ -129,7 +130,7 @@ def _parsed(step: str) -> tuple[str, Any]:
 
 
 def text_of(path: Path) -> str:
-    """Return the path in the form in which messages name it: `.spec.containers[name="c"].image`."""
+    """Return a path in the form for messages: `.spec.containers[name="c"].image`."""
     return "".join(map(_step_text, path))
 
 

@@ -32,7 +32,7 @@ Parts = list[tuple[str, Schema | None, Any]]
 
 
 class Changes(NamedTuple):
-    """The fields in which two objects differ."""
+    """The paths of the fields that were added, modified or removed between two objects."""
 
     added: set[Path]
     modified: set[Path]
@@ -40,12 +40,12 @@ class Changes(NamedTuple):
 
     @property
     def taken(self) -> set[Path]:
-        """The fields that were added or modified, which the writer comes to own."""
+        """The paths of added or modified fields, which the writer will own."""
         return self.added | self.modified
 
 
 def child_of(schema: Schema | None, name: str) -> Schema | None:
-    """Return the schema of a field of an object, or of a value of a map; None if it is not declared."""
+    """Return the schema of a field of an object or of a value of a map; None if the schema declares none."""
     return None if schema is None else schema.properties.get(name) or schema.additional
 
 
@@ -78,9 +78,9 @@ def _has_elements(schema: Schema, value: list[Any]) -> bool:
 
 
 def step_to(schema: Schema, element: Any) -> str:
-    """Return the step to an element of a list that has parts.
+    """Return the path step to an element of a list whose elements are owned one by one.
 
-    A key that the element lacks has its default value. Without a default, the other keys identify the element.
+    If the element lacks a key, the key's default is used; without a default, the other keys identify the element.
     """
     if schema.list_type == "set":
         return value_step(element)
@@ -90,11 +90,11 @@ def step_to(schema: Schema, element: Any) -> str:
 
 
 def fields_of(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield the fields that a manager owns by applying `value`.
+    """Yield the paths of the fields that a manager owns by applying `value`.
 
-    These are the plain values, the maps and lists that are owned as a whole, and each element of a map or list whose
-    elements are owned one by one. A declared object or map of the latter kind is itself yielded only if it is
-    empty; `with_parents` adds the others.
+    These are scalars, maps and lists that are owned as a whole, and each element of a map or list whose elements are
+    owned one by one. A declared object or map with separately owned elements is itself yielded only if it is empty;
+    `with_parents` adds the others.
     """
     parts = _parts(schema, value)
     if parts is None:
@@ -109,7 +109,7 @@ def fields_of(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[Pa
 
 
 def with_parents(schema: Schema, fields: Iterable[Path]) -> Fields:
-    """Return `fields` and the declared fields on the paths to them, which exist only to hold them."""
+    """Return `fields` and the paths of the declared fields that contain them."""
     found = set(fields)
     for path in fields:
         node: Schema | None = schema
@@ -126,7 +126,7 @@ def with_parents(schema: Schema, fields: Iterable[Path]) -> Fields:
 
 
 def compare(schema: Schema | None, old: Any, new: Any, path: Path, changes: Changes) -> None:
-    """Add to `changes` the fields in which `new` differs from `old` at `path`; either can be ABSENT."""
+    """Add to `changes` the fields in which `new` differs from `old`, both at `path`; either can be ABSENT."""
     if old == new:
         return
     if type(old) is dict and type(new) is dict and _has_fields(schema):
@@ -173,9 +173,9 @@ def _compare_fields(
 
 
 def merged(schema: Schema | None, live: Any, applied: Any) -> Any:
-    """Return `live` with the values of `applied` merged in. Parts that do not change are shared with `live`.
+    """Return `live` with the values of `applied` merged into it. Unchanged parts are shared with `live`.
 
-    A null in place of a map or list with parts sets none of them, as an empty one does.
+    A null in place of a map or list whose elements are owned one by one changes nothing, like an empty one.
     """
     if applied is None and _parts(schema, live) is not None:
         return live
@@ -216,7 +216,7 @@ def _unless_applied(part: tuple[str, Schema | None, Any], steps: Mapping[str, No
 
 
 def without(schema: Schema | None, value: Any, fields: Document) -> Any:
-    """Return `value` without the fields of a set and everything below them."""
+    """Return `value` without the fields in a set and everything below them."""
     parts = _parts(schema, value)
     if parts is None or not fields:
         return value
@@ -229,7 +229,7 @@ def without(schema: Schema | None, value: Any, fields: Document) -> Any:
 
 
 def ambiguities(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[str]:
-    """Yield the errors in a configuration's lists with parts: elements without keys, and elements with equal ones."""
+    """Yield the errors of a configuration's lists: elements without keys, and elements with equal keys."""
     seen = set()
     for index, (step, child, item) in enumerate(_parts(schema, value) or ()):
         if step == "k:{}" and not (schema and item.keys() & set(schema.list_keys)):

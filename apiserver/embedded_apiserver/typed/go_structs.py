@@ -39,17 +39,18 @@ _LINES_AROUND = 3
 
 
 def shown(struct: str, value: Any) -> msgspec.Raw:
-    """Return a part in the JSON of a real server's struct, to be used as the value of a cause.
+    """Return a value as the JSON of a real server's Go struct, for the message of a validation error.
 
     Args:
-        struct: The name of the struct, such as `PodTemplateSpec`, with `*` or `[]` before it if it may be missing.
-        value: The part, in stored form.
+        struct: The name of the struct, such as `PodTemplateSpec`, with the prefix `*` or `[]` if the value may be
+            missing.
+        value: The value, in stored form.
     """
     return msgspec.Raw(_escaped(json.dumps(_rendered(struct, value), ensure_ascii=False, separators=(",", ":"))))
 
 
 def difference(struct: str, before: Any, after: Any) -> str:
-    """Return the lines in which two parts differ, each with the lines around it."""
+    """Return the lines in which two values differ as JSON of a Go struct, each with its context lines."""
     old, new = (
         [f"{line}\n" for line in _escaped(json.dumps(_rendered(struct, one), ensure_ascii=False, indent=1)).split("\n")]
         for one in (before, after)

@@ -18,10 +18,10 @@ _SCALARS = {"string": "string", "boolean": "bool", "number": "float64", "integer
 
 
 def type_of(struct: str, field: str, schema: Schema) -> tuple[str, str]:
-    """Return the embedded structs in which a field stands, joined by slashes, and its Go type without a pointer.
+    """Return the embedded structs that contain a field, joined by slashes, and the field's Go type without a pointer.
 
     Args:
-        struct: The name of the definition that has the field.
+        struct: The name of the definition with the field.
         field: The name of the field.
         schema: The schema of the field.
     """
@@ -30,7 +30,7 @@ def type_of(struct: str, field: str, schema: Schema) -> tuple[str, str]:
 
 
 def plain_type(schema: Schema) -> str:
-    """Return the Go type that a schema tells, such as `[]v1.Container` or `int32`."""
+    """Return the Go type that corresponds to a schema, such as `[]v1.Container` or `int32`."""
     if schema.name:
         return ".".join(schema.name.split(".")[-2:])
     if schema.items is not None:
@@ -43,7 +43,7 @@ def plain_type(schema: Schema) -> str:
 
 
 def element_of(kind: str, schema: Schema) -> str:
-    """Return the Go type of the elements of a list or a map of type `kind`, whose elements have this schema."""
+    """Return the Go type of the elements of a list or map of type `kind`, whose elements have this schema."""
     return kind.partition("]")[2].removeprefix("*") if kind.startswith(("[]", "map[")) else plain_type(schema)
 
 

@@ -22,12 +22,12 @@ _SMALL, _LARGE = 4, 6  # digits after and before the point that are shown withou
 
 
 def type_of(value: object) -> str:
-    """Return the type of a decoded value, as the verb `%T` prints it."""
+    """Return the Go type of a decoded value, as formatted by `%T`."""
     return _TYPES[type(value)]
 
 
 def plain(value: Any) -> str:
-    """Return a decoded value as the verb `%v` prints it."""
+    """Return a decoded value as text, as formatted by Go's `%v`."""
     match value:
         case dict():
             return f"map[{' '.join(f'{name}:{plain(value[name])}' for name in sorted(value))}]"
@@ -41,7 +41,7 @@ def plain(value: Any) -> str:
 
 
 def literal(value: Any) -> str:
-    """Return a decoded value as the verb `%#v` prints it."""
+    """Return a decoded value as text, as formatted by Go's `%#v`."""
     match value:
         case dict():
             inner = ", ".join(f"{_quoted(name)}:{literal(value[name])}" for name in sorted(value))

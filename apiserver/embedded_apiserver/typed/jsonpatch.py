@@ -34,24 +34,24 @@ _INDEX = re.compile(r"[+-]?[0-9]{1,9}")
 
 
 class Inapplicable(Exception):
-    """The operation cannot be applied to the object."""
+    """An operation of a JSON patch cannot be applied to the object."""
 
 
 class Missing(Inapplicable):
-    """The place at which the operation is to be applied does not exist."""
+    """The path of an operation does not exist in the object."""
 
 
 class MissingKey(Missing):
-    """The member to be removed does not exist, though its container does."""
+    """The field to remove does not exist, although its parent does."""
 
 
 class Operation(msgspec.Struct, gc=False):
-    """One operation of a patch.
+    """One operation of a JSON patch.
 
     Attributes:
-        op: Its name, such as `add`; None if it has none.
-        path: Where; None if it does not say.
-        source: The place from which a `copy` or a `move` takes its value.
+        op: The name of the operation, such as `add`; None if absent.
+        path: The path to change, a JSON pointer; None if absent.
+        source: The path (`from`) whose value a `copy` or `move` takes; None if absent.
         value: The value of an `add`, a `replace` or a `test`.
     """
 
@@ -65,20 +65,20 @@ _operations: Callable[[Any], list[Operation | None] | None] = converter_of(list[
 
 
 def operations_in(patch: Any) -> list[Operation]:
-    """Return the operations of a patch.
+    """Return the operations of a decoded JSON patch.
 
     Raises:
-        ValidationError: It is not a list of operations.
+        ValidationError: The patch is not a list of operations.
     """
     return [one or Operation() for one in _operations(patch) or ()]
 
 
 def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
-    """Return `document` with the operations of `patch` applied.
+    """Return `document` after all operations of a JSON patch.
 
     Raises:
-        StatusError: 400, the patch is not a list of operations; 413, it has too many operations or its result
-            too many values; 422, an operation cannot be applied, or the result is not an object.
+        StatusError: 400, the patch is not a list of operations; 413, it has too many operations or its result too many
+            values; 422, an operation cannot be applied, or the result is not an object.
     """
     try:
         operations = operations_in(patch)
@@ -102,11 +102,11 @@ def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
 
 
 class Patched:
-    """A document to which operations are applied one after the other. Threads: one.
+    """A document to which operations of a JSON patch are applied one after another. Threads: one.
 
     Attributes:
         root: The document after the operations so far.
-        copied: The bytes of JSON that `copy` has added so far.
+        copied: The total size of the values that `copy` has added, as JSON in bytes.
     """
 
     def __init__(self, document: Any) -> None:
@@ -118,7 +118,11 @@ class Patched:
         self._values = 0  # that were copied
 
     def apply(self, operation: Operation) -> None:
-        """Apply one operation to the document."""
+        """Apply one operation to the document.
+
+        Raises:
+            Inapplicable: The operation cannot be applied.
+        """
         path, value = operation.path, operation.value
         if path is None:
             raise Inapplicable("there is no path")
@@ -246,7 +250,7 @@ def _index(step: str, length: int) -> int:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Return whether two values have equal JSON: 1 differs from 1.0 and from true, which are equal in Python."""
+    """Return whether two values are equal as JSON: 1 differs from 1.0 and from true, which are equal in Python."""
     if type(left) is dict and type(right) is dict:
         return left.keys() == right.keys() and all(same(item, right[name]) for name, item in left.items())
     if type(left) is list and type(right) is list:

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def apply(current: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `current` with `patch` merged in, or `current` itself if nothing changes. `current` is never modified."""
+    """Return `current` after a JSON merge patch; `current` itself if nothing changes. `current` is never modified."""
     before: dict[str, Any] = current if type(current) is dict else {}
     return with_changes(
         before, {name: apply(before.get(name), new) if type(new) is dict else new for name, new in patch.items()}
@@ -16,9 +16,10 @@ def apply(current: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_changes(before: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `before` with fields replaced, and those whose change is None removed.
+    """Return `before` with the fields in `changes` replaced; a value of None removes the field.
 
-    It is `before` itself if each change is the value that is there already, so that later checks can skip it.
+    The result is `before` itself if `changes` contains only the values that it has already, so that later checks can
+    skip it.
     """
     real = {name: new for name, new in changes.items() if before.get(name) is not new}
     if not real:

@@ -30,12 +30,12 @@ _SCALARS = ("string", "integer", "number", "boolean")
 
 
 def errors(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[str]:
-    """Yield the errors of a value, each with its path. Null is a value of each type.
+    """Yield the type errors of a value, each with its path. Null is valid for every type.
 
     Args:
         schema: The type of the value; None for any type.
         value: The value to check.
-        path: Its path.
+        path: The path of the value.
     """
     if schema is None or value is None or schema.name in _UNTYPED:
         return

@@ -26,9 +26,9 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 
 def patches_of(kind: Kind) -> tuple[str, ...]:
-    """Return the media types of patches that a kind accepts.
+    """Return the media types of the patches that a kind supports.
 
-    Custom kinds do not accept strategic merge patches, because their schemas have no merge keys.
+    Custom kinds do not support strategic merge patches, because their schemas have no merge keys.
     """
     if kind.definition is not None:
         return (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
@@ -36,10 +36,10 @@ def patches_of(kind: Kind) -> tuple[str, ...]:
 
 
 def form_of(kind: Kind, content_type: str) -> str:
-    """Return the media type of a patch to an object of `kind` or to its scale, without parameters.
+    """Return the media type of a patch without parameters, if the kind supports it.
 
     Raises:
-        StatusError: 415, the kind does not accept such patches.
+        StatusError: 415, the kind does not support such patches.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type == APPLY_PATCH or media_type not in patches_of(kind):
@@ -49,10 +49,10 @@ def form_of(kind: Kind, content_type: str) -> str:
 
 
 def check_patch_type(kind: Kind, content_type: str) -> None:
-    """Refuse a patch in a format that no handler of a built-in kind takes, before anything else is looked at.
+    """Refuse a patch of a built-in kind in an unsupported format, before anything else is checked.
 
     Raises:
-        StatusError: 415.
+        StatusError: 415, the format is not supported.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     if kind.definition is None and media_type not in patches_of(kind):
@@ -60,14 +60,14 @@ def check_patch_type(kind: Kind, content_type: str) -> None:
 
 
 def apply_patch(kind: Kind, content_type: str, current: Mapping[str, Any], patch: bytes) -> dict[str, Any]:
-    """Return `current` with `patch` applied. It is not modified; unchanged parts are shared with the result.
+    """Return `current` after a patch. It is not modified; unchanged parts are shared with the result.
 
-    The result has kind and apiVersion, so that a patch can test or set them. It is not validated yet: pass it
-    to `admit` with `old=current`.
+    The result has kind and apiVersion, which a patch may test or change. It is not validated yet: pass it to `admit`
+    with `old=current`.
 
     Raises:
-        StatusError: 400, the patch is malformed; 413, it has too many values or operations; 415, another media
-            type; 422, it cannot be applied to this object.
+        StatusError: 400, the patch is malformed; 413, it has too many values or operations; 415, its media type is not
+            supported; 422, it cannot be applied to this object.
     """
     media_type = form_of(kind, content_type)
     check_values(patch)

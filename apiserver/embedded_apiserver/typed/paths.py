@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 
 class Path(NamedTuple):
-    """The path of a value. Its text is made only for an error: names can be long, and values below them many.
+    """The path of a value. Its text is built only for an error message, because that would be expensive for each value.
 
     Attributes:
-        parent: The path of the object or list that holds the value; None at the root.
-        step: `.name` or `[0]`; at the root, the text that all paths begin with.
+        parent: The path of the object or list that contains the value; None at the root.
+        step: The last step, such as `.name` or `[0]`; at the root, the prefix of all paths.
     """
 
     parent: Path | None
@@ -25,7 +25,7 @@ class Path(NamedTuple):
         return place.step + "".join(reversed(steps)) if place.step else "".join(reversed(steps)).removeprefix(".")
 
     def below(self, step: str) -> Path:
-        """Return the path of a value inside this one; `step` is `.name` or `[0]`."""
+        """Return the path of a value inside the value at this path; `step` is such as `.name` or `[0]`."""
         return Path(self, step)
 
 

@@ -15,15 +15,15 @@ Amounts = dict[str, Decimal]
 
 
 def amounts(quantities: Mapping[str, str]) -> Amounts:
-    """Return quantities as amounts."""
+    """Return resource quantities as numbers, by resource name."""
     return {name: parse_quantity(str(text)) for name, text in quantities.items()}
 
 
 def of_containers(spec: Object, side: str) -> Amounts:
-    """Return the `requests` or the `limits` of all containers of a pod together.
+    """Return the total `requests` or `limits` (`side`) of all containers of a pod, by resource name.
 
-    Containers run together and add up. Of those that run before, one after another, the largest counts; one that
-    goes on running counts with both.
+    The amounts of containers, which run at the same time, are added. Of the init containers, which run one after
+    another, the largest amount counts. Restartable init containers (sidecars) count in both.
     """
     running: Amounts = {}
     for container in spec.get("containers") or ():
@@ -48,7 +48,7 @@ def _of(container: Object, side: str) -> Amounts:
 
 
 def add(total: Amounts, more: Amounts) -> None:
-    """Add amounts to a total, which is modified."""
+    """Add amounts to `total`, which is modified."""
     for name, amount in more.items():
         total[name] = total.get(name, Decimal(0)) + amount
 
@@ -59,7 +59,7 @@ def _raise(total: Amounts, least: Amounts) -> None:
 
 
 def quality_of(spec: Object) -> str:
-    """Return the quality of service class, which follows from requests and limits of all containers."""
+    """Return the quality of service class of a pod, computed from the requests and limits of all containers."""
     if "resources" in spec:  # of the whole pod
         resources = [part(spec, "resources")]
     else:

@@ -38,7 +38,7 @@ _PARTS: tuple[tuple[str, re.Pattern[str], str, range], ...] = (
 
 
 def time_error(text: str, layout: str = TIME_LAYOUT) -> str:
-    """Return the error of a text that is no time of a layout.
+    """Return Go's error for a text that is not a time in the given layout.
 
     Args:
         text: The text.
@@ -71,13 +71,13 @@ def _unparsed(text: str, layout: str, left: str, part: str) -> str:
 
 
 def readable_quantity(text: str) -> str:
-    """Return a quantity as a real server reads it: without white space around it, and 0 if its number has no digits."""
+    """Return a quantity as a real server parses it: without white space around it, and `0` if it has no digits."""
     text = text.strip()
     return "0" if text and _WITHOUT_DIGITS.fullmatch(text) else text
 
 
 def quantity_error(text: str) -> str:
-    """Return the error of a text that is not a quantity; an empty text if it is one."""
+    """Return Go's error for a text that is not a quantity; empty if it is one."""
     text = readable_quantity(text)
     if QUANTITY.fullmatch(text) is not None:
         return ""
@@ -90,7 +90,7 @@ def quantity_error(text: str) -> str:
 
 
 def base64_error(text: str) -> str:
-    """Return the error of a text that is not base64 of the standard alphabet with padding; empty if it is one."""
+    """Return Go's error for a text that is not base64 (standard alphabet, with padding); empty if it is."""
     at = _corrupt_at(text.encode("utf-8", "surrogatepass").decode("latin-1"))
     return "" if at is None else f"illegal base64 data at input byte {at}"
 

@@ -19,7 +19,7 @@ def is_accessible_from_outside(spec: Object) -> bool:
 
 
 def service(value: Object, before: Object) -> Object:
-    """Return a service with the policies that its type has by default."""
+    """Return a service with the default policies for its type."""
     spec = part(value, "spec")
     if spec is before.get("spec"):
         return _with_mode(value) if spec.get("type") == "LoadBalancer" else value
@@ -37,7 +37,7 @@ def service(value: Object, before: Object) -> Object:
 
 
 def port(value: Object, before: Object) -> Object:
-    """Return a port of a service with its target, which is the port itself by default."""
+    """Return a port of a service with its default `targetPort`, which is the port itself."""
     return value if value.get("targetPort") else {**value, "targetPort": value.get("port", 0)}
 
 

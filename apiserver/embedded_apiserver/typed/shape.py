@@ -59,13 +59,15 @@ _MEANINGFUL_WHEN_EMPTY = ("managedFields",)
 
 
 class Compiler:
-    """A compiler of shapes. It compiles each named schema once: some schemas refer to themselves.
+    """Compiles schemas to shapes: functions that check a value and return it in stored form.
+
+    Each named schema is compiled once, because some schemas refer to themselves.
 
     Args:
-        release: The release whose stored forms values get.
-        fill: Whether to bring values into the form in which they are stored: with defaults, without zero values,
-            quantities in their canonical spelling. False for an applied configuration: a field that is missing there
-            is left to others, whatever its default, and its manager owns each field that it sends, nulls included.
+        release: The Kubernetes release whose stored form values get.
+        fill: True to convert values to their stored form: with defaults, without zero values, with canonical
+            quantities. False for an applied configuration, because its manager owns exactly the fields that it sent,
+            nulls included.
     """
 
     def __init__(self, release: Release = NEWEST, *, fill: bool = True) -> None:
@@ -73,7 +75,9 @@ class Compiler:
         self._made: dict[str, Shape] = {}
 
     def shape(self, schema: Schema) -> Shape:
-        """Return the shape of a list, a map or an object with fields; a scalar has a reader, see `reader_for`."""
+        """Return the shape of a list, a map or an object with fields. Scalars have a reader instead; see
+        `reader_for`.
+        """
         if schema.items is not None:
             return self._list(schema.items)
         if schema.additional is not None:

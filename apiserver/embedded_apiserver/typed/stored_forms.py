@@ -46,13 +46,13 @@ _HOOKS = "io.k8s.api.admissionregistration.v1."
 
 
 class StoredForm(NamedTuple):
-    """The forms in which the fields of one type are stored.
+    """The stored form of one type's fields.
 
     Attributes:
         defaults: The values of absent fields; None for a field that is stored as null.
-        zeros: By field: what is stored in place of the zero value of its type (an empty text, 0, false, an empty list
-            or map); None if the field is left out. The zero value of any other field is kept.
-        nulls: Lists and maps that are stored as null when they are empty.
+        zeros: By field, the value that is stored in place of the zero value (empty text, 0, false, empty list or map);
+            None if the field is left out. The zero values of other fields are stored.
+        nulls: The names of lists and maps that are stored as null when they are empty.
     """
 
     defaults: Mapping[str, Any]
@@ -97,19 +97,19 @@ _UNSHOWN: Mapping[str, StoredForm] = {
 
 
 def stored_form_of(name: str, release: Release = NEWEST) -> StoredForm | None:
-    """Return the stored form of the type with this name in the schema, or None if no server was asked about it."""
+    """Return the recorded stored form of the type with this name in the schema; None if none was recorded."""
     return _forms(release).get(name)
 
 
 def defaults_of(name: str, release: Release = NEWEST) -> Mapping[str, Any]:
-    """Return the defaults of a type; empty if it has none."""
+    """Return the default values of a type's fields, by name; empty if it has none."""
     form = stored_form_of(name, release)
     return {} if form is None else form.defaults
 
 
 @functools.cache
 def off_in(release: Release) -> Mapping[str, Collection[str]]:
-    """Return by type the fields that a server of a release takes and does not store, in a default configuration."""
+    """Return, by type, the fields that a default server of a release accepts, but does not store."""
     newest = {name: dict.fromkeys(fields) for name, fields in _OFF.items()}
     found: Mapping[str, Collection[str]] = as_in(str(release), "off", newest)
     return found

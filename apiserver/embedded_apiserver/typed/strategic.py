@@ -28,11 +28,11 @@ Key = Callable[[Any], Any]
 
 
 def apply(schema: Schema, current: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `current` with `patch` merged in. Parts that do not change are shared with `current`.
+    """Return `current` after a strategic merge patch. Unchanged parts are shared with `current`.
 
     Raises:
-        StatusError: 400, a directive is malformed or an element lacks its merge key; 422, `$retainKeys` leaves
-            out a field that the same patch sets.
+        StatusError: 400, a directive is malformed or an element lacks its merge key; 422, `$retainKeys` leaves out a
+            field that the same patch sets.
     """
     return _merged(schema, current, patch)
 

@@ -33,12 +33,12 @@ _OBJECT = ("apiVersion", "kind", "metadata")  # fields that each object has, an 
 
 @functools.lru_cache(_DEFINITIONS)
 def structural_shape(definition: Definition, *, keep_nulls: bool = False) -> Shape:
-    """Return the shape of whole objects, without kind and apiVersion.
+    """Return the shape of whole custom objects, without kind and apiVersion.
 
     Args:
-        definition: The definition of their kind.
-        keep_nulls: Whether to keep each null that no default replaces, as for an object that a configuration was
-            applied to. Otherwise a null is left out where the schema does not allow it.
+        definition: The definition of the kind.
+        keep_nulls: True to keep each null that no default replaces, as after a server-side apply. If False, nulls that
+            the schema does not allow are left out.
     """
     rest_of = _of_objects(definition)
     metadata_shape = _metadata_shape()
@@ -55,12 +55,12 @@ def structural_shape(definition: Definition, *, keep_nulls: bool = False) -> Sha
 
 
 def reshaped(definition: Definition, obj: Mapping[str, Any], *, fill: bool = False) -> dict[str, Any]:
-    """Return a copy of a whole object without the fields that the schema does not have; its metadata are unchanged.
+    """Return a copy of a custom object without the fields that the schema does not have; its metadata is unchanged.
 
     Args:
         definition: The schema, of any API version of the object's kind.
         obj: The object, valid under a schema of its kind.
-        fill: Whether to fill in the schema's defaults.
+        fill: True to add the schema's defaults.
     """
     rest = {name: item for name, item in obj.items() if name != "metadata"}
     made = _Walk({}, fill=fill).fields(_of_objects(definition), rest, {}, None, [])
@@ -75,14 +75,14 @@ def _of_objects(definition: Definition) -> Raw:
 
 
 def unknown_fields(schema: Raw, value: Any) -> list[Place]:
-    """Return the places of the fields of a value that its schema does not have."""
+    """Return the places of the fields in a value that its schema does not have."""
     unknown: list[Place] = []
     _Walk({}, fill=False).value(schema, value, None, None, unknown)
     return unknown
 
 
 def embedded_objects(schema: Raw, value: Any, path: Path = ROOT) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Return the embedded objects in a value, that is, whole objects with a kind of their own, each with its path."""
+    """Yield the embedded objects in a value (`x-kubernetes-embedded-resource`), each with its path."""
     if type(value) is dict:
         if schema.get(_EMBEDDED):
             yield path, value

@@ -72,7 +72,7 @@ def _job(value: Object, before: Object) -> Object:
 
 
 def with_labels_of_template(obj: Object) -> Object:
-    """Return an object of which the labels are those of its pod template (the same dict), unless it has labels."""
+    """Return an object with the labels of its pod template (the same dict) if it has no labels itself."""
     metadata, labels = part(obj, "metadata"), labels_of_template(obj)
     if not labels or metadata.get("labels"):
         return obj
@@ -80,7 +80,7 @@ def with_labels_of_template(obj: Object) -> Object:
 
 
 def labels_of_template(obj: Object) -> Object:
-    """Return the labels of the pod template in a spec."""
+    """Return the labels of the pod template in an object's spec; empty if it has none."""
     return part(part(part(part(obj, "spec"), "template"), "metadata"), "labels")
 
 

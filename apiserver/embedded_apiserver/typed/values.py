@@ -39,7 +39,7 @@ _JSON_NAMES = {
 
 
 def json_name(value: Any) -> str:
-    """Return the name of a value's type in JSON, for messages."""
+    """Return the name of a decoded value's JSON type, for messages."""
     return _JSON_NAMES.get(type(value), "something else")
 
 
@@ -48,14 +48,14 @@ def _wrong(expected: str, value: Any) -> ValueError:
 
 
 def string(value: Any) -> str:
-    """Return a string."""
+    """Return a string unchanged; refuse values of other types."""
     if type(value) is not str:
         raise _wrong("a string", value)
     return value
 
 
 def boolean(value: Any) -> bool:
-    """Return true or false; 0 and 1 are refused."""
+    """Return a boolean unchanged; refuse values of other types, such as 0 and 1."""
     if type(value) is not bool:
         raise _wrong("a boolean", value)
     return value
@@ -75,9 +75,9 @@ def _integer(name: str, bits: int) -> Reader:
 
 
 def wrapped(value: Any) -> Any:
-    """Return an integer as a real server reads it from an applied configuration: with its last 32 bits only.
+    """Return an integer reduced to its last 32 bits, as a real server reads it from an applied configuration.
 
-    Most numbers that are too large so become negative, which the checks that follow refuse.
+    Most numbers that are too large become negative, so that later checks refuse them.
     """
     return (value + (1 << 31)) % (1 << 32) - (1 << 31) if type(value) is int else int32(value)
 
@@ -94,14 +94,14 @@ int64 = _integer("int64", 64)
 
 
 def number(value: Any) -> int | float:
-    """Return a number, with or without a fraction; true and false are refused."""
+    """Return an integer or floating-point number unchanged; refuse values of other types, such as booleans."""
     if type(value) is not float and type(value) is not int:
         raise _wrong("a number", value)
     return value
 
 
 def base64_text(value: Any) -> str:
-    """Return bytes in base64 as one line: line breaks are allowed and left out."""
+    """Return base64 data as one line: line breaks are allowed and removed."""
     try:
         content = binascii.a2b_base64(string(value).translate(_LINE_BREAKS), strict_mode=True)
     except ValueError as error:  # also raised for text that is not ASCII
@@ -110,7 +110,7 @@ def base64_text(value: Any) -> str:
 
 
 def octets(value: Any) -> str:
-    """Return bytes as `base64_text` does; a list of numbers is taken, too."""
+    """Return base64 data as `base64_text` does; a list of numbers is accepted as well, and encoded."""
     if type(value) is not list:
         return base64_text(value)
     return binascii.b2a_base64(bytes(0 if one is None else _byte(one) for one in value), newline=False).decode()
@@ -133,19 +133,19 @@ def _in_utc(instant: datetime) -> datetime:
 
 
 def time(value: Any) -> str:
-    """Return a time of RFC 3339 as whole seconds of UTC."""
+    """Return a time in the format RFC 3339 in UTC, truncated to whole seconds."""
     instant = _instant(_TIME, value, "a time of RFC 3339")
     return value if len(value) == len("2026-01-01T00:00:00Z") else timestamp(_in_utc(instant))
 
 
 def micro_time(value: Any) -> str:
-    """Return a time of RFC 3339 with exactly six digits of fraction, in UTC."""
+    """Return a time in the format RFC 3339 in UTC; it must have exactly six digits of fraction."""
     instant = _instant(_MICRO_TIME, value, "a time of RFC 3339 with six digits of fraction")
     return value if value.endswith("Z") else microtime(_in_utc(instant))
 
 
 def quantity(value: Any) -> str:
-    """Return an amount such as `500m` or `8Gi`; a plain number becomes a string."""
+    """Return a quantity such as `500m` or `8Gi`; a number is converted to a string."""
     text = str(value) if type(value) is int or type(value) is float else readable_quantity(string(value))
     if len(text) > _LONGEST_QUANTITY or QUANTITY.fullmatch(text) is None:
         raise ValueError(f"{text!r} is not a quantity such as 2, 500m or 8Gi")
@@ -153,27 +153,27 @@ def quantity(value: Any) -> str:
 
 
 def canonical(value: Any) -> str:
-    """Return an amount in the spelling in which it is stored: `500m` for `0.5`."""
+    """Return a quantity in its canonical form, in which it is stored: `500m` for `0.5`."""
     return canonical_quantity(quantity(value))
 
 
 def amount(value: Any) -> str:
-    """Return the amount of a resource as `canonical` does, rounded up to thousandths."""
+    """Return a quantity in its canonical form, rounded up to thousandths, as for the amount of a resource."""
     return canonical_quantity(quantity(value), _MILLI)
 
 
 def int_or_string(value: Any) -> int | str:
-    """Return a string unchanged, such as a port's name, and any other value as `int32` does, such as its number."""
+    """Return a string, such as a port's name, unchanged; read any other value, such as a port's number, by `int32`."""
     return value if type(value) is str else int32(value)
 
 
 def anything(value: Any) -> Any:
-    """Return any JSON value, unchecked."""
+    """Return any JSON value unchanged, without a check."""
     return value
 
 
 def mapping(value: Any) -> Any:
-    """Return an object unchanged, whatever its fields are: its schema declares none."""
+    """Return an object unchanged, without a check of its fields: its schema declares none. Refuse other types."""
     if type(value) is not dict:
         raise _wrong("an object", value)
     return value
@@ -214,7 +214,7 @@ _ZEROS: Mapping[Reader, Any] = {
 
 
 def reader_for(schema: Schema) -> Reader | None:
-    """Return the reader of a scalar schema; None for lists, maps and objects with fields, which have a `Shape`."""
+    """Return the reader for a scalar schema; None for lists, maps and objects with fields, which have a `Shape`."""
     if schema.name in _BY_NAME:
         return _BY_NAME[schema.name]
     if schema.properties or schema.items is not None or schema.additional is not None:
@@ -223,7 +223,7 @@ def reader_for(schema: Schema) -> Reader | None:
 
 
 def zero_of(reader: Reader) -> Any:
-    """Return the value that replaces a null inside a list or a map, where it cannot be left out; None if null stays.
+    """Return the value that replaces a null in a list or map for this reader; None if the null stays.
 
     Go's JSON decoder leaves an element at its zero value when it reads null.
     """

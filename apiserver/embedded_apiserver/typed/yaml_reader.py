@@ -27,19 +27,19 @@ _NO_TAG = (None, "!", f"{_TAG}str", f"{_TAG}map", f"{_TAG}seq")
 
 
 class TooManyValues(Exception):
-    """The text holds more values than a server accepts."""
+    """A YAML text contains more values than the server accepts."""
 
 
 def from_yaml(text: bytes) -> Any:
-    """Return the one document in a YAML text, or None.
+    """Return the content of a YAML text with one document; None if it has none.
 
-    Times and numbers of base 60 stay strings. Field names become strings.
+    Times and base-60 numbers stay strings. Field names are converted to strings.
 
     Raises:
-        yaml.YAMLError: The text is not YAML, or it has a repeated name, an alias, a tag, or a value that JSON does
-            not have.
+        yaml.YAMLError: The text is not YAML, or it has a repeated name, an alias, a tag, or a value that JSON does not
+            have.
         ValueError: A number is too long.
-        TooManyValues: It holds more than `MOST_VALUES` values.
+        TooManyValues: The text has more than `MOST_VALUES` values.
     """
     outermost, scalars = _Sequence(), _Scalars()
     opened: list[_Sequence | _Mapping] = [outermost]

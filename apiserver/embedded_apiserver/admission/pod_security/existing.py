@@ -16,9 +16,9 @@ LONGEST = 1.0
 
 
 def in_order(pods: Iterable[Object]) -> list[Object]:
-    """Return the pods in the order in which they are looked at.
+    """Return the pods in the order in which to check them: first one pod of each controller, then the others.
 
-    The pods of one controller are mostly alike, so one of them comes first, and the others after all other pods.
+    The pods of one controller are mostly alike, so a check that runs out of time still covers each controller.
     """
     first: list[Object] = []
     others: list[Object] = []
@@ -39,14 +39,14 @@ def _controller(pod: Object) -> str | None:
 def warnings_of(
     namespace: str, pods: Sequence[Object], asked: LevelVersion, newest: int, is_late: Callable[[], bool]
 ) -> list[str]:
-    """Return the warnings about pods that the level to be enforced would refuse.
+    """Return the warnings about existing pods that violate a level which is going to be enforced.
 
     Args:
         namespace: The name of the namespace.
-        pods: Its pods, as `in_order` returns them.
-        asked: The level.
-        newest: The minor number of the newest release that is known.
-        is_late: Returns whether no further pod may be looked at.
+        pods: The pods of the namespace, as returned by `in_order`.
+        asked: The new level.
+        newest: The minor version of the newest known release.
+        is_late: A function that returns True when the time for the check is over.
     """
     found: dict[str, list[str]] = {}
     looked_at = 0

@@ -23,7 +23,7 @@ _NO_VERSION = 'must be "latest" or "v1.x"'
 
 
 class Level(enum.StrEnum):
-    """A level; each one allows less than the one before it."""
+    """A pod security level, in the order from the least to the most restrictive."""
 
     PRIVILEGED = "privileged"
     BASELINE = "baseline"
@@ -31,7 +31,7 @@ class Level(enum.StrEnum):
 
     @property
     def rank(self) -> int:
-        """The number of levels that allow more."""
+        """The number of levels that are less restrictive."""
         return _RANKS[self]
 
 
@@ -40,11 +40,11 @@ _NO_LEVEL = f"must be one of {', '.join(Level)}"
 
 
 class LevelVersion(NamedTuple):
-    """A level as it is in a release of Kubernetes.
+    """A pod security level, as defined in one release of Kubernetes.
 
     Attributes:
         level: The level.
-        minor: The minor number of the release; None for the newest.
+        minor: The minor version of the release; None for the newest.
     """
 
     level: Level = Level.PRIVILEGED
@@ -55,7 +55,7 @@ class LevelVersion(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """The levels that a namespace asks for: the one that refuses pods, the one that is audited, the one that warns."""
+    """The pod security levels of a namespace: for the refusal of pods, for audit annotations, and for warnings."""
 
     enforce: LevelVersion = LevelVersion()
     audit: LevelVersion = LevelVersion()
@@ -63,10 +63,10 @@ class Policy(NamedTuple):
 
 
 def policy_of(labels: Mapping[str, str]) -> tuple[Policy, list[Cause]]:
-    """Return the policy of a namespace with these labels, and the validation errors of their values.
+    """Return the pod security policy in the labels of a namespace, and the validation errors of the labels.
 
-    A faulty level that is to be enforced counts as restricted, any other one as privileged, and a faulty version as the
-    newest. A level that is enforced is warned of as well if no label says otherwise.
+    An invalid level counts as restricted for `enforce` and as privileged for `audit` and `warn`; an invalid version
+    counts as the newest. Without a label for `warn`, its level is that of `enforce`.
     """
     if LABELS.isdisjoint(labels):
         return Policy(), []

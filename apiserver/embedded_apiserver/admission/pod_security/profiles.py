@@ -20,7 +20,9 @@ _ARMORED = ("RuntimeDefault", "Localhost")
 
 
 def app_armor(metadata: Object, spec: Object) -> Violation | None:
-    """Refuse AppArmor profiles other than the runtime's default and files of the node, by field or by annotation."""
+    """Refuse pods with AppArmor profiles other than `RuntimeDefault` and `Localhost`, set by a field or an
+    annotation.
+    """
     who = setters(spec, _is_unarmored)
     values = sorted({_armor(one) or "" for one in contexts(spec) if _is_unarmored(one)})
     annotations = part(metadata, "annotations").items()
@@ -48,7 +50,7 @@ def _is_bad_annotation(key: str, value: str) -> bool:
 
 
 def se_linux(*allowed: str) -> CheckPod:
-    """Return the check that refuses the SELinux options `user` and `role`, and all types but these."""
+    """Return a check that refuses pods with the SELinux options `user` or `role`, or with a type not in `allowed`."""
 
     def is_bad_type(options: Object) -> bool:
         return options.get("type", "") not in ("", *allowed)

@@ -28,19 +28,21 @@ _OTHER_VOLUMES = (
 
 
 def privilege_escalation(_: Object, spec: Object) -> Violation | None:
-    """Refuse containers whose processes may gain privileges."""
+    """Refuse pods with containers that do not set `allowPrivilegeEscalation` to false."""
     bad = names_of(spec, lambda one: context(one).get("allowPrivilegeEscalation") is not False)
     must = "must set securityContext.allowPrivilegeEscalation=false"
     return Violation("allowPrivilegeEscalation != false", f"{named('container', bad)} {must}") if bad else None
 
 
 def privilege_escalation_linux(metadata: Object, spec: Object) -> Violation | None:
-    """Check as `privilege_escalation` does unless the pod is one of Windows, which has no such field."""
+    """Check as `privilege_escalation` does, except Windows pods, which do not have that field."""
     return None if is_windows(spec) else privilege_escalation(metadata, spec)
 
 
 def capabilities(_: Object, spec: Object) -> Violation | None:
-    """Refuse containers that do not drop `ALL` capabilities, or add another one than `NET_BIND_SERVICE`."""
+    """Refuse pods with containers that do not drop `ALL` capabilities, or that add one other than
+    `NET_BIND_SERVICE`.
+    """
     details = []
     if keeping := names_of(spec, lambda one: "ALL" not in _capabilities(one, "drop")):
         details.append(f'{named("container", keeping)} must set securityContext.capabilities.drop=["ALL"]')
@@ -52,7 +54,7 @@ def capabilities(_: Object, spec: Object) -> Violation | None:
 
 
 def capabilities_linux(metadata: Object, spec: Object) -> Violation | None:
-    """Check as `capabilities` does unless the pod is one of Windows, which has none."""
+    """Check as `capabilities` does, except Windows pods, which have no capabilities."""
     return None if is_windows(spec) else capabilities(metadata, spec)
 
 
@@ -65,7 +67,7 @@ def _added(container: Object) -> list[str]:
 
 
 def volumes(_: Object, spec: Object) -> Violation | None:
-    """Refuse volumes of types that reach beyond the pod and the API, such as `hostPath` and `nfs`."""
+    """Refuse pods with volumes of types such as `hostPath` or `nfs`, which give access beyond the pod and the API."""
     kinds = [(one.get("name", ""), kind) for one in spec.get("volumes") or () if (kind := _bad_volume(one))]
     if not kinds:
         return None
@@ -82,7 +84,7 @@ def _bad_volume(volume: Object) -> str:
 
 
 def non_root(_: Object, spec: Object) -> Violation | None:
-    """Refuse containers that may run as root, by their own context or by that of their pod."""
+    """Refuse pods with containers that may run as root, by the security context of the container or of the pod."""
     reason, field = "runAsNonRoot != true", "securityContext.runAsNonRoot"
     if who := setters(spec, lambda one: one.get("runAsNonRoot") is False):
         return Violation(reason, f"{' and '.join(who)} must not set {field}=false")
@@ -93,16 +95,16 @@ def non_root(_: Object, spec: Object) -> Violation | None:
 
 
 def non_root_but_own_users(metadata: Object, spec: Object) -> Violation | None:
-    """Check as `non_root` does, except pods with a user namespace, where root is not the node's."""
+    """Check as `non_root` does, except pods with their own user namespace, whose root user is not that of the node."""
     return None if has_own_users(spec) else non_root(metadata, spec)
 
 
 def user(_: Object, spec: Object) -> Violation | None:
-    """Refuse `runAsUser: 0`, which is root."""
+    """Refuse pods with `runAsUser: 0`, which is the root user."""
     who = setters(spec, lambda one: one.get("runAsUser") == 0)
     return Violation("runAsUser=0", f"{' and '.join(who)} must not set runAsUser=0") if who else None
 
 
 def user_but_own_users(metadata: Object, spec: Object) -> Violation | None:
-    """Check as `user` does, except pods with a user namespace (`hostUsers: false`), whose root is not the node's."""
+    """Check as `user` does, except pods with their own user namespace, whose root user is not that of the node."""
     return None if has_own_users(spec) else user(metadata, spec)

@@ -24,7 +24,7 @@ _REASON = "seccompProfile"
 
 
 def by_annotations(metadata: Object, spec: Object) -> Violation | None:
-    """Refuse annotations of the pod or its containers that name a profile which is not allowed."""
+    """Refuse pods with an annotation that names a seccomp profile which is not allowed."""
     annotations = part(metadata, "annotations")
     keys = {SECCOMP, *(SECCOMP_OF + one.get("name", "") for one in all_containers(spec))}
     found = {key: value for key, value in annotations.items() if key in keys}
@@ -33,14 +33,14 @@ def by_annotations(metadata: Object, spec: Object) -> Violation | None:
 
 
 def of_baseline(_: Object, spec: Object) -> Violation | None:
-    """Refuse seccomp profiles other than `RuntimeDefault` and `Localhost`."""
+    """Refuse pods with seccomp profiles other than `RuntimeDefault` and `Localhost`."""
     if who := setters(spec, _is_bad):
         return _refused(who, spec)
     return None
 
 
 def of_restricted(_: Object, spec: Object) -> Violation | None:
-    """Refuse what `of_baseline` does, and containers that have no profile, neither of their own nor by their pod."""
+    """Refuse the pods that `of_baseline` refuses, and pods with containers for which no seccomp profile is set."""
     if who := setters(spec, _is_bad):
         return _refused(who, spec)
     if _type(context(spec)) is not None:
@@ -51,7 +51,7 @@ def of_restricted(_: Object, spec: Object) -> Violation | None:
 
 
 def of_restricted_linux(metadata: Object, spec: Object) -> Violation | None:
-    """Check as `of_restricted` does unless the pod is one of Windows, which has no profiles."""
+    """Check as `of_restricted` does, except Windows pods, which have no seccomp profiles."""
     return None if is_windows(spec) else of_restricted(metadata, spec)
 
 

@@ -30,11 +30,12 @@ _PRIVILEGED = str(LevelVersion())
 
 
 class PodSecurity(Step):
-    """Checks pods and templates of pods by the `pod-security.kubernetes.io/…` labels of their namespace:
-    `baseline` and `restricted`, each with all checks of its version. Wrong labels are refused, and a stricter level
-    warns of the pods that are there.
+    """Checks pods and pod templates by the `pod-security.kubernetes.io/…` labels of their namespace.
 
-    Pods that break the level that is enforced are refused. Templates are audited and warned of, and never refused.
+    It knows the levels `baseline` and `restricted` with all checks of each version. Pods that violate the enforced
+    level are refused. Pod templates only cause audit annotations and warnings.
+
+    Invalid labels of a namespace are refused. A change to a stricter level causes warnings about existing pods.
     """
 
     name = "PodSecurity"
@@ -121,14 +122,14 @@ class PodSecurity(Step):
 
 
 def is_stricter(asked: LevelVersion, before: LevelVersion) -> bool:
-    """Return whether pods that were allowed may break the level that is asked for now."""
+    """Return whether pods that the level `before` allows may violate the level `asked`."""
     if asked == before or asked.level is Level.PRIVILEGED:
         return False
     return asked.minor != before.minor or asked.level.rank > before.level.rank
 
 
 def is_significant(spec: Object, old: Object) -> bool:
-    """Return whether an update of a pod is judged: one that changes an image, or the number of containers."""
+    """Return whether an update of a pod is checked: only one that changes an image or the number of containers."""
     for group in ("containers", "initContainers"):
         if _images(spec, group) != _images(old, group):
             return True

@@ -14,13 +14,13 @@ from embedded_apiserver.objects import Object
 
 
 class Check(NamedTuple):
-    """A check of pods, and the releases in which it changed.
+    """A pod security check, and the releases in which it changed.
 
     Attributes:
-        name: Its name, by which the checks of a level are ordered.
-        level: The level that has it; restricted has those of baseline as well.
-        history: By the minor number of the release that brought it, the form of the check; each holds until the next.
-        replaces: The checks of baseline that are left out where this one is made.
+        name: The name of the check; the checks of a level are sorted by name.
+        level: The least restrictive level with this check; `restricted` includes the checks of `baseline`.
+        history: The versions of the check, by the minor version of the release that introduced them.
+        replaces: The names of the baseline checks that this check replaces.
     """
 
     name: str
@@ -93,13 +93,13 @@ CHECKS = (
 
 
 def violations(asked: LevelVersion, newest: int, metadata: Object, spec: Object) -> list[Violation]:
-    """Return the violations of a level by a pod.
+    """Return the violations of a pod security level by a pod.
 
     Args:
-        asked: The level; one of a later release than `newest` is as it is there.
-        newest: The minor number of the newest release that is known.
+        asked: The level; for a release after `newest`, the level of `newest` is used.
+        newest: The minor version of the newest known release.
         metadata: The metadata of the pod.
-        spec: Its spec, in the form in which it is stored.
+        spec: The spec of the pod, in its stored form.
     """
     minor = newest if asked.minor is None else min(asked.minor, newest)
     return [found for check in checks_of(asked.level, minor) if (found := check(metadata, spec)) is not None]
@@ -107,7 +107,7 @@ def violations(asked: LevelVersion, newest: int, metadata: Object, spec: Object)
 
 @functools.cache
 def checks_of(level: Level, minor: int) -> tuple[CheckPod, ...]:
-    """Return the checks of a level as they are in a release, in their order."""
+    """Return the checks of a level in the release 1.`minor`, in their order."""
     made = [(one, one.history[max(since)]) for one in CHECKS if (since := _since(one, level, minor))]
     replaced = frozenset[str]().union(*(one.replaces for one, _ in made))
     return tuple([check for one, check in made if one.name not in replaced])

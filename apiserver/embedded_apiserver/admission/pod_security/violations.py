@@ -13,11 +13,11 @@ _CONTEXT = "securityContext"
 
 
 class Violation(NamedTuple):
-    """The objection of a check to a pod.
+    """A violation of a pod security check by a pod.
 
     Attributes:
-        reason: The rule that is broken; pods that break the same rule have the same words.
-        detail: The containers and values that it is about.
+        reason: The violated rule; the same text for all pods that violate it.
+        detail: The violating containers and values, as text.
     """
 
     reason: str
@@ -32,47 +32,49 @@ CheckPod = Callable[[Object, Object], Violation | None]
 
 
 def context(owner: Object) -> Object:
-    """Return the security context of a pod's spec, or of a container."""
+    """Return the security context of a pod's spec or of a container; empty if it has none."""
     return part(owner, _CONTEXT)
 
 
 def contexts(spec: Object) -> Iterator[Object]:
-    """Yield the security contexts of a pod and of its containers."""
+    """Yield the security contexts of a pod and of its containers, by the pod's spec."""
     yield context(spec)
     yield from map(context, all_containers(spec))
 
 
 def names_of(spec: Object, is_meant: Callable[[Object], bool]) -> list[str]:
-    """Return the names of the containers that are meant."""
+    """Return the names of the containers for which `is_meant` returns True."""
     return [one.get("name", "") for one in all_containers(spec) if is_meant(one)]
 
 
 def setters(spec: Object, is_bad: Callable[[Object], bool]) -> list[str]:
-    """Return the owners of bad security contexts, as messages name them: the pod, and its containers."""
+    """Return the owners of security contexts for which `is_bad` is True, as message texts: the pod, its containers."""
     bad = names_of(spec, lambda one: is_bad(context(one)))
     return [*(["pod"] if is_bad(context(spec)) else ()), *([named("container", bad)] if bad else ())]
 
 
 def several(word: str, items: Sequence[str]) -> str:
-    """Return a word in the number of these items."""
+    """Return the noun `word` in singular for one item, otherwise in plural."""
     return word if len(items) == 1 else f"{word}s"
 
 
 def used(items: Sequence[str]) -> str:
-    """Return the verb of what these items use."""
+    """Return the verb for a sentence about these items: `uses` for one item, otherwise `use`."""
     return "uses" if len(items) == 1 else "use"
 
 
 def in_quotes(items: Iterable[str]) -> str:
-    """Return a list of texts in quotes."""
+    """Return the texts in quotes, separated by commas."""
     return ", ".join([f'"{item}"' for item in items])
 
 
 def named(word: str, items: Sequence[str]) -> str:
-    """Return a word with the names of those that it is about."""
+    """Return the noun `word` in singular or plural, followed by the items in quotes, such as `containers "a", "b"`."""
     return f"{several(word, items)} {in_quotes(items)}"
 
 
 def has_own_users(spec: Object) -> bool:
-    """Return whether a pod has a user namespace of its own, so that its root is not its node's."""
+    """Return whether a pod has its own user namespace (`hostUsers: false`), so that its root is not that of the
+    node.
+    """
     return spec.get("hostUsers") is False

@@ -41,10 +41,10 @@ _METADATA = frozenset({
 
 
 class Failed(Exception):
-    """An expression could not be evaluated; the message is a real server's.
+    """A CEL expression could not be evaluated; the message is that of a real server.
 
     Attributes:
-        ends: Whether no further expression of the policy is evaluated, since they cost too much together.
+        ends: True if the cost budget is spent, so that no further expression of the policy is evaluated.
     """
 
     def __init__(self, message: str, ends: bool = False) -> None:
@@ -75,12 +75,12 @@ class _Lazy(dict[str, Value]):
 
 
 class Evaluation:
-    """Evaluates the expressions of a policy, or of a webhook's match conditions, for one write.
+    """Evaluates the CEL expressions of a policy, or of a webhook's match conditions, for one write.
 
     Args:
-        bindings: The values of the variables, see `seen_by_expressions`.
-        most: The most that all expressions together may cost.
-        variables: The policy's own variables.
+        bindings: The values of the variables, as returned by `seen_by_expressions`.
+        most: The cost budget for all expressions together.
+        variables: The expressions of the policy's variables, by name.
 
     Threads: one.
     """
@@ -95,10 +95,10 @@ class Evaluation:
             self._bindings[VARIABLES] = _Lazy(variables, self._bindings, self._budget)
 
     def value(self, program: Program) -> Value:
-        """Return what an expression comes to.
+        """Return the value of an expression.
 
         Raises:
-            Failed: It fails, or all expressions together cost too much.
+            Failed: The expression fails, or the cost budget is spent.
         """
         failed: EvaluationError | None = None
         value: Value = None
@@ -114,10 +114,10 @@ class Evaluation:
         return value
 
     def are_met(self, conditions: Iterable[Program]) -> bool:
-        """Return whether all conditions are true; one that is false counts more than others that fail.
+        """Return whether all conditions are true. If one is false, the result is False, even if others fail.
 
         Raises:
-            Failed: None is false, and some fail.
+            Failed: No condition is false, and at least one fails.
         """
         failed: list[str] = []
         for condition in conditions:
@@ -136,14 +136,14 @@ class Evaluation:
 def seen_by_expressions(
     storage: Storage, attributes: Attributes, seen_as: Kind, params: Object | None = None, *, namespace: bool = True
 ) -> dict[str, Value]:
-    """Return the values of the variables of expressions about a write.
+    """Return the values of the variables of CEL expressions about a write, by name.
 
     Args:
-        storage: The namespaces.
+        storage: The objects, including the namespaces.
         attributes: The write.
-        seen_as: The kind in whose version its object is seen.
-        params: The parameters of a policy.
-        namespace: Whether the namespace is looked up; match conditions do not see it.
+        seen_as: The kind and version to which the object is converted.
+        params: The parameter object of a policy; None if there is none.
+        namespace: False to leave out the namespace object, which match conditions do not get.
     """
     meter = current_meter()
     meter.spend(_STEPS_OF_WRITE)

@@ -16,14 +16,14 @@ from embedded_apiserver.storage.storage import Storage
 
 
 class Invocation(NamedTuple):
-    """A policy that concerns a write.
+    """A policy to evaluate for a write, with one binding and one parameter object.
 
     Attributes:
         policy: The policy.
         binding: The binding; None if the policy cannot be used at all.
-        seen_as: The kind in whose version the object is seen.
-        params: The parameters, if there are some.
-        problem: Why the policy, or the binding, cannot be used; empty if it can.
+        seen_as: The kind and version to which the object is converted.
+        params: The parameter object; None if there is none.
+        problem: The reason why the policy or the binding cannot be used; empty if it can.
     """
 
     policy: Policy
@@ -34,7 +34,9 @@ class Invocation(NamedTuple):
 
 
 def invocations(storage: Storage, around: Surroundings, policy: Policy, attributes: Attributes) -> Iterator[Invocation]:
-    """Yield how a policy concerns a write, by binding and parameters."""
+    """Yield the invocations of a policy for a write: one for each matching binding and each of its parameter
+    objects.
+    """
     seen_as = _seen_as(storage, around, policy.constraints, attributes)
     if seen_as is None:
         return

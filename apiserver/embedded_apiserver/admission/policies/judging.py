@@ -21,13 +21,13 @@ _CODES = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
 
 
 class Denial(NamedTuple):
-    """An objection of a policy to a write.
+    """A policy's decision to deny a write, or an error of the policy that has the same effect.
 
     Attributes:
-        message: The text.
-        reason: The reason of the answer.
-        always: Whether the write is refused whatever the actions of the binding are.
-        expression: The number of the validation, from 0.
+        message: The message for the client.
+        reason: The `reason` of the error response.
+        always: True if the write is refused independently of the `validationActions` of the binding.
+        expression: The index of the validation in the policy, from 0.
     """
 
     message: str
@@ -37,16 +37,16 @@ class Denial(NamedTuple):
 
     @property
     def code(self) -> int:
-        """The HTTP status of the answer."""
+        """The HTTP status code of the error response."""
         return _CODES.get(self.reason, 422)
 
 
 class Judgement(NamedTuple):
-    """The judgement of a policy on a write.
+    """The result of evaluating a policy for a write.
 
     Attributes:
-        denials: The objections to the write.
-        annotations: The keys and values to add to the line of the audit log.
+        denials: The denials of the write.
+        annotations: The keys and values of annotations for the audit log.
     """
 
     denials: Sequence[Denial] = ()
@@ -54,11 +54,11 @@ class Judgement(NamedTuple):
 
 
 def judged(policy: Policy, bindings: Mapping[str, Value]) -> Judgement:
-    """Return what a policy decides about a write; nothing if its conditions are not met.
+    """Return the result of evaluating a policy for a write; empty if the policy's match conditions are not met.
 
     Args:
         policy: The policy.
-        bindings: The values of the variables, see `seen_by_expressions`.
+        bindings: The values of the variables, as returned by `seen_by_expressions`.
     """
     if policy.problem:
         return Judgement(_of_failure(policy, policy.problem))

@@ -46,10 +46,10 @@ class _Failure(NamedTuple):
 
 
 class MutatingAdmissionPolicy(Step):
-    """Applies the bound policies one after the other, each to the object as the one before has left it.
+    """Applies the bound policies one after another, each to the result of the previous one.
 
-    A policy with `reinvocationPolicy: IfNeeded` is applied a second time if another was applied after it, or if a
-    webhook changed the object. Failures of all policies are collected, and the first is reported.
+    A policy with `reinvocationPolicy: IfNeeded` is applied a second time if another policy was applied after it, or if
+    a webhook changed the object. The errors of all policies are collected, and the first one is reported.
     """
 
     name = MUTATING_POLICY.kind

@@ -16,10 +16,10 @@ _PARTS = ("op", "path", "from")
 
 
 def configuration(made: Value) -> dict[str, Any]:
-    """Return the configuration that a value stands for.
+    """Return the apply configuration that is the value of a mutation's expression.
 
     Raises:
-        Failed: The types of its parts are not those of their fields.
+        Failed: A part of the value has another type than its field.
     """
     _check_names(made)
     found: dict[str, Any] = as_json(made)
@@ -27,10 +27,10 @@ def configuration(made: Value) -> dict[str, Any]:
 
 
 def operations(made: Value) -> list[dict[str, Any]]:
-    """Return the operations of the JSON patch that a value stands for.
+    """Return the operations of the JSON patch that is the value of a mutation's expression.
 
     Raises:
-        Failed: The types of the parts of a value are not those of their fields.
+        Failed: A part of the value has another type than its field.
     """
     found = []
     for one in made:
@@ -42,7 +42,7 @@ def operations(made: Value) -> list[dict[str, Any]]:
 
 
 def as_json(value: Value) -> Any:
-    """Return a value of an expression as one of JSON."""
+    """Return the value of a CEL expression as a decoded JSON value."""
     match value:
         case Mapping():
             return {name: as_json(item) for name, item in value.items()}

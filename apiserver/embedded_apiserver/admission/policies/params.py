@@ -15,14 +15,14 @@ from embedded_apiserver.storage.stored import Stored
 
 
 class Misconfigured(Exception):
-    """A policy or a binding cannot be used for a write; the message is a real server's."""
+    """A policy or a binding cannot be used for a write; the message is that of a real server."""
 
 
 def kind_of_params(kinds: Kinds, param_kind: Mapping[str, Any] | None) -> Kind | None:
-    """Return the kind of a policy's parameters; None if it has none.
+    """Return the kind of a policy's parameter objects; None if the policy has no parameters.
 
     Raises:
-        Misconfigured: No such kind is served.
+        Misconfigured: The server does not serve the kind.
     """
     if param_kind is None:
         return None
@@ -36,16 +36,16 @@ def kind_of_params(kinds: Kinds, param_kind: Mapping[str, Any] | None) -> Kind |
 def params_of(
     storage: Storage, kind: Kind | None, ref: Mapping[str, Any] | None, namespace: str
 ) -> list[Object | None]:
-    """Return the parameters, one after the other; None stands for none.
+    """Return the parameter objects of a binding, one for each evaluation; None stands for an evaluation without one.
 
     Args:
         storage: The objects.
-        kind: Their kind.
-        ref: Which of them the binding names.
+        kind: The kind of the parameter objects; None if the policy has no parameters.
+        ref: The `paramRef` of the binding; None if it has none.
         namespace: The namespace of the write.
 
     Raises:
-        Misconfigured: They cannot be found, and must be.
+        Misconfigured: A required parameter object does not exist, or `paramRef` is invalid.
     """
     if kind is None or ref is None:
         return [None]

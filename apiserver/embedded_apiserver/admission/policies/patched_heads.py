@@ -21,10 +21,10 @@ _GO_TYPES = {bool: "bool", int: "number", float: "number", list: "array", dict: 
 
 
 def other_version(kind: Kind, root: Object) -> Kind | None:
-    """Return the built-in kind that a patch has made of an object, if that is another version of `kind`.
+    """Return the built-in kind of a patched object if it is another version of `kind`; None if it is `kind` itself.
 
     Raises:
-        StatusError: 500, it is of another kind, or of none.
+        StatusError: 500, the object has another kind, or an unknown one.
     """
     _check_texts(root)
     name, version = root.get("kind") or kind.kind, root.get("apiVersion") or kind.api_version
@@ -40,7 +40,7 @@ def other_version(kind: Kind, root: Object) -> Kind | None:
 
 
 def unconvertible(other: Kind, kind: Kind) -> Failed:
-    """Return the failure of a mutating policy that changed the object's apiVersion."""
+    """Return the error of a mutating policy that changed the object's apiVersion."""
     return Failed(f"converting ({other.version}.{kind.kind}) to ({kind.version}.{kind.kind}): unknown conversion")
 
 
@@ -48,7 +48,7 @@ def custom(kind: Kind, root: Any) -> Object:
     """Return a patched custom object in the version of `kind`, without metadata of a wrong type.
 
     Raises:
-        StatusError: 422, it has another kind; 500, it is no such object at all, or cannot be converted.
+        StatusError: 422, the object has another kind; 500, it is not an object, or cannot be converted.
     """
     if type(root) is dict:
         _check_texts(root)

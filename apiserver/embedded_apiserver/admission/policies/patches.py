@@ -39,10 +39,11 @@ _NULLS = {
 
 
 def applied_by_policy(kind: Kind, shown: Object, configuration: Object) -> Object:
-    """Return an object with a policy's configuration merged in, read again, without kind and apiVersion.
+    """Return an object with a policy's configuration merged into it and decoded again, without kind and apiVersion.
 
     Raises:
-        Failed: The configuration does not fit the kind, or sets a part that has one owner as a whole.
+        Failed: The configuration does not match the schema of the kind, or sets a part of an atomic list, map or
+            object.
     """
     bare = {name: value for name, value in configuration.items() if name not in _HEAD}
     if kind is SCALE:
@@ -66,13 +67,13 @@ def applied_by_policy(kind: Kind, shown: Object, configuration: Object) -> Objec
 
 
 def patched_by_policy(kind: Kind, shown: Object, operations: Sequence[Any]) -> Object:
-    """Return what a policy's JSON patch makes of an object, read again, without kind and apiVersion.
+    """Return an object after a policy's JSON patch, decoded again, without kind and apiVersion.
 
-    A patch one of whose tests fails changes nothing.
+    If a `test` operation fails, the patch changes nothing.
 
     Raises:
         Failed: The patch cannot be applied.
-        StatusError: 500, it leaves what is not an object of this kind.
+        StatusError: 500, the result is not an object of this kind.
     """
     steps = read(operations)
     if len(steps) > MAX_OPERATIONS:

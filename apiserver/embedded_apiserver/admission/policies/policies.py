@@ -33,7 +33,9 @@ _ALL_WRITES = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "r
 
 @attrs.frozen
 class Constraints:
-    """Which writes are matched: what `matched` selects, less what `excluded` does."""
+    """The match constraints of a policy or binding: writes that `matched` selects, except those that `excluded`
+    selects.
+    """
 
     matched: Hook
     excluded: Hook | None
@@ -41,7 +43,9 @@ class Constraints:
 
 @attrs.frozen
 class Validation:
-    """One validation of a policy: its expression, the one of its message, and its fields as they are written."""
+    """One validation of a policy: its fields as in the API, its compiled expression, and that of its message, if
+    any.
+    """
 
     content: Mapping[str, Any]
     program: Program
@@ -50,7 +54,7 @@ class Validation:
 
 @attrs.frozen
 class Mutation:
-    """One mutation of a policy: its expression, and whether it makes a JSON patch, or else a configuration."""
+    """One mutation of a policy: its compiled expression, which returns a JSON patch or an apply configuration."""
 
     program: Program
     is_patch: bool
@@ -58,7 +62,7 @@ class Mutation:
 
 @attrs.frozen
 class Binding:
-    """A binding of a policy."""
+    """A binding of a policy: its name, its spec, and its match constraints; None matches every write."""
 
     name: str
     spec: Mapping[str, Any]
@@ -67,19 +71,19 @@ class Binding:
 
 @attrs.frozen
 class Policy:
-    """A policy and its bindings.
+    """A policy, compiled, and its bindings.
 
     Attributes:
-        name: Its name.
-        spec: Its spec, as it is written.
-        constraints: Which writes it judges.
-        bindings: Its bindings, by name.
-        variables: Its variables.
-        conditions: Its match conditions.
-        validations: Its validations.
-        mutations: Its mutations.
-        annotations: Its audit annotations: keys and expressions.
-        problem: Why it cannot be evaluated; empty if it can.
+        name: The name of the policy.
+        spec: The spec of the policy, as stored.
+        constraints: The match constraints, which select the writes to evaluate.
+        bindings: The bindings of the policy, sorted by name.
+        variables: The compiled expressions of its variables, by name.
+        conditions: The compiled match conditions.
+        validations: The validations of a validating policy.
+        mutations: The mutations of a mutating policy.
+        annotations: The audit annotations: keys and compiled expressions.
+        problem: The reason why the policy cannot be evaluated; empty if it can.
     """
 
     name: str
@@ -95,18 +99,18 @@ class Policy:
 
     @property
     def ignores_failures(self) -> bool:
-        """Whether a write goes on if an expression fails."""
+        """True if an expression that fails does not refuse the write."""
         return self.spec.get("failurePolicy") == "Ignore"
 
 
 class Policies:
-    """Reads policies of one kind and their bindings; again only when one of them was written.
+    """Provides the compiled policies of one kind. They are read again only after a policy or binding was written.
 
     Args:
-        host: Provides a lock.
-        storage: The policies and bindings.
+        host: The source of locks.
+        storage: The objects, including the policies and bindings.
         kind: The kind of the policies.
-        binding_kind: The kind of their bindings.
+        binding_kind: The kind of the policies' bindings.
 
     Threads: any.
     """
@@ -119,11 +123,11 @@ class Policies:
         self._known: tuple[tuple[int, ...], Sequence[Policy]] = ((), ())
 
     def are_none(self) -> bool:
-        """Return whether no policy can be bound, as there are no policies or no bindings."""
+        """Return whether there are no policies, or no bindings, so that no policy applies."""
         return self._storage.is_empty(self._resource) or self._storage.is_empty(self._binding_resource)
 
     def present(self) -> Sequence[Policy]:
-        """Return the policies that have bindings, by name."""
+        """Return the current policies that have bindings, sorted by name."""
         changed = self._storage.last_changes((self._resource, self._binding_resource))
         with self._lock:
             if self._known[0] == changed:
@@ -160,7 +164,7 @@ def _constraints(name: str, content: Mapping[str, Any]) -> Constraints:
 
 
 def policy_of(item: Stored, bindings: Sequence[Binding]) -> Policy:
-    """Return a stored policy, compiled."""
+    """Return the compiled form of a stored policy, with its bindings."""
     spec = item.decode()["spec"]
     made = Policy(item.name, spec, _constraints(item.name, spec.get("matchConstraints") or {}), bindings)
     try:

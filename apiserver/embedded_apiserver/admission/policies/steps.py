@@ -23,7 +23,9 @@ _FAILURE = "validation.policy.admission.k8s.io/validation_failure"
 
 
 class ValidatingAdmissionPolicy(Step):
-    """Judges a write by all bound policies; the first refusal counts, and audit annotations are in the audit log."""
+    """Evaluates all bound validating policies for a write. The first denial is reported; audit annotations are
+    logged.
+    """
 
     name = "ValidatingAdmissionPolicy"
     operations = EVERY_OPERATION

@@ -27,15 +27,15 @@ _REFUSAL = 400
 def call(
     around: Surroundings, hook: Hook, attributes: Attributes, seen_as: Kind, place: str, *, may_patch: bool
 ) -> Verdict | None:
-    """Ask a webhook about a write; return None if it cannot be called and its failures are ignored.
+    """Call an admission webhook for a write, and return its decision; None if the call failed and failures are ignored.
 
     Args:
-        around: Makes the call.
+        around: The parts of the server that make the call.
         hook: The webhook.
         attributes: The write.
-        seen_as: The kind in whose version it sees the write.
-        place: The key of the call in the audit log.
-        may_patch: Whether it may change the object.
+        seen_as: The kind and version to which the object is converted for the webhook.
+        place: The key of the audit annotation for the call.
+        may_patch: True if the webhook may change the object.
 
     Raises:
         StatusError: The webhook refuses the write, or cannot be called.

@@ -17,12 +17,13 @@ _MOST = 1024  # kinds of writes to keep choices for; each is a tuple or two
 
 
 class Choice(NamedTuple):
-    """A webhook that sees a write, or may see it.
+    """A webhook that has to be called for a write, or may have to be.
 
     Attributes:
-        number: Its number among all webhooks of its kind of configuration.
+        number: The index of the webhook among all webhooks of the same kind of configuration.
         hook: The webhook.
-        seen_as: The kind in whose version it sees the write; None if the object decides whether it does.
+        seen_as: The kind and version to which the object is converted for the webhook; None if it depends on the object
+            whether the webhook is called.
     """
 
     number: int
@@ -42,12 +43,12 @@ class _Known(NamedTuple):
 
 
 class Choices:
-    """Tells which webhooks see a write.
+    """Selects the webhooks to call for a write; results are cached by kind and namespace.
 
     Args:
-        storage: The namespaces.
-        kinds: Returns the kinds that are served at present.
-        hooks: The webhooks.
+        storage: The objects, including the namespaces.
+        kinds: A function that returns the currently served kinds.
+        hooks: The configured webhooks.
 
     Threads: any.
     """
@@ -62,10 +63,10 @@ class Choices:
         self._known = _Known((), None, {})
 
     def of(self, attributes: Attributes) -> Sequence[Choice]:
-        """Return the webhooks that see a write, or may see it, in the order in which they are called.
+        """Return the webhooks that have to be called for a write, or may have to be, in the order of the calls.
 
         Raises:
-            StatusError: 404, the namespace whose labels decide does not exist.
+            StatusError: 404, a webhook selects namespaces by labels, and the namespace does not exist.
         """
         changes, kinds, known = self._storage.last_changes(self._decisive), self._kinds(), self._known
         if known.changes != changes or known.kinds is not kinds or len(known.choices) > _MOST:
@@ -77,7 +78,9 @@ class Choices:
         return found
 
     def seen_as(self, choice: Choice, attributes: Attributes) -> Kind | None:
-        """Return the kind in whose version a webhook sees a write; None if the object is not one that it sees."""
+        """Return the kind and version to which the object is converted for a webhook; None if the webhook is not
+        called.
+        """
         if choice.seen_as is not None:
             return choice.seen_as
         return called_as(self._storage, self._kinds(), choice.hook, attributes)

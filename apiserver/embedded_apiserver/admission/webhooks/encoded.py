@@ -24,12 +24,12 @@ _DRY_RUN = {True: b',"dryRun":true,"options":', False: b',"dryRun":false,"option
 
 
 def encoded_request(attributes: Attributes, seen_as: Kind, uid: str) -> bytes:
-    """Return the JSON of `request_of`, to the byte.
+    """Return the `request` of an AdmissionReview as JSON: the same bytes as for `request_of`, but encoded faster.
 
     Args:
         attributes: The write.
-        seen_as: The kind in whose version its object is shown.
-        uid: The identifier of the request.
+        seen_as: The kind and version to which the object is converted.
+        uid: The identifier of the review.
     """
     operation, kind, namespace, asked, obj, old, part, sent, _ = attributes
     name = attributes.name
@@ -57,11 +57,11 @@ def encoded_request(attributes: Attributes, seen_as: Kind, uid: str) -> bytes:
 
 
 def handed_request(attributes: Attributes, seen_as: Kind) -> HandedRequest:
-    """Return what `encoded_request` encodes, for a webhook in this process; the state before the write is not encoded.
+    """Return the `request` of an AdmissionReview for a webhook in this process. The old object is not encoded yet.
 
     Args:
         attributes: The write.
-        seen_as: The kind in whose version its object is shown.
+        seen_as: The kind and version to which the object is converted.
     """
     operation, kind, namespace, asked, obj, old, part, sent, _ = attributes
     name = attributes.name

@@ -27,20 +27,20 @@ _EVERYTHING = LabelSelector.from_object({})
 
 @attrs.frozen
 class Hook:
-    """One webhook of a configuration.
+    """One webhook of an admission webhook configuration.
 
     Attributes:
-        uid: A text that tells it from all others.
-        name: Its name, as messages show it.
-        content: The webhook as it is written, with its defaults.
-        namespaces: Selects the namespaces of objects.
-        objects: Selects objects.
-        target: Where it is; None if its certificates cannot be read.
-        conditions: The conditions under which it is called.
-        ignores_failures: Whether a write goes on if the webhook cannot be called.
-        seconds: The time that it has.
-        version: The version of reviews in which it is asked; empty if this server knows none of those that it names.
-        looks_at_objects: Whether the object of a write decides whether it is called, by its labels or its name.
+        uid: A unique identifier of the webhook.
+        name: The name of the webhook, for messages.
+        content: The webhook as stored, with defaults.
+        namespaces: The `namespaceSelector`.
+        objects: The `objectSelector`.
+        target: The address of the webhook; None if its `caBundle` cannot be read.
+        conditions: The compiled match conditions.
+        ignores_failures: True if a failed call of the webhook does not refuse the write.
+        seconds: The timeout of a call, in seconds.
+        version: The version of AdmissionReview to send; empty if this server supports none of the webhook's versions.
+        looks_at_objects: True if it depends on the object's labels or name whether the webhook is called.
     """
 
     uid: str
@@ -74,15 +74,15 @@ class Hook:
 
 
 class Hooks:
-    """Reads the configurations of one kind; again only when one of them was written.
+    """Provides the webhooks of one kind of configuration. They are read again only after a configuration was written.
 
     Args:
-        host: Provides a lock.
-        storage: The configurations.
-        kind: Their kind.
+        host: The source of locks.
+        storage: The objects, including the configurations.
+        kind: The kind of the configurations.
 
     Attributes:
-        resource: The collection of the configurations.
+        resource: The name of the configurations' collection.
 
     Threads: any.
     """
@@ -96,11 +96,11 @@ class Hooks:
         self._known: tuple[int, Sequence[Hook]] = (-1, ())
 
     def are_none(self) -> bool:
-        """Return whether there is no configuration; each write asks."""
+        """Return whether there are no configurations. The call is cheap, because each write makes it."""
         return self._storage.is_empty(self.resource)
 
     def present(self) -> Sequence[Hook]:
-        """Return the webhooks, by the names of their configurations, and in these in their order."""
+        """Return the current webhooks, sorted by the names of their configurations; within one, in its order."""
         (changed,) = self._storage.last_changes((self.resource,))
         if (known := self._known)[0] >= changed:  # one pair, replaced as a whole
             return known[1]

@@ -18,16 +18,16 @@ Rule = Mapping[str, Any]
 
 
 def called_as(storage: Storage, kinds: Kinds, hook: Hook, attributes: Attributes) -> Kind | None:
-    """Return the kind in whose version a webhook sees a write; None if it does not see it.
+    """Return the kind and version to which the object of a write is converted for a webhook; None if it is not called.
 
     Args:
-        storage: The namespaces.
-        kinds: The kinds that are served.
+        storage: The objects, including the namespaces.
+        kinds: The currently served kinds.
         hook: The webhook.
         attributes: The write.
 
     Raises:
-        StatusError: 404, the namespace whose labels decide does not exist.
+        StatusError: 404, the webhook selects namespaces by labels, and the namespace does not exist.
     """
     if not hook.objects.is_everything and not _selects(hook, attributes):
         return None
@@ -71,7 +71,7 @@ def _named_as(kinds: Kinds, content: Rule, attributes: Attributes) -> Kind | Non
 
 
 def equivalents(kinds: Kinds, kind: Kind, subresource: str) -> Iterable[Kind]:
-    """Yield the kinds that show the same objects as `kind` in other groups or versions."""
+    """Yield the kinds of other groups or versions that represent the same objects as `kind`."""
     for other in kinds:
         is_other = other.resource == kind.resource and (other.group, other.version) != (kind.group, kind.version)
         if is_other and (not subresource or subresource in other.subresources):
@@ -79,7 +79,7 @@ def equivalents(kinds: Kinds, kind: Kind, subresource: str) -> Iterable[Kind]:
 
 
 def matches(rule: Rule, attributes: Attributes, kind: Kind) -> bool:
-    """Return whether a rule of a webhook or policy matches a write, with its object taken as one of `kind`."""
+    """Return whether a rule of a webhook or policy matches a write, if its object is regarded as one of `kind`."""
     is_namespaced = kind.namespaced  # a namespace itself is not in a namespace
     return (
         rule.get("scope", "*") in ("*", "Namespaced" if is_namespaced else "Cluster")

@@ -21,15 +21,15 @@ _KNOWN = ("add", "replace", "remove", "copy", "move", "test")
 
 
 def patched_by_webhook(kind: Kind, shown: Object, operations: Sequence[Any]) -> Object:
-    """Return an object with a webhook's patch, read again, with its defaults, without kind and apiVersion.
+    """Return an object after a webhook's JSON patch, decoded again with defaults, without kind and apiVersion.
 
     Args:
         kind: The kind of the object.
-        shown: The object, with its kind and apiVersion.
+        shown: The object as sent to the webhook, with kind and apiVersion.
         operations: The operations of the patch.
 
     Raises:
-        StatusError: 500, the patch cannot be applied, or leaves no object of this kind.
+        StatusError: 500, the patch cannot be applied, or the result is not an object of this kind.
     """
     try:
         steps = read(operations)
@@ -54,7 +54,7 @@ def patched_by_webhook(kind: Kind, shown: Object, operations: Sequence[Any]) -> 
 
 
 def words_for(step: Operation, error: Inapplicable) -> str:
-    """Return why an operation cannot be applied."""
+    """Return the error message for a patch operation that cannot be applied, in the words of a real server."""
     op, path = step.op or "", step.path or ""
     if op not in _KNOWN:
         return f"Unexpected kind: {'unknown' if step.op is None else op}"

@@ -15,12 +15,12 @@ from embedded_apiserver.scale import scale_of, scaled
 
 
 def request_of(attributes: Attributes, seen_as: Kind, uid: str) -> dict[str, Any]:
-    """Return the request of an `AdmissionReview`.
+    """Return the `request` of an AdmissionReview as decoded JSON.
 
     Args:
         attributes: The write.
-        seen_as: The kind and version in which the object is shown.
-        uid: The identifier of the request.
+        seen_as: The kind and version to which the object is converted.
+        uid: The identifier of the review.
     """
     kind, part, user = attributes.kind, attributes.subresource, attributes.user
     shown_kind, asked_kind = attributes.sent or seen_as, attributes.sent or kind
@@ -48,17 +48,17 @@ def request_of(attributes: Attributes, seen_as: Kind, uid: str) -> dict[str, Any
 
 
 def kind_shown(kind: Kind) -> dict[str, str]:
-    """Return a kind as a request names it."""
+    """Return the group, version and kind of a kind, as JSON for an AdmissionReview."""
     return {"group": kind.group, "version": kind.version, "kind": kind.kind}
 
 
 def resource_shown(kind: Kind) -> dict[str, str]:
-    """Return the resource of a kind as a request names it."""
+    """Return the group, version and resource of a kind, as JSON for an AdmissionReview."""
     return {"group": kind.group, "version": kind.version, "resource": kind.plural}
 
 
 def shown(attributes: Attributes, seen_as: Kind, obj: Object) -> dict[str, Any]:
-    """Return the object of a write, or the one before it, as it is shown in the version of `seen_as`."""
+    """Return the new or the old object of a write (`obj`), converted to the version of `seen_as`."""
     kind, sent = attributes.kind, attributes.sent
     if sent is SCALE:
         obj = scale_of(kind, obj)
@@ -72,14 +72,14 @@ def shown(attributes: Attributes, seen_as: Kind, obj: Object) -> dict[str, Any]:
 
 
 def taken(attributes: Attributes, seen_as: Kind, changed: Object) -> Object:
-    """Return the object of a write after a webhook has changed what `shown` returned; the reverse of it."""
+    """Return the object that a webhook has changed, converted back to the kind of the write; the reverse of `shown`."""
     if attributes.sent is SCALE:
         return scaled(attributes.kind, attributes.obj, changed)
     return changed if attributes.sent is not None else converted(seen_as, attributes.kind, changed)
 
 
 def converted(source: Kind, target: Kind, obj: Object) -> Object:
-    """Return an object of one kind as one of another that shows the same objects."""
+    """Return an object of the kind `source` converted to `target`, another version of the same objects."""
     if source is target:
         return obj
     return forms.shown(target, forms.closed(source, source.policy.stored_form(obj)))

@@ -61,9 +61,9 @@ class _Webhooks(Step):
 
 
 class MutatingAdmissionWebhook(_Webhooks):
-    """Calls webhooks one after the other, each with the object as the one before has left it.
+    """Calls mutating webhooks one after another, each with the result of the previous one.
 
-    A webhook with `reinvocationPolicy: IfNeeded` is called a second time, if the object changed after it was called.
+    A webhook with `reinvocationPolicy: IfNeeded` is called a second time if the object changed after its call.
     """
 
     name = "MutatingAdmissionWebhook"
@@ -119,7 +119,7 @@ def _noted(hook: Hook, mutated: bool) -> str:
 
 
 class ValidatingAdmissionWebhook(_Webhooks):
-    """Calls all webhooks one after the other, also after one has refused; the first refusal counts."""
+    """Calls all validating webhooks one after another, even after a refusal; the first refusal is reported."""
 
     name = "ValidatingAdmissionWebhook"
 

@@ -14,14 +14,14 @@ _GROUP = 4  # digits
 
 
 class NoAddress(ValueError):
-    """A text is not an address; the message is Go's."""
+    """A text is not an IP address or network; the message is Go's."""
 
 
 def address_of(text: str) -> tuple[IPv4Address | IPv6Address, str]:
-    """Return an address and its zone.
+    """Return the IP address that a text represents, and its zone, which is empty if absent.
 
     Raises:
-        NoAddress: The text is not an address.
+        NoAddress: The text is not an IP address.
     """
     for letter in text:
         if letter == ".":
@@ -34,10 +34,10 @@ def address_of(text: str) -> tuple[IPv4Address | IPv6Address, str]:
 
 
 def prefix_of(text: str) -> tuple[IPv4Address | IPv6Address, int]:
-    """Return the address and the bits of a network.
+    """Return the address and the prefix length, in bits, of a network such as `10.0.0.0/8`.
 
     Raises:
-        NoAddress: The text is not an address.
+        NoAddress: The text is not a network.
     """
 
     def wrong(message: str) -> NoAddress:

@@ -26,7 +26,7 @@ _MULTICAST_SCOPE = 0x0F
 
 
 class IP(Opaque):
-    """An IP address.
+    """An IP address, the value of the CEL type `net.IP`.
 
     Attributes:
         address: The address.
@@ -46,16 +46,16 @@ class IP(Opaque):
 
     @property
     def size(self) -> int:
-        """The number of bytes of the address, 4 or 16."""
+        """The number of bytes of the address: 4 or 16."""
         return self.address.max_prefixlen // 8
 
 
 class CIDR(Opaque):
-    """A network, written with an address in it.
+    """A network, the value of the CEL type `net.CIDR`.
 
     Attributes:
-        address: The address.
-        bits: The bits of the address that name the network.
+        address: The address before the slash.
+        bits: The prefix length, in bits.
     """
 
     __slots__ = ("address", "bits")
@@ -72,7 +72,7 @@ class CIDR(Opaque):
 
     @property
     def size(self) -> int:
-        """Return the bytes that the prefix takes."""
+        """Return the size of the prefix in bytes, rounded up."""
         return math.ceil(self.bits / 8)
 
     def contains(self, other: Address) -> bool:
@@ -84,10 +84,10 @@ class CIDR(Opaque):
 
 
 def ip(text: str) -> IP:
-    """Return the address that a text states.
+    """Return the IP address that a text represents.
 
     Raises:
-        EvaluationError: It states none.
+        EvaluationError: The text is not an IP address.
     """
     try:
         address, zone = address_of(text)
@@ -101,10 +101,10 @@ def ip(text: str) -> IP:
 
 
 def cidr(text: str) -> CIDR:
-    """Return the network that a text states.
+    """Return the network that a text represents.
 
     Raises:
-        EvaluationError: It states none.
+        EvaluationError: The text is not a network.
     """
     failed = "network address parse error during conversion from string: "
     try:

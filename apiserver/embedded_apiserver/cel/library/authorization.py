@@ -34,19 +34,19 @@ _COST_OF_A_CHECK = 350_000  # so that one evaluation can make two
 
 
 class Question(NamedTuple):
-    """The action that a user wants to take.
+    """An action whose permission an expression checks.
 
     Attributes:
-        account: Namespace and name of the service account that asks; empty for the user of the request.
+        account: The namespace and name of the service account to check; empty for the user of the request.
         verb: The verb.
-        path: The path, if it is not a resource.
+        path: The URL path, for an action that is not about a resource; otherwise empty.
         group: The API group.
         resource: The resource.
         subresource: The subresource.
         namespace: The namespace.
         name: The name of the object.
-        field_selector: The selector of fields, as text.
-        label_selector: The selector of labels, as text.
+        field_selector: The text of the field selector.
+        label_selector: The text of the label selector.
     """
 
     account: tuple[str, str] = ("", "")
@@ -62,12 +62,12 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Whether a user may do something.
+    """The result of a permission check.
 
     Attributes:
-        allowed: Whether it is allowed.
-        reason: Why.
-        error: The failure; empty if there was none.
+        allowed: True if the action is allowed.
+        reason: The reason for the result.
+        error: The error of the check; empty if there was none.
     """
 
     allowed: bool
@@ -80,12 +80,12 @@ Ask = Callable[[Question], Answer]
 
 @attrs.frozen
 class Check(Opaque):
-    """A question that is being put together; also the value of `authorizer` itself.
+    """A permission check under construction; also the value of the CEL variable `authorizer`.
 
     Attributes:
-        type: Which of the parts it has yet.
-        ask: Answers it.
-        question: The question so far.
+        type: The CEL type, which shows how much of the check is complete.
+        ask: The function that answers the check.
+        question: The action, as far as it is known.
     """
 
     type: Type
@@ -93,20 +93,20 @@ class Check(Opaque):
     question: Question = attrs.field(factory=Question)
 
     def with_(self, of: Type, part: str, value: str) -> Check:
-        """Return the question with a further part."""
+        """Return the check as the CEL type `of`, with the field `part` of its question set to `value`."""
         return Check(of, self.ask, Question(**{**self.question._asdict(), part: value}))
 
 
 @attrs.frozen
 class Decision(Opaque):
-    """An answer as a value of expressions."""
+    """The result of a permission check, as a CEL value."""
 
     type = _DECISION
     answer: Answer
 
 
 def authorizer(ask: Ask) -> Check:
-    """Return the value of the variable `authorizer`."""
+    """Return the value of the CEL variable `authorizer`."""
     return Check(AUTHORIZER, ask)
 
 

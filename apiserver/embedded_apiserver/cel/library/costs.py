@@ -29,7 +29,7 @@ Estimate = Callable[[Sequence[Operand]], CallEstimate | None]
 
 
 def size_of(value: Value) -> int:
-    """Return the elements, entries, characters or bytes of a value; 1 for one that has none."""
+    """Return the number of elements, entries, characters or bytes of a value; 1 for values of other types."""
     if isinstance(value, (str, bytes, list, dict)):
         return len(value)
     size = getattr(value, "size", 1)
@@ -37,12 +37,12 @@ def size_of(value: Value) -> int:
 
 
 def sized(operand: Operand) -> Range:
-    """Return the size of an operand."""
+    """Return the range of an operand's size; if it is unknown, the range of all sizes."""
     return UNKNOWN if operand.size is None else operand.size
 
 
 def element_size(operand: Operand) -> Range:
-    """Return the size of the elements of a list."""
+    """Return the range of the size of a list's elements."""
     if not operand.type.parameters or not operand.path:
         return UNKNOWN
     most = operand.type.parameters[0].size
@@ -50,17 +50,17 @@ def element_size(operand: Operand) -> Range:
 
 
 def nominal(_: Sequence[Value], __: Value) -> int:
-    """Return the cost of a call that only looks something up."""
+    """Return 1, the cost of a simple lookup."""
     return 1
 
 
 def nominal_estimate(_: Sequence[Operand]) -> CallEstimate:
-    """Return the estimate of a call that only looks something up."""
+    """Return the estimated cost 1 of a simple lookup."""
     return CallEstimate(exactly(1))
 
 
 def read(factor: float = 1) -> Cost:
-    """Return the cost of reading the first argument."""
+    """Return a function that computes the cost of reading the first argument `factor` times."""
 
     def cost(arguments: Sequence[Value], _: Value) -> int:
         return math.ceil(size_of(arguments[0]) * factor * TRAVERSAL)
@@ -69,7 +69,10 @@ def read(factor: float = 1) -> Cost:
 
 
 def read_estimate(factor: float = 1, *, is_result: bool = False) -> Estimate:
-    """Return the estimate of reading the first argument, whose size the result may have."""
+    """Return a function that estimates the cost of reading the first argument `factor` times.
+
+    `is_result` is True if the result has the same size as the argument.
+    """
 
     def estimate(operands: Sequence[Operand]) -> CallEstimate:
         size = sized(operands[0])
@@ -79,7 +82,7 @@ def read_estimate(factor: float = 1, *, is_result: bool = False) -> Estimate:
 
 
 def traversal(value: Value) -> int:
-    """Return the cost of reading a value with all that is in it."""
+    """Return the cost of reading a value with everything nested in it."""
     if isinstance(value, (str, bytes)):
         length = len(value.encode()) if isinstance(value, str) else len(value)
         return int(length * TRAVERSAL)
@@ -91,12 +94,12 @@ def traversal(value: Value) -> int:
 
 
 def list_read(arguments: Sequence[Value], _: Value) -> int:
-    """Return the cost of reading a list with all that is in it."""
+    """Return the cost of reading the first argument, a list, with everything nested in it."""
     return traversal(arguments[0])
 
 
 def list_read_estimate(operands: Sequence[Operand]) -> CallEstimate:
-    """Return the estimate of reading a list, or a text."""
+    """Return the estimated cost of reading the first argument, a list or a text."""
     target = operands[0]
     if target.type.kind is not Kind.LIST:
         return CallEstimate(sized(target).scaled(TRAVERSAL))
@@ -107,17 +110,17 @@ def list_read_estimate(operands: Sequence[Operand]) -> CallEstimate:
 
 
 def new_list(factor: float, size: int) -> int:
-    """Return the cost of a call that makes a list."""
+    """Return the cost of a call that creates a list of `size` elements, `factor` for each element."""
     return int(size * factor) + 1 + NEW_LIST
 
 
 def new_list_estimate(factor: float, size: Range) -> CallEstimate:
-    """Return the estimate of a call that makes a list."""
+    """Return the estimated cost of a call that creates a list, and the size of the list."""
     return CallEstimate(size.scaled(factor).plus(exactly(1 + NEW_LIST)), size)
 
 
 def whole_number(operand: Operand, default: int) -> int:
-    """Return the value of an operand that is a literal integer, 0 for a negative one, otherwise a default."""
+    """Return the value of a literal integer, or 0 if it is negative; `default` for other operands."""
     if type(operand.literal) is not int or operand.type != types.INT:
         return default
     return max(operand.literal, 0)

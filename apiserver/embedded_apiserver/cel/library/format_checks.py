@@ -31,7 +31,7 @@ _KINDS = {
 
 
 def format_issues(node: syntax.Call, source: Source) -> list[Issue]:
-    """Return what is wrong with a call of `format` whose pattern and list are literals."""
+    """Return the errors of a call of `format` whose pattern and list of values are literals."""
     target, values = node.target, node.arguments[0] if len(node.arguments) == 1 else None
     if not isinstance(target, syntax.Literal) or not isinstance(target.value, str):
         return []

@@ -29,12 +29,12 @@ _DATE = len("2026-01-01")
 
 @attrs.frozen
 class Format(Opaque):
-    """A format.
+    """A named format, the value of the CEL type `kubernetes.NamedFormat`.
 
     Attributes:
-        name: Its name.
-        problems: Returns what is wrong with a text.
-        pattern: The length of a regular expression of the format, by which a check is charged.
+        name: The name of the format.
+        problems: A function that returns the errors of a text; an empty list if it is valid.
+        pattern: The length of the format's regular expression, from which the cost of a check is computed.
     """
 
     type = _FORMAT

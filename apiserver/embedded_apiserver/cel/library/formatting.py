@@ -39,10 +39,10 @@ REFUSALS = {
 
 
 def formatted(pattern: str, values: list[Value]) -> str:
-    """Return a pattern with its clauses replaced by values.
+    """Return a pattern with its formatting clauses, such as `%d`, replaced by values.
 
     Raises:
-        EvaluationError: A clause is unknown, or has no value, or one of another type.
+        EvaluationError: A clause is unknown, has no value, or has a value of a wrong type.
     """
     made: list[str] = []
     at = used = length = 0
@@ -73,10 +73,10 @@ def formatted(pattern: str, values: list[Value]) -> str:
 
 
 def clause(pattern: str, start: int) -> tuple[int, str, int]:
-    """Return where the clause behind a `%` ends, its letter, and the digits after the point that it asks for.
+    """Parse the formatting clause after a `%`; return the offset of its end, its letter, and its precision.
 
     Raises:
-        EvaluationError: There is no such clause.
+        EvaluationError: The clause is invalid.
     """
     unparsed = "could not parse formatting clause: "
     match = _CLAUSE.match(pattern, start)
@@ -148,10 +148,10 @@ def _octal(value: Value, _: int) -> str:
 
 
 def text_of(value: Value, _: int = 0) -> str:
-    """Return a value as `%s` shows it.
+    """Return the text of a value as formatted by `%s`.
 
     Raises:
-        EvaluationError: There is no text of it.
+        EvaluationError: The value has no text form.
     """
     match value:
         case None:

@@ -9,7 +9,7 @@ from embedded_apiserver.cel.types import STRING
 
 
 def escape_key(key: str) -> str:
-    """Return a key as a step of a JSON pointer."""
+    """Return a key escaped for a JSON pointer: `~` as `~0`, and `/` as `~1`."""
     return key.replace("~", "~0").replace("/", "~1")
 
 

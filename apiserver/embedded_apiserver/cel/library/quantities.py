@@ -26,12 +26,12 @@ _LONGEST_NUMBER = 4_000  # digits; Python refuses to convert longer ones
 
 
 class Quantity(Opaque):
-    """An amount, `value` times ten to the power of `scale`.
+    """A resource quantity, the value of the CEL type `kubernetes.Quantity`: `value` × 10 ** `scale`.
 
     Attributes:
-        value: The digits.
+        value: The digits, as an integer.
         scale: The power of ten.
-        is_small: Whether a real server keeps it in 64 bits; only such a quantity counts as an integer.
+        is_small: True if a real server stores the quantity in 64 bits; only then can it be converted to an integer.
     """
 
     __slots__ = ("is_small", "scale", "value")
@@ -47,15 +47,15 @@ class Quantity(Opaque):
         return hash(self.value)
 
     def at(self, scale: int) -> int:
-        """Return the digits for a power of ten, which is not above this one's."""
+        """Return the digits for another scale, which must not be greater than that of the quantity."""
         return int(self.value * 10 ** (self.scale - scale))
 
 
 def quantity(text: str) -> Quantity:
-    """Return the quantity that a text states.
+    """Return the quantity that a text represents.
 
     Raises:
-        EvaluationError: It states none.
+        EvaluationError: The text is not a quantity.
     """
     if not _SHAPE.fullmatch(text) or len(text) > _LONGEST_NUMBER:
         raise EvaluationError(_MALFORMED)
@@ -93,7 +93,7 @@ def _rounded(sign: int, number: int, scale: int) -> Quantity:
 
 
 def compared(one: Quantity, other: Quantity) -> int:
-    """Return -1, 0 or 1 for a quantity less than, equal to, or greater than another."""
+    """Return -1, 0 or 1 if `one` is less than, equal to, or greater than `other`."""
     scale = min(one.scale, other.scale)
     first, second = one.at(scale), other.at(scale)
     return (first > second) - (first < second)

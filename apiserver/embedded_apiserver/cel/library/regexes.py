@@ -33,14 +33,14 @@ def _places(meter: Meter, text: str, pattern: str) -> Iterator[tuple[int, int]]:
 
 
 def find(meter: Meter, text: str, pattern: str) -> str:
-    """Return the first match, empty if absent."""
+    """Return the first match of a regular expression in a text; empty if there is none."""
     return next((text[start:end] for start, end in _places(meter, text, pattern)), "")
 
 
 def find_all(meter: Meter, text: str, pattern: str, most: int = -1) -> list[str]:
-    """Return the matches that do not overlap, at most so many unless `most` is negative.
+    """Return the non-overlapping matches of a regular expression in a text: at most `most`, or all if that is negative.
 
-    An empty match right after another match does not count, as in Go.
+    As in Go, an empty match directly after another match is ignored.
     """
     found, last = list[str](), -1
     for start, end in _places(meter, text, pattern):

@@ -24,15 +24,15 @@ class NoURL(ValueError):
 
 
 class Parts(NamedTuple):
-    """A URL.
+    """The parts of a URL.
 
     Attributes:
         scheme: The scheme in lower case; empty for a path.
         host: The host with its port.
-        path: The path, unescaped, as bytes.
-        raw_path: The path as it was written, if that is not how the path would be escaped.
-        query: The query as it was written.
-        rest: All other parts, for equality.
+        path: The unescaped path, as bytes.
+        raw_path: The path as written, if that differs from the default escaping of `path`; otherwise empty.
+        query: The query as written.
+        rest: All other parts, which are only compared.
     """
 
     scheme: str
@@ -43,17 +43,17 @@ class Parts(NamedTuple):
     rest: str = ""
 
     def escaped_path(self) -> str:
-        """Return the path with escapes."""
+        """Return the path with special characters escaped."""
         if self.raw_path and all(byte in _KEPT for byte in self.raw_path.encode()):
             return self.raw_path
         return "*" if self.path == b"*" else _escaped(self.path)
 
 
 def requested(text: str) -> Parts:
-    """Return the parts of an absolute URL or of an absolute path.
+    """Return the parts of an absolute URL or an absolute path.
 
     Raises:
-        NoURL: The text is neither.
+        NoURL: The text is neither of them.
     """
     try:
         return _parsed(text, is_request=True)
@@ -62,7 +62,7 @@ def requested(text: str) -> Parts:
 
 
 def parsed(text: str) -> Parts:
-    """Return the parts of a URL, whose fragment is left out of all of them but `rest`.
+    """Return the parts of a URL. The fragment is only in `rest`.
 
     Raises:
         NoURL: The text is not a URL.
@@ -181,7 +181,7 @@ def _escaped(path: bytes) -> str:
 
 
 def values_of(query: str) -> dict[str, list[str]]:
-    """Return the values of a query by their keys, without those that are malformed."""
+    """Return the values in the query of a URL by key; malformed pairs are left out."""
     found: dict[str, list[str]] = {}
     for pair in query.split("&"):
         if not pair or ";" in pair:
@@ -196,7 +196,7 @@ def values_of(query: str) -> dict[str, list[str]]:
 
 
 def host_and_port(host: str) -> tuple[str, str]:
-    """Return the name of a host without brackets, and its port."""
+    """Return the host name without brackets, and the port, which is empty if absent."""
     name, port = host, ""
     colon = host.rfind(":")
     if colon >= 0 and _PORT.fullmatch(host[colon:]):

@@ -16,10 +16,10 @@ _URL = types.opaque("kubernetes.URL")
 
 
 class URL(Opaque):
-    """A URL.
+    """A URL, the value of the CEL type `kubernetes.URL`.
 
     Attributes:
-        parts: Its parts.
+        parts: The parts of the URL.
     """
 
     __slots__ = ("parts",)
@@ -36,10 +36,10 @@ class URL(Opaque):
 
 
 def url(text: str) -> URL:
-    """Return the URL that a text states.
+    """Return the URL that a text represents.
 
     Raises:
-        EvaluationError: It states none that is absolute.
+        EvaluationError: The text is neither an absolute URL nor an absolute path.
     """
     try:
         url_texts.requested(text)
@@ -49,7 +49,7 @@ def url(text: str) -> URL:
 
 
 def is_url(text: str) -> bool:
-    """Return whether a text is a URL that is absolute, or an absolute path."""
+    """Return whether a text is an absolute URL or an absolute path."""
     try:
         url_texts.requested(text)
     except url_texts.NoURL:

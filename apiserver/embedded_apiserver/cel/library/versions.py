@@ -20,11 +20,11 @@ _LETTERS = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV
 
 
 class Semver(Opaque):
-    """A semantic version, whose build metadata have no order.
+    """A semantic version, the value of the CEL type `kubernetes.Semver`. Build metadata is ignored.
 
     Attributes:
-        numbers: Major, minor and patch.
-        before: The words of a pre-release; numbers as such.
+        numbers: The major, minor and patch number.
+        before: The identifiers of the pre-release: texts, and numbers as integers.
     """
 
     __slots__ = ("before", "numbers")
@@ -46,14 +46,14 @@ class Semver(Opaque):
 
 
 def semver(text: str, normalize: bool = False) -> Semver:
-    """Return the version that a text states.
+    """Return the semantic version that a text represents.
 
     Args:
         text: The text.
-        normalize: Whether to accept a `v` before it, leading zeros, and fewer than three numbers.
+        normalize: True to accept a leading `v`, leading zeros, and fewer than three numbers.
 
     Raises:
-        EvaluationError: It states none.
+        EvaluationError: The text is not a semantic version.
     """
     return _parsed(_normalized(text) if normalize else text)
 
@@ -121,7 +121,7 @@ def _without_zeros(part: str) -> str:
 
 
 def is_semver(text: str, normalize: bool = False) -> bool:
-    """Return whether a text is a semantic version."""
+    """Return whether a text is a semantic version; for `normalize` see `semver`."""
     try:
         semver(text, normalize)
     except EvaluationError:

@@ -26,15 +26,15 @@ _DEFINITIONS = 512  # the most to cache, so that definitions that come and go do
 
 @attrs.frozen
 class Compiled:
-    """A rule.
+    """A compiled CEL validation rule of a schema.
 
     Attributes:
-        rule: The rule as it was given.
-        program: Its expression; None if that is empty or does not compile.
-        cause: Why the expression does not compile.
-        message: The expression of its message, or None, or if it does not compile.
-        message_fault: Why the expression of the message does not compile.
-        path: The path of the field that a refusal names, relative to the value; empty for the value itself.
+        rule: The rule as in the definition.
+        program: The compiled expression; None if it is empty or does not compile.
+        fault: The reason why the expression does not compile; empty if it does.
+        message: The compiled `messageExpression`; None if it is absent or does not compile.
+        message_fault: The reason why `messageExpression` does not compile; empty if it does.
+        path: The path of the field for error messages, relative to the value; empty for the value itself.
     """
 
     rule: Raw
@@ -46,32 +46,32 @@ class Compiled:
 
     @property
     def compares(self) -> bool:
-        """Whether the rule compares a value with the old one."""
+        """True if the rule uses the old value (`oldSelf`)."""
         return self.program is not None and "oldSelf" in self.program.reads
 
     @property
     def takes_optional(self) -> bool:
-        """Whether the old value is optional, so that the rule holds for new values, too."""
+        """True if the old value is optional (`optionalOldSelf`), so that the rule also applies to new values."""
         return bool(self.rule.get("optionalOldSelf"))
 
     @property
     def shown(self) -> str:
-        """The message of the rule, or the rule itself."""
+        """The message of the rule; if it has none, the rule's expression."""
         message: str = self.rule.get("message") or self.rule["rule"]
         return message.strip()
 
 
 @attrs.frozen
 class RuleNode:
-    """The rules of a schema, and of the schemas below it.
+    """The compiled validation rules of a schema and of the schemas nested in it.
 
     Attributes:
         schema: The schema.
-        rules: Its rules.
-        convert: Makes the values of expressions from those of JSON; None if they are the same.
-        properties: The rules of its fields.
-        values: The rules of its entries.
-        items: The rules of its elements.
+        rules: The rules of the schema itself.
+        convert: A function that converts JSON values to CEL values; None if they are the same.
+        properties: The rules of the fields, by name.
+        values: The rules of a map's values; None if there are none.
+        items: The rules of a list's elements; None if there are none.
     """
 
     schema: Raw
@@ -83,23 +83,23 @@ class RuleNode:
 
     @property
     def compares(self) -> bool:
-        """Whether a rule of the schema compares a value with the old one."""
+        """True if a rule of the schema itself uses the old value."""
         return any(rule.compares for rule in self.rules)
 
 
 @functools.lru_cache(_DEFINITIONS)
 def rules_of_definition(definition: Definition) -> RuleNode | None:
-    """Return the rules of a version of a definition, or None."""
+    """Return the compiled rules of one version of a definition; None if it has no rules."""
     with compiled_again():
         return rule_node(definition.structure, is_root=True)
 
 
 def rule_node(schema: Raw, *, is_root: bool) -> RuleNode | None:
-    """Return the rules of a schema and those below it, or None.
+    """Return the compiled rules of a schema and of the schemas nested in it; None if there are none.
 
     Args:
         schema: The schema.
-        is_root: Whether its values are whole objects.
+        is_root: True if the schema is that of whole objects.
     """
     if not has_rules(schema):
         return None
@@ -126,7 +126,7 @@ def _inner(schema: Raw) -> RuleNode | None:
 
 
 def has_rules(schema: Raw) -> bool:
-    """Return whether a schema, or one below it, has rules."""
+    """Return whether a schema, or a schema nested in it, has validation rules."""
     if schema.get(RULES):
         return True
     children = (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties"))
@@ -134,7 +134,7 @@ def has_rules(schema: Raw) -> bool:
 
 
 def compiled_rules(schema: Raw, *, is_root: bool) -> tuple[Compiled, ...] | None:
-    """Return the rules of a schema itself; None if expressions cannot name its values."""
+    """Return the compiled rules of a schema itself; None if CEL has no type for its values."""
     own = declared(schema, self_name(), is_root=is_root)
     if own is None:
         return None

@@ -29,17 +29,17 @@ _SPAN = re.compile(r"(\d+)\s*([A-Za-zµ]+)")
 
 
 class SetList(Lists):
-    """A list whose elements differ and have no order."""
+    """A list of type `set`: its elements are unique, and their order is ignored."""
 
     __slots__ = ()
     is_pairwise = True
 
     def equals(self, other: Value) -> bool:
-        """Return whether a list has the same elements."""
+        """Return whether another list has equal elements, in any order."""
         return len(self) == len(other) and all(any(equal(one, mine) for mine in self) for one in other)
 
     def plus(self, other: list[Value]) -> list[Value]:
-        """Return this list with the elements of another that it does not have."""
+        """Return this list with those elements of `other` appended that it does not have."""
         made = SetList(self)
         for one in other:
             if not any(equal(one, mine) for mine in made):
@@ -48,10 +48,10 @@ class SetList(Lists):
 
 
 class MapList(Lists):
-    """A list whose elements differ by their keys and have no order.
+    """A list of type `map`: its elements have unique keys, and their order is ignored.
 
     Attributes:
-        keys: The names of the keys.
+        keys: The names of the key fields.
     """
 
     __slots__ = ("keys",)
@@ -61,14 +61,14 @@ class MapList(Lists):
         self.keys = keys
 
     def equals(self, other: Value) -> bool:
-        """Return whether a list has equal elements with the same keys."""
+        """Return whether another list has equal elements with the same keys, in any order."""
         if len(self) != len(other):
             return False
         mine = {self._key(one): one for one in self}
         return all(self._key(one) in mine and equal(mine[self._key(one)], one) for one in other)
 
     def plus(self, other: list[Value]) -> list[Value]:
-        """Return this list with the elements of another, which replace those with the same keys."""
+        """Return this list with the elements of `other`, which replace elements with the same keys."""
         places = {self._key(one): index for index, one in enumerate(self)}
         made = MapList(self, self.keys)
         for one in other:
@@ -84,7 +84,7 @@ class MapList(Lists):
 
 
 def converter(schema: Raw) -> Convert | None:
-    """Return the function that makes the values of a schema from JSON; None if they are those of JSON."""
+    """Return a function that converts JSON values of a schema to CEL values; None if they are the same."""
     if schema.get("x-kubernetes-int-or-string"):
         return None
     match schema.get("type"):

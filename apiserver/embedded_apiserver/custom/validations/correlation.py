@@ -18,9 +18,9 @@ MISSING: Any = object()
 
 
 def element_of(schema: Raw, old: Any, item: Any) -> Any:
-    """Return the element of an old list that has the keys of an element of the new one, or None.
+    """Return the element of the old list that has the same keys as `item`; None if there is none.
 
-    Only lists with keys have such elements: in others no place and no value says which element is which.
+    Only elements of lists with keys can be matched; in other lists neither index nor value identifies an element.
     """
     keys = schema.get("x-kubernetes-list-map-keys")
     if schema.get("x-kubernetes-list-type") != "map" or not keys or not isinstance(old, list):
@@ -38,10 +38,10 @@ def _keys(item: Any, keys: list[str]) -> list[tuple[type, Any]] | None:
 
 
 class Correlation:
-    """A part of an update, with the part of the stored object that corresponds to it.
+    """A value in an updated object, with the corresponding value in the stored object.
 
     Args:
-        schema: The schema of both.
+        schema: The schema of both values.
         old: The old value.
         new: The new value.
     """
@@ -51,7 +51,7 @@ class Correlation:
         self._is_equal: bool | None = None
 
     def key(self, name: str) -> Correlation | None:
-        """Return a field or an entry; None if one of the two values does not have it."""
+        """Return the correlation of a field or map entry; None if one of the two values lacks it."""
         old, new, schema = self._old, self._new, self._schema
         if not isinstance(old, dict) or not isinstance(new, dict) or name not in old or name not in new:
             return None
@@ -59,7 +59,7 @@ class Correlation:
         return Correlation(child, old[name], new[name]) if isinstance(child, Mapping) else None
 
     def index(self, index: int) -> Correlation | None:
-        """Return an element; None if the old value has none that corresponds."""
+        """Return the correlation of a list element; None if the old list has no corresponding element."""
         items = self._schema.get("items")
         if not isinstance(self._new, list) or not isinstance(items, Mapping):
             return None
@@ -67,7 +67,9 @@ class Correlation:
         return None if old is None else Correlation(items, old, self._new[index])
 
     def is_equal(self) -> bool:
-        """Return whether the values are equal. Objects with fields that the schema does not have count as different."""
+        """Return whether the two values are equal. Objects with fields that the schema does not have count as
+        different.
+        """
         if self._is_equal is None:
             self._is_equal = self._compared()
         return self._is_equal

@@ -43,38 +43,40 @@ _serial = itertools.count(100_000_000)
 
 @attrs.frozen
 class Declared:
-    """The type of the values of a schema.
+    """The CEL type of a schema's values.
 
     Attributes:
-        type: The type; its size is the most elements, entries, characters or bytes of a value, 0 if it has none.
-        least: The bytes of the shortest value in JSON.
+        type: The type; its size is the maximum number of elements, entries, characters or bytes, or 0 for other types.
+        least: The size of the shortest value as JSON, in bytes.
     """
 
     type: Type
     least: int
 
     def most_repeated(self) -> int:
-        """Return how often a value can occur in the largest request."""
+        """Return the maximum number of such values in the largest allowed request."""
         return _LARGEST // (self.least + 1)
 
 
 def self_name() -> str:
-    """Return a name for the type of `self`; each has another, so that no expression can use it."""
+    """Return a new unique name for the type of `self`, which no expression can use."""
     return f"selfType{next(_serial)}"
 
 
 def with_metadata(schema: Raw) -> Raw:
-    """Return the schema of whole objects with the fields that each has: kind, apiVersion and names."""
+    """Return the schema of whole objects with the fields that every object has: kind, apiVersion, name and
+    generateName.
+    """
     return {**schema, "properties": {**schema.get("properties", {}), **_META}}
 
 
 def declared(schema: Raw, name: str, *, is_root: bool = False) -> Declared | None:
-    """Return the type of the values of a schema; None if expressions cannot name them.
+    """Return the CEL type of a schema's values; None if CEL has no type for them.
 
     Args:
         schema: The schema.
-        name: The name for the type, if it is an object; its fields' types are named after it.
-        is_root: Whether the values are whole objects.
+        name: The name for the type, if it is an object. The names of its fields' types begin with it.
+        is_root: True if the schema is that of whole objects.
     """
     if schema.get(_INT_OR_STRING):
         longest = schema.get("maxLength")

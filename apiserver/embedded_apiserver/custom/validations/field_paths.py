@@ -24,7 +24,7 @@ _QUOTE_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\
 
 
 def escaped(name: str) -> str | None:
-    """Return the name by which expressions know a field; None if they cannot name it."""
+    """Return the name of a field in CEL expressions; None if they cannot name the field."""
     if name in RESERVED:
         return f"__{name}__"
     if not _NAME.fullmatch(name):
@@ -33,7 +33,9 @@ def escaped(name: str) -> str | None:
 
 
 def field_path(schema: Raw, path: str) -> str | None:
-    """Return a path such as `.spec['a.b']` in the form in which a refusal shows it; None if it leads to no field."""
+    """Return a `fieldPath` such as `.spec['a.b']` in the form for error messages; None if it names no field of the
+    schema.
+    """
     steps: list[str] = []
     here: Any = schema
     tokens = _tokens(path)

@@ -66,10 +66,10 @@ class _Ratchet(NamedTuple):
 
 
 class Judge:
-    """One evaluation of the rules for an object.
+    """Evaluates the CEL validation rules for one object.
 
     Args:
-        warn: Takes the causes that an update does not change, and that do not refuse it.
+        warn: A function that is called with the validation errors of unchanged parts, which do not refuse the update.
     """
 
     def __init__(self, warn: Callable[[str], None] = lambda _: None) -> None:
@@ -78,15 +78,15 @@ class Judge:
         """The cost that further evaluations may have; negative once no further ones are made."""
 
     def new(self, node: RuleNode, value: Any, path: Path = ROOT) -> Iterator[Cause]:
-        """Return the validation errors of a new value."""
+        """Return the validation errors of a new value by its rules."""
         return self._visit(node, path, value, None, _Ratchet())
 
     def unchanged(self, node: RuleNode, value: Any, path: Path) -> Iterator[Cause]:
-        """Return the validation errors of a value that replaces an equal one."""
+        """Return the validation errors of an unchanged value by its rules."""
         return self._visit(node, path, value, value, _Ratchet())
 
     def update(self, node: RuleNode, value: Any, old: Any) -> Iterator[Cause]:
-        """Return the validation errors of an updated object."""
+        """Return the validation errors of an updated object by its rules."""
         return self._visit(node, ROOT, value, old, _Ratchet(Correlation(node.schema, old, value)))
 
     def _visit(self, node: RuleNode, path: Path, value: Any, old: Any, ratchet: _Ratchet) -> Iterator[Cause]:

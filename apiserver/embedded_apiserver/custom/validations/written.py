@@ -127,12 +127,12 @@ class _Written:
 
 
 def rule_causes(schema: Raw, path: Path, refused: Sequence[str]) -> Iterator[Cause]:
-    """Return the validation errors of all rules of a schema of whole objects.
+    """Return the validation errors of all CEL rules in the schema of whole objects.
 
     Args:
-        schema: The schema, which is structural.
-        path: Its path in the definition.
-        refused: The paths of other causes found in it.
+        schema: The schema, which must be structural.
+        path: The path of the schema in the definition.
+        refused: The paths in the schema that have other validation errors.
     """
     written = _Written(refused)
     yield from written.causes(schema, _Place(path, is_root=True))
@@ -140,13 +140,13 @@ def rule_causes(schema: Raw, path: Path, refused: Sequence[str]) -> Iterator[Cau
 
 
 def default_causes(schema: Raw, path: Path, judge: Judge, *, is_root: bool) -> Iterator[Cause]:
-    """Return the validation errors of the default of a schema by its rules.
+    """Return the validation errors of a schema's default value by its CEL rules.
 
     Args:
         schema: A schema with a default that its other keywords accept.
         path: The path of the default.
-        judge: The judge of all defaults of the definition.
-        is_root: Whether the values are whole objects.
+        judge: The evaluation that all defaults of the definition share.
+        is_root: True if the schema is that of whole objects.
     """
     node = rule_node(schema, is_root=is_root)
     if node is None or judge.left < 0:
