@@ -28,7 +28,7 @@ def cli() -> None:
 
 
 def main() -> NoReturn:
-    """Run the command line, and exit with its status."""
+    """Run the command line, and exit the process with its status."""
     run_main(cli, None, "controller_runtime")
 
 

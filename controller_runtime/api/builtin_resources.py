@@ -152,5 +152,5 @@ VALIDATING_WEBHOOK_CONFIGURATIONS: Resource[V1ValidatingWebhookConfiguration] = 
 
 @functools.cache
 def built_in() -> Sequence[Resource[Any]]:
-    """Return the resources of this module and of `resources`."""
+    """Return the resources of the built-in kinds: the constants of this module and of `resources`."""
     return [value for value in (*vars(resources).values(), *globals().values()) if isinstance(value, Resource)]

@@ -18,13 +18,13 @@ def _resource(kind: Kind[Any]) -> Resource[Any]:
 
 @attrs.frozen
 class Collection:
-    """The objects of one resource, possibly narrowed; a value, shared freely.
+    """A set of objects to list and watch: those of one resource, possibly narrowed. It is a value, which can be shared.
 
     Attributes:
-        resource: The resource; a declared class may be given for it.
-        namespace: Only this namespace; empty for all of them.
-        label_selector: Only objects whose labels match, as the server sees them.
-        field_selector: Only objects whose fields match; which fields may be named depends on the resource.
+        resource: The resource; a class that declares a custom resource can be given instead.
+        namespace: Only objects in this namespace; empty for all namespaces.
+        label_selector: Only objects whose labels match; the server selects them.
+        field_selector: Only objects whose fields match; the resource decides which fields can be named.
     """
 
     resource: Resource[Any] = attrs.field(converter=_resource)
@@ -40,7 +40,7 @@ class Collection:
 
     @property
     def path(self) -> str:
-        """The path of the collection on the API server.
+        """The URL path of the collection on the API server.
 
         Raises:
             ValueError: A namespace was given for a cluster-scoped resource.
@@ -48,7 +48,7 @@ class Collection:
         return self.resource.path(self.namespace)
 
     def normalized(self) -> Collection:
-        """Return this collection with its selectors in their normal form, so that equal questions are equal values.
+        """Return this collection with selectors in normal form, so that equivalent collections are equal.
 
         Raises:
             UsageError: A selector is malformed; the message names the collection.

@@ -31,7 +31,7 @@ _decoder = msgspec.json.Decoder(_WithStatus)
 
 
 def conditions_of(obj: AnyObject) -> list[Condition]:
-    """Return the conditions of an object in any form; empty if it has none. The caller may change them.
+    """Return copies of the conditions of an object, which may have any form; empty if it has none.
 
     Raises:
         DecodeError: The conditions are malformed.
@@ -43,21 +43,25 @@ def conditions_of(obj: AnyObject) -> list[Condition]:
 
 
 def condition_of(obj: AnyObject, type: str) -> Condition | None:  # noqa: A002 (the field's word)
-    """Return the condition of one type, or None if the object has none. The caller may change it."""
+    """Return a copy of the condition whose type is `type`; None if the object has none.
+
+    Raises:
+        DecodeError: The conditions are malformed.
+    """
     return next((condition for condition in conditions_of(obj) if condition.get("type") == type), None)
 
 
 @attrs.frozen
 class ObjectCondition:
-    """Tells whether a condition of an object has a status; made by `condition`.
+    """A predicate: does an object have a condition of this type with this status? Made by `condition`.
 
-    Called with an object in any form, or with None for an absent one, it returns whether the condition has the status
-    and is up to date. A condition is out of date if it was observed at an earlier `metadata.generation` than the
-    present one; `observedGeneration` of the condition tells, or else that of the status, as for `kubectl wait`.
+    Call it with an object in any form, or with None for an absent object. It returns True if the condition has the
+    status and is up to date. A condition is out of date if it was observed at an earlier `metadata.generation` than the
+    current one. As for `kubectl wait`, that generation is `observedGeneration` of the condition, or else of the status.
 
     Attributes:
         type: The type of the condition, such as `Ready`.
-        status: The status to have: `True`, `False` or `Unknown`, as text.
+        status: The expected status: `True`, `False` or `Unknown`, as text.
     """
 
     type: str
@@ -73,7 +77,10 @@ class ObjectCondition:
         return found.get("status") == self.status and not _is_old(obj, found)
 
     def state_of(self, obj: AnyObject | None) -> str:
-        """Return the present state of the condition in words, for messages."""
+        """Return the current state of the condition in words, for messages.
+
+        `obj` is None if the object does not exist.
+        """
         if obj is None:
             return "it does not exist"
         found = condition_of(obj, self.type)
@@ -85,7 +92,7 @@ class ObjectCondition:
 
 
 def condition(type: str, status: str = "True") -> ObjectCondition:  # noqa: A002 (the field's word)
-    """Return a predicate of objects: that the condition of a type has a status. For `Client.wait`."""
+    """Return a predicate for `Client.wait`: the condition `type` of an object has `status`, and is up to date."""
     return ObjectCondition(type, status)
 
 
@@ -108,19 +115,20 @@ def with_condition(
     now: datetime,
     observed_generation: int | None = None,
 ) -> list[Condition]:
-    """Return the conditions with one of them set; equal to `conditions` if that changes nothing.
+    """Return a copy of `conditions` in which the condition `type` is set; the copy is equal if that changes nothing.
 
-    A condition that exists keeps its position, a new one comes last. `lastTransitionTime` changes only
-    when `status` does, so it says since when the status has been what it is.
+    A condition that exists keeps its position, a new one comes last. `lastTransitionTime` changes only when `status`
+    does, so it is the time since which the status has its value.
 
     Args:
-        conditions: The present conditions. They are not changed.
+        conditions: The current conditions. They are not changed.
         type: The type of the condition to set.
         status: `True`, `False` or `Unknown`, as text.
         reason: The reason as one CamelCase word, for programs.
         message: The reason as a sentence, for people.
         now: The `lastTransitionTime` if `status` changes.
-        observed_generation: The `metadata.generation` that the status is based on; None keeps the present value.
+        observed_generation: The `metadata.generation` that the status is based on; None keeps the value of the existing
+            condition.
 
     Raises:
         ValueError: `status` is not one of the three texts, or `now` has no time zone.

@@ -14,8 +14,8 @@ from apimachinery.equality import same_json
 def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """Return the merge patch that turns `before` into `after`; it is empty if they do not differ.
 
-    A list that differs is in the patch as a whole, because a merge patch cannot change a part of one.
-    A field that is None counts as absent, on either side, as it does to a server.
+    A list that differs is in the patch as a whole, because a merge patch cannot change a part of one. On either side a
+    field that is None counts as absent, as a server treats it.
     """
     patch: dict[str, Any] = {}
     for name in [*before, *(name for name in after if name not in before)]:
@@ -29,7 +29,7 @@ def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
 
 
 def merge_patched(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `target` after a merge patch; neither is changed."""
+    """Return a copy of `target` to which `patch`, a merge patch, is applied. The arguments are not changed."""
     result = {**target}
     for name, value in patch.items():
         if value is None:
@@ -47,9 +47,9 @@ class Change:
     """A field that differs between two objects.
 
     Attributes:
-        path: Its path, such as `.spec.size`.
+        path: The path of the field, such as `.spec.size`.
         old: Its value in the first object; None if it is absent.
-        new: Its value in the second.
+        new: Its value in the second object; None if it is absent.
         patch: The merge patch that changes this field only.
     """
 
@@ -60,7 +60,11 @@ class Change:
 
 
 def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
-    """Return the fields that differ between two objects; an object that one of them lacks, and a list, is one field."""
+    """Return the fields that differ between two objects.
+
+    Nested objects are compared field by field. A list counts as one field, and so does an object that is absent on one
+    side.
+    """
     found = []
     for name in merge_patch(before, after):
         old, new = before.get(name), after.get(name)

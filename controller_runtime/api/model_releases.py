@@ -55,17 +55,17 @@ _MODELS: Mapping[tuple[int, int], str] = {
 
 
 def releases_with(model: str) -> tuple[int, int] | None:
-    """Return the first and the last release of those looked at that have a model; None if that is not known."""
+    """Return the first and the last major release of the official client that have a model; None if unknown."""
     return next((span for span, names in _MODELS.items() if model in names.split()), None)
 
 
 def why_missing(what: str, model: str, installed: str) -> str:
-    """Return the message for a model that the installed client does not have: the releases that do, and a way without.
+    """Return an error message for a model that the installed client lacks, with the releases that have it.
 
     Args:
-        what: The collection, as messages name it.
-        model: The name of the class.
-        installed: The version that is installed.
+        what: The name of the collection, for the message.
+        model: The name of the model's class.
+        installed: The version of the client that is installed.
     """
     span = releases_with(model)
     text = f"{what}: the official client {installed} has no model {model}"

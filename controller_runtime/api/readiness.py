@@ -25,10 +25,10 @@ _FOREVER = 2**31 - 1  # a deployment with this progress deadline reports no prog
 
 
 def unready(obj: Object) -> str:
-    """Return why an object is not ready, as a sentence without its subject; empty if it is ready.
+    """Return why an object is not ready, as a sentence without its subject ("is being deleted"); empty if it is ready.
 
     Args:
-        obj: The object by the names on the wire, with its `apiVersion` and `kind`.
+        obj: The object as JSON, with its `apiVersion` and `kind`.
     """
     metadata, status = _part(obj, "metadata"), _part(obj, "status")
     if metadata.get("deletionTimestamp"):
@@ -45,10 +45,12 @@ def unready(obj: Object) -> str:
 
 @attrs.frozen
 class Readiness:
-    """Tells whether an object is ready, by the rules of its kind; its one instance is `ready`.
+    """A predicate: is an object ready by the rules of its kind? Its only instance is `ready`, which has the rules.
 
-    Called with an object in any form but a view without its kind, or with None for an absent one, it returns whether
-    the object is ready. See `ready` for the rules.
+    Call it with an object in any form that includes its kind, or with None for an absent object, which is not ready.
+
+    Raises:
+        DecodeError: The object cannot be read, or has no kind.
     """
 
     def __str__(self) -> str:
@@ -63,10 +65,10 @@ class Readiness:
         return obj is not None and not unready(_plain(obj))
 
     def state_of(self, obj: AnyObject | None) -> str:
-        """Return the state of an object in words, for messages.
+        """Return the state of an object in words, for messages. `obj` is None if it does not exist.
 
         Raises:
-            DecodeError: The object cannot be read, or does not say its kind.
+            DecodeError: The object cannot be read, or has no kind.
         """
         return "does not exist" if obj is None else unready(_plain(obj)) or "is ready"
 

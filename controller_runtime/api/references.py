@@ -107,7 +107,7 @@ def reference_to(obj: AnyObject, resource: Kind[Any] | None = None, *, field_pat
 
 
 def controller_of(obj: AnyObject) -> OwnerReference | None:
-    """Return the owner that manages the object, or None.
+    """Return the owner reference whose `controller` is true; None if the object has none.
 
     Raises:
         DecodeError: The object has no metadata, or malformed metadata.
@@ -116,10 +116,10 @@ def controller_of(obj: AnyObject) -> OwnerReference | None:
 
 
 def set_owner(body: dict[str, Any], owner: AnyObject, resource: Kind[Any] | None = None) -> None:
-    """Make `owner` one of the owners of `body`, which is garbage once all its owners are gone.
+    """Make `owner` an owner of `body`. Kubernetes deletes an object once all its owners are gone.
 
-    If `body` has a reference to an owner of the same group, kind and name, that reference is updated and keeps
-    its position.
+    If `body` has a reference to an owner of the same group, kind and name, that reference is updated and keeps its
+    position.
 
     Args:
         body: The dependent object; it is changed in place.
@@ -133,16 +133,15 @@ def set_owner(body: dict[str, Any], owner: AnyObject, resource: Kind[Any] | None
 
 
 def set_controller(body: dict[str, Any], owner: AnyObject, resource: Kind[Any] | None = None) -> None:
-    """Make `owner` the one owner that manages `body`.
+    """Make `owner` the controller of `body`: the only owner that manages it.
 
     The reference is added or updated as by `set_owner`, with `controller` and `blockOwnerDeletion` set to true. So a
-    deletion of the owner in the foreground waits until `body` is deleted.
+    foreground deletion of the owner waits until `body` is deleted.
 
     Args:
-        body: The object that is managed, as a dict; its metadata is edited in place.
-        owner: The object that manages it, as the server has it.
-        resource: The owner's resource, for an object that does not have its kind, as one of a list; by default read
-            from the object.
+        body: The managed object, as a dict; its metadata is changed in place.
+        owner: The owner as read from the server, so that it has a uid.
+        resource: The owner's collection; needed if the owner has no `apiVersion` and `kind`, as an item of a list.
 
     Raises:
         AlreadyOwned: `body` has another controller.

@@ -51,7 +51,7 @@ class Resource(Generic[T]):
         is_partial: True if only the metadata of the objects is requested; see `only_metadata`.
 
     Raises:
-        ValueError: Group, version, kind or plural is not written as the API writes it.
+        ValueError: Group, version, kind or plural is not in the form that the API requires.
     """
 
     group: str = attrs.field(validator=_matching(_GROUP))
@@ -72,10 +72,10 @@ class Resource(Generic[T]):
         return f"{name} (metadata)" if self.is_partial else name
 
     def only_metadata(self) -> Resource[PartialObjectMetadata]:
-        """Return the resource whose objects have only their metadata, which is enough to read names and labels.
+        """Return the same resource, with only the metadata of its objects, which is enough to read names and labels.
 
-        The server leaves out the rest, so less is transferred and cached. Caches treat the two resources as
-        different collections: a program that uses both watches and keeps both.
+        The server leaves out the rest, so less is transferred and cached. Caches treat the two resources as different
+        collections: a program that uses both watches and stores both.
         """
         model = "apimachinery.objects:PartialObjectMetadata"
         return cast("Resource[PartialObjectMetadata]", attrs.evolve(self, model=model, is_partial=True))
@@ -89,8 +89,8 @@ class Resource(Generic[T]):
             subresource: A subresource of the object, such as `status`; empty for the object itself.
 
         Raises:
-            ValueError: A cluster-scoped kind is given a namespace, a name of a namespaced kind is given without
-                one, or a segment would change the path (`..`, or a text with `/` or `%`).
+            ValueError: A namespace is given for a cluster-scoped kind, a name is given without a namespace for a
+                namespaced kind, or a segment would change the path (`.`, `..`, or a text with `/` or `%`).
         """
         if namespace and not self.namespaced:
             raise ValueError(f"{self} is cluster-scoped: no namespace, got {namespace!r}")
@@ -108,7 +108,7 @@ class Resource(Generic[T]):
         return f"{path}/{subresource}" if subresource else path
 
     def default_view(self) -> type[T]:
-        """Return the class into which objects are decoded by default; imports it if `model` names one.
+        """Return the class into which objects are decoded by default. If `model` is a name, its module is imported.
 
         Raises:
             UsageError: The installed release of the official client has no such model. The message names the releases
@@ -134,11 +134,11 @@ Kind: TypeAlias = Resource[T] | type[T]
 
 
 def resource_of(kind: Resource[T] | type[T]) -> Resource[T]:
-    """Return the resource of a kind; a resource is its own.
+    """Return the resource that a custom resource class declares; return a `Resource` unchanged.
 
     Raises:
-        TypeError: `kind` is a class that is not declared as a custom resource. A subclass needs a declaration of its
-            own, because the objects would otherwise be read as the class that it is derived from.
+        TypeError: `kind` is a class that is not declared as a custom resource. A subclass needs its own declaration,
+            because its objects would otherwise be read as its base class.
     """
     if isinstance(kind, Resource):
         return kind

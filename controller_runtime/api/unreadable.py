@@ -11,15 +11,15 @@ from controller_runtime.api.resources import Resource
 
 
 class UnreadableObject(DecodeError):
-    """An object does not have the form of the class that its reader asked for.
+    """Raised if an object cannot be decoded into the class that its reader asked for.
 
-    Each further try fails in the same way until the object changes. So a reconcile that ends with this error is not
-    retried, if its controller watches the collection of the object.
+    Each retry fails in the same way until the object changes. So if a controller watches the collection of the object,
+    a reconcile that ends with this error is not retried.
 
     Attributes:
         resource: The collection that was read.
-        cached: The object as the server sent it; its metadata can most often be read.
-        reason: The fault, and its place in the object.
+        cached: The object as the server sent it; its metadata is readable in most cases.
+        reason: The error, and the path of the malformed field.
     """
 
     def __init__(self, resource: Resource[Any], cached: Cached, reason: str) -> None:

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 
 def compare_versions(a: str, b: str) -> int:
-    """Return -1, 0 or 1 if the resourceVersion `a` is older than `b`, equal, or newer. The empty text is the oldest."""
+    """Compare two resourceVersions: return -1 if `a` is older than `b`, 0 if equal, 1 if newer.
+
+    Empty text is the oldest.
+    """
     if a == b:
         return 0
     return -1 if (len(a), a) < (len(b), b) else 1

@@ -24,60 +24,74 @@ Ended: TypeAlias = tuple[ObjectKey, float, Sequence[Any]]
 
 
 class Attempt(Protocol):
-    """One run of a reconciler for one request. Each method gets what would answer without it.
+    """One run of a reconciler for one request, whose inputs are recorded, or replayed from a record.
 
-    Resources are values of `api.resources.Resource`, which no module of this package can name.
+    Most methods get a function that would give the answer without a record. A recording attempt calls it and keeps the
+    answer; a replaying attempt may answer without calling it.
+
+    A `resource` is a value of `api.resources.Resource`; its type is `Any` because this package must not import that
+    class.
 
     Threads: those of its reconcile.
     """
 
     def get(self, resource: Any, key: ObjectKey, read: Callable[[ObjectKey], Cached | None]) -> Cached | None:
-        """Return the object that a cache shows for a key; None if it shows none."""
+        """Return the object that a cache has for `key`; None if it has none. `read` reads the cache."""
 
     def select(self, resource: Any, verb: str, what: str, read: Callable[[], Sequence[Cached]]) -> Sequence[Cached]:
-        """Return the objects that `read` takes from a cache, and note the selection: `by_index` of `node=a`."""
+        """Return the objects that `read` takes from a cache, and record which were selected.
+
+        `verb` and `what` describe the selection in the record: `by_index` and `node=a`.
+        """
 
     def ask(self, resource: Any, what: str, ask: Callable[[], T]) -> T:
-        """Return another fact about a cache: a text, a number or a truth value."""
+        """Return another fact about a cache: a text, a number or a truth value.
+
+        `ask` gives the answer, `what` names the fact.
+        """
 
     def send(self, request: HTTPRequest, send: Callable[[], HTTPResponse]) -> HTTPResponse:
-        """Return the answer to a request, or raise the error of one that got none."""
+        """Return the answer to `request`; `send` sends it. If the recorded request failed, raise its error."""
 
     def stream(self, request: HTTPRequest) -> None:
-        """Note that a stream is opened, whose lines are not kept."""
+        """Record that `request` opens a stream. The lines of the stream are not recorded."""
 
     def clock(self, name: str, ask: Callable[[], T]) -> T:
-        """Return the time of a clock: a `datetime` or seconds."""
+        """Return the time that `ask` reads from the clock `name`: a `datetime`, or seconds."""
 
     def chance(self) -> random.Random:
-        """Return the source of this attempt's random numbers."""
+        """Return the random number generator of this attempt."""
 
     def state(self, name: str, snapshot: Callable[[], Any], restore: Callable[[Any], None]) -> None:
-        """Pass what is kept between reconciles, before its first use: as JSON by `snapshot`, or back by `restore`."""
+        """Record or restore state that a reconciler keeps between reconciles; call it before the state is first used.
+
+        A recording attempt keeps the value of `snapshot`, which must be JSON. A replaying one passes that value to
+        `restore`.
+        """
 
     def note(self, reason: str) -> None:
-        """Note a reason for which this attempt should be kept for a later look."""
+        """Add a reason to keep the record of this attempt after it has ended."""
 
 
 class ControllerAttempts(Protocol):
-    """Begins an attempt with each reconcile of one controller, and is told how it ended. Threads: any."""
+    """Begins an attempt with each reconcile of one controller, and receives its outcome. Threads: any."""
 
     def begin(self) -> None:
-        """Begin the attempt of this thread or coroutine."""
+        """Begin an attempt for the reconcile that this thread or coroutine runs."""
 
     def take(self) -> Any:
-        """Return what this thread or coroutine did since `begin`, and note nothing more; None for nothing."""
+        """End the recording that `begin` started on this thread or coroutine, and return it; None if there is none."""
 
     def ended(self, attempt: Any, ended: Ended, outcome: Enum, end: object, took: float, is_late: bool) -> None:
-        """Note how a reconcile ended: the outcome, the result or error, and the seconds.
+        """Record how a reconcile ended.
 
         Args:
             attempt: As `take` returned it.
             ended: The reconcile.
-            outcome: The outcome as which it was counted.
-            end: The error that it raised, or its result.
-            took: Seconds.
-            is_late: Whether it took longer than it may.
+            outcome: The outcome under which the metrics count the reconcile.
+            end: The error that the reconcile raised, or its result.
+            took: Its duration in seconds.
+            is_late: True if it exceeded the timeout of its controller.
         """
 
 
@@ -85,7 +99,10 @@ class AttemptRecorder(Protocol):
     """Records the reconciles of a manager. Threads: any."""
 
     def of(self, controller: str, timeout: float | None) -> ControllerAttempts:
-        """Return the attempts of a controller; `timeout` is the seconds that one may take."""
+        """Return the recorder of the attempts of one controller.
+
+        `timeout` is the time limit of a reconcile in seconds.
+        """
 
 
 current: contextvars.ContextVar[Attempt | None] = contextvars.ContextVar("attempt", default=None)
@@ -97,7 +114,10 @@ current_attempt = current.get
 
 @contextlib.contextmanager
 def unobserved() -> Iterator[None]:
-    """Let nothing that happens in the block pass the attempt, because the whole of it is one read of the attempt."""
+    """Return a context manager: nothing inside the block is recorded as part of the running attempt.
+
+    It is for a read that the attempt records as a whole, whose own reads would otherwise be recorded again.
+    """
     token = current.set(None)
     try:
         yield

@@ -12,16 +12,16 @@ import attrs
 class Backoff:
     """The parameters of a backoff: an immutable value that any number of users can share.
 
-    The default delays are those of client-go's reflector (`tools/cache/reflector.go`): 0.8 s, doubled by each
-    failure, at most 30 s, each stretched by a random part of up to its own length. The rule by which they
-    return to the first one is not client-go's; see `Retrying`.
+    The default delays are those of client-go's reflector (`tools/cache/reflector.go`): 0.8 s, doubled by each failure,
+    at most 30 s, each stretched by a random part of up to its own length. The rule by which they return to the initial
+    one is not client-go's; see `Retrying`.
 
     Attributes:
         initial: Seconds before the second attempt.
         factor: Factor by which the delay grows with each failure.
         cap: Longest delay in seconds, before jitter.
         jitter: Each delay is multiplied by 1 plus a random part of this.
-        forgotten_after: Least number of seconds of success after which the next delay is `initial` again.
+        forgotten_after: Seconds that a success must last, at least, before the next delay is `initial` again.
     """
 
     initial: float = attrs.field(default=0.8, validator=attrs.validators.gt(0))
@@ -44,12 +44,12 @@ class Backoff:
 
 
 class Retrying:
-    """Counts failures in a row, and decides the next delay.
+    """Counts consecutive failures and computes the next delay.
 
-    The failures are forgotten after a success that lasted as long as the last delay, and at least
-    `forgotten_after`. So attempts are never more frequent than the delays allow, and a server that is restarted
-    often is still found quickly. (client-go forgets them after two minutes of success. By that rule, the delays
-    for a server that is killed every minute stay at their cap, and it is found 30 to 60 s after it is back.)
+    A success resets the count if it lasted at least as long as the last delay, and at least `forgotten_after` seconds.
+    So attempts are never more frequent than the delays allow, and a server that is restarted often is still found
+    quickly. (client-go resets after two minutes of success. By that rule, the delays for a server that is killed every
+    minute stay at their cap, and it is found 30 to 60 s after it is back.)
 
     Threads: one.
     """
@@ -61,12 +61,12 @@ class Retrying:
         self.failures = 0
 
     def next_delay(self) -> float:
-        """Count one more failure, and return the seconds to wait."""
+        """Count one more failure, and return the seconds to wait before the next attempt."""
         self.failures += 1
         self._last_delay = self._backoff.delay(self.failures, self._chance)
         return self._last_delay
 
     def worked(self, seconds: float) -> None:
-        """Note a success that lasted `seconds`; if that is long enough, forget the failures."""
+        """Report a success that lasted `seconds`; if that is long enough, set the count of failures to 0."""
         if seconds >= max(self._last_delay, self._backoff.forgotten_after):
             self.failures = 0

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 
 class Histogram:
-    """Counts observations by their size. It has no lock: the object that it belongs to guards it.
+    """Counts observations by their size. It has no lock of its own: the lock of its owner guards it.
 
     Args:
-        bounds: Upper bounds of the buckets, ascending, each inclusive. One more bucket without a bound follows.
+        bounds: Upper bounds of the buckets, ascending, each inclusive. One more bucket, without a bound, follows.
     """
 
     __slots__ = ("bounds", "counts", "total")
@@ -32,11 +32,11 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """Number of observations."""
+        """The number of observations."""
         return sum(self.counts)
 
     def cumulative(self) -> list[int]:
-        """Return for each bound the number of observations up to it, and last the number of all."""
+        """Return the number of observations up to each bound, and last the number of all observations."""
         running, out = 0, []
         for count in self.counts:
             running += count

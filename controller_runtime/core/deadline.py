@@ -14,16 +14,16 @@ _current: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadlin
 
 
 def reconcile_deadline() -> float | None:
-    """Return the deadline of the reconcile that calls this; None if there is no timeout, or outside of a reconcile.
+    """Return the deadline of the reconcile that calls this; None if it has no timeout, or outside of a reconcile.
 
-    It is in absolute monotonic seconds: compare it with `host.monotonic()`. A reconciler that waits for anything but
-    requests of `Manager.client` should not wait beyond this time.
+    The deadline is in absolute monotonic seconds: compare it with `host.monotonic()`. Requests of `Manager.client`
+    respect it; a reconciler that waits for anything else should not wait beyond this time.
     """
     return _current.get()
 
 
 class deadline_scope:  # noqa: N801  used like a function: `with deadline_scope(deadline):`
-    """A context in which `reconcile_deadline` returns `deadline` (absolute monotonic seconds).
+    """A context manager: inside its block `reconcile_deadline` returns `deadline` (absolute monotonic seconds).
 
     Threads: one for each instance. Threads that are spawned inside inherit the deadline.
     """

@@ -28,11 +28,11 @@ BY_THEMSELVES = ("hypothesis",)
 
 @contextmanager
 def needed_by(what: str, *, extra: str = "") -> Iterator[None]:
-    """Turn the failed import of a package that an extra installs into one line with the command that installs it.
+    """Return a context manager: a failed import of an optional package becomes an error that says how to install it.
 
     Args:
         what: The feature that needs the imports of the `with` block, as the beginning of the message: "the live view".
-        extra: The extra to name, for a package that several have; by default the first of them.
+        extra: The extra to name in the message, if several install the package; by default the first of them.
 
     Raises:
         UsageError: A package of `EXTRAS` or `BY_THEMSELVES` is not installed.
@@ -50,7 +50,12 @@ def needed_by(what: str, *, extra: str = "") -> Iterator[None]:
 
 
 def remedy(extra: str = "", *, controllers: bool = False) -> str:
-    """Return the command that installs an extra, or the bundled controllers, from where pip installed the library."""
+    """Return the command that installs an extra, or the bundled controllers, from the source of the installed library.
+
+    Args:
+        extra: The extra; empty for none.
+        controllers: Install the bundled controllers, too.
+    """
     # The parsers of metadata are a tenth of what an idle manager imports, and only this message needs them.
     from controller_runtime.core.library import installed_library
 

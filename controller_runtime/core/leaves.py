@@ -11,7 +11,10 @@ Steps = tuple[str | int, ...]
 
 
 def leaves(value: Any, steps: Steps = ()) -> Iterator[tuple[Steps, Any]]:
-    """Yield the values without parts, in the order of the document; an empty object or list is one, too."""
+    """Yield each value of a JSON document that has no parts, with its path, in the order of the document.
+
+    A value without parts is a scalar, or an empty object or list. `steps` is the path of `value` itself.
+    """
     if isinstance(value, dict) and value:
         for name, part in value.items():
             yield from leaves(part, (*steps, name))

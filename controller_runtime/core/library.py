@@ -41,32 +41,36 @@ class Library:
 
     @property
     def is_by_name(self) -> bool:
-        """Whether it is a requirement by name, which pip looks up in an index or in folders that it is given."""
+        """Whether `source` is a requirement by name, which pip looks up in an index or in folders that it is given."""
         return bool(_BY_NAME.fullmatch(self.source))
 
     @property
     def is_place(self) -> bool:
-        """Whether it is written as a path or a URL; a word alone is a name to pip, also if there is such a folder."""
+        """Whether `source` is written as a path or a URL.
+
+        A single word is a name to pip, even if a folder has that name.
+        """
         return "/" in self.source
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a path on this machine, which means nothing on another."""
+        """Whether `source` is a path on this machine, which another machine does not have."""
         return not self.is_by_name and not _is_url(self.source)
 
     def elsewhere(self, clone: str) -> Library:
-        """Return what stands for this library on another machine: a local path becomes one below the folder `clone`."""
+        """Return the source to use on another machine: a local path becomes one below the folder `clone`."""
         if not self.is_local:
             return self
         archive = PurePosixPath(self.source).name
         return Library(f"{clone}/{archive}" if _ARCHIVE.search(self.source) else f"{clone}/")
 
     def requirements(self, extras: str = "", *, controllers: bool = False) -> list[str]:
-        """Return what pip needs to be given to install the library, with the distributions that it requires next to it.
+        """Return the arguments of `pip install` that install the library and the distributions that it requires.
 
         Args:
             extras: Extras of the library, such as `testing,cli`; `testing` requires the embedded server.
-            controllers: Also install the bundled controllers. They require the extras `FOR_CONTROLLERS`.
+            controllers: Also install the bundled controllers. They require the extras `FOR_CONTROLLERS`, which then
+                replace `extras`.
         """
         extras = FOR_CONTROLLERS if controllers else extras
         server = [_SERVER] if "testing" in extras.split(",") else []
@@ -77,11 +81,14 @@ class Library:
         return [*(self._of(each) for each in [_GROUND, *server]), library, *(self._of(each) for each in last)]
 
     def command(self, extras: str = "", *more: str, controllers: bool = False) -> str:
-        """Return the command line that installs `requirements`, and `more` packages with them."""
+        """Return the command line that installs `requirements`, together with the packages `more`.
+
+        Arguments as there.
+        """
         return shlex.join(["pip", "install", *self.requirements(extras, controllers=controllers), *more])
 
     def remedy(self, extras: str = "", *, controllers: bool = False) -> str:
-        """Return `command` for a message, with a note if it installs by name, since no index has the library yet."""
+        """Return `command` for a message, with a note if pip finds the library by name, since no index has it yet."""
         note = "" if not self.is_by_name else " (on no index yet: add --find-links with the folder of its wheels)"
         return self.command(extras, controllers=controllers) + note
 
@@ -101,7 +108,7 @@ class Library:
 
 
 def installed_library() -> Library:
-    """Return where the installed library came from; its name if pip did not note it, or if it is not installed."""
+    """Return the source of the installed library: its name, if pip recorded no other source or it is not installed."""
     found = [*metadata.distributions(name=NAME)]
     for each in found:  # a clone that is on the path comes first, with metadata that a build has left
         if noted := each.read_text("direct_url.json"):
@@ -110,7 +117,7 @@ def installed_library() -> Library:
 
 
 def source_in(direct_url: str) -> str:
-    """Return what the text of a `direct_url.json` names, as pip takes it."""
+    """Return the source that the text of a `direct_url.json` records, in the form that `pip install` takes."""
     noted = json.loads(direct_url)
     url: str = noted["url"]
     if "vcs_info" in noted:

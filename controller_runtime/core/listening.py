@@ -12,7 +12,7 @@ _EVERY_INTERFACE = ("", "0.0.0.0", "[::]", "::")  # the addresses that are bound
 
 
 def bind(address: str) -> socket.socket:
-    """Return a socket that listens on `HOST:PORT`, or for `:PORT` on every interface; port 0 is any free port.
+    """Return a listening socket for `HOST:PORT`, or for `:PORT` on every interface. Port 0 selects any free port.
 
     Raises:
         UsageError: The address is malformed or cannot be bound.
@@ -33,11 +33,11 @@ def bind(address: str) -> socket.socket:
 
 
 def url_of(address: str, port: int) -> str:
-    """Return the URL by which a server on this machine calls an address that is bound, such as `https://127.0.0.1:9443`.
+    """Return the URL, such as `https://127.0.0.1:9443`, of a server on this machine that listens at `address`.
 
     Args:
-        address: As given to `bind`.
-        port: The port that it got.
+        address: The address that was given to `bind`.
+        port: The port that the socket got.
     """
     host = address.rpartition(":")[0]
     return f"https://{'127.0.0.1' if host in _EVERY_INTERFACE else host}:{port}"

@@ -12,11 +12,11 @@ from pathlib import Path
 
 
 def give_back() -> bool:
-    """Give the pages of the heap that have become free back to the system; return whether any were.
+    """Return free pages of the heap to the operating system; return True if any were released.
 
-    The allocator of glibc keeps them for later: after many objects are gone, the process would stay as large as it was.
-    A page that still has one object on it stays. It takes milliseconds. Other allocators are left alone, among them
-    that of a free-threaded Python, which keeps all objects elsewhere.
+    The allocator of glibc keeps such pages for later use: after many objects are gone, the process would stay as large
+    as it was. A page that still holds one object stays. The call takes milliseconds. It does nothing with other
+    allocators, among them that of a free-threaded Python.
     """
     trim = _trim()
     return trim is not None and bool(trim(0))
@@ -37,9 +37,9 @@ _NO_LIMIT = 1 << 60  # the older of the two says so by a number just below 2**63
 
 
 def memory_limit() -> int | None:
-    """Return the bytes of memory that this process may have, by its cgroup, its rlimit and the machine.
+    """Return the limit of this process's memory in bytes; None if no limit is known.
 
-    It is the least of them; None if none is known.
+    The limit is the least of the limits of its cgroup, its rlimit and the machine's memory.
     """
     found = [_number_in(path) for path in _CGROUPS]
     found += [resource.getrlimit(resource.RLIMIT_AS)[0], os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]

@@ -14,18 +14,18 @@ class _State:
 
 
 def is_planning() -> bool:
-    """Return whether `--plan` runs this program: it reconciles each object once, and nothing that it does may last.
+    """Return whether this program runs with `--plan`: it reconciles each object once, without lasting effects.
 
-    Writes by `Manager.client` are dry runs, and other calls to the world outside are refused. So only code that acts in
-    another way, such as a library that opens connections without Python's `socket`, needs to ask, and to pass over
-    its effect.
+    Writes by `Manager.client` are then dry runs, and connections elsewhere are refused. Only code that acts by other
+    means, such as a library that opens connections without Python's `socket`, must call this function, and skip its
+    effect if it returns True.
     """
     return _State.planning
 
 
 @contextlib.contextmanager
 def planning() -> Iterator[None]:
-    """Have `is_planning` return True inside the block, on all threads."""
+    """Return a context manager: inside its block `is_planning` returns True, on all threads."""
     _State.planning = True
     try:
         yield

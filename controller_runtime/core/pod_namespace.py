@@ -9,7 +9,7 @@ POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
 def pod_namespace() -> str:
-    """Return the namespace of this process's pod; `default` outside of a pod, or without a service account."""
+    """Return the namespace of the pod that this process runs in; `default` outside of a pod, or if no file names it."""
     try:
         return POD_NAMESPACE.read_text(encoding="utf-8").strip() or "default"
     except OSError:

@@ -15,9 +15,10 @@ class ResourcePath(NamedTuple):
         group: The API group; empty for the core group, too.
         version: The version of the group.
         plural: The plural of the kind, such as `deployments`.
-        namespace: The namespace; empty at the scope of the cluster, and for a namespace itself.
+        namespace: The namespace; empty for a cluster-scoped resource, for all namespaces, and for a Namespace object.
         name: The name of the object; empty for a collection.
-        subresource: The subresource, such as `scale`; of a longer path, such as that of a proxy, its first segment.
+        subresource: The subresource, such as `scale`. If more segments follow, as in the path of a proxy, the first
+            segment.
     """
 
     group: str
@@ -29,12 +30,12 @@ class ResourcePath(NamedTuple):
 
     @property
     def resource_and_part(self) -> str:
-        """The plural with its subresource, as rules of RBAC name them: `deployments/scale`."""
+        """The plural with its subresource, as RBAC rules write it: `deployments/scale`."""
         return f"{self.plural}/{self.subresource}" if self.subresource else self.plural
 
     @property
     def plural_and_group(self) -> str:
-        """The plural with its group, as `kubectl` names kinds: `deployments.apps`, `pods`."""
+        """The plural with its group, as `kubectl` writes kinds: `deployments.apps`, `pods`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
@@ -44,20 +45,20 @@ class ResourcePath(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The path of the object without its subresource, or of the collection."""
+        """The URL path of the object without its subresource, or of the collection."""
         root = f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"
         namespace = ("namespaces", self.namespace) if self.namespace else ()
         return "/".join([root, *namespace, self.plural, *([self.name] if self.name else [])])
 
     def named(self, name: str) -> ResourcePath:
-        """Return the path of the object of that name in this collection."""
+        """Return the path of the object `name` in this collection, without a subresource."""
         return self._replace(name=name, subresource="")
 
 
 def resource_path(path: str) -> ResourcePath | None:
     """Return the parts of a path, read as an API server reads it; None if it names no resource, such as `/version`.
 
-    It is not asked whether such a resource is served.
+    The function does not check whether such a resource is served.
     """
     match path.strip("/").split("/"):
         case ["api", version, *rest] if rest:

@@ -35,22 +35,22 @@ _NOWHERE = -1  # the wakeup descriptor of a program that has none
 
 @contextlib.contextmanager
 def stop_on_signals(host: Host, stop: Stop, numbers: Iterable[int] = (signal.SIGINT, signal.SIGTERM)) -> Iterator[None]:
-    """Set `stop` at the first of these signals, while the `with` block lasts; then put the old handlers back.
+    """Return a context manager: inside its block, the first of these signals sets `stop`.
 
-    A second signal ends the process at once, with status 1, because the stop may hang. A SIGHUP that comes second or
-    later is ignored, because a closed terminal may send several; so is a repetition of the first signal within
-    `REPEATED_WITHIN`. The callbacks of `stop` run on a thread of their own.
+    Afterwards the old handlers are restored. A second signal ends the process at once, with status 1, because the stop
+    may hang. Two kinds of later signals are ignored: a SIGHUP, because a closed terminal may send several, and a
+    repetition of the first signal within `REPEATED_WITHIN` seconds. The callbacks of `stop` run on a separate thread.
 
-    A handler that other code installs inside the block replaces the one installed here, and stays. An event loop
-    still gets its own signals, whether it runs around the block or inside. If blocks are nested, the inner one gets
-    the signals of both. A forked child treats signals as they were treated before the block.
+    A handler that other code installs inside the block replaces the one installed here, and stays. An event loop still
+    gets its own signals, whether it runs around the block or inside. If blocks are nested, the inner one gets the
+    signals of both. A forked child treats signals as they were treated before the block.
 
     Threads: the main thread only.
 
     Args:
-        host: Its threads; it must be the real machine.
+        host: The source of threads; it must be the real machine, not a simulation.
         stop: The stop to set.
-        numbers: The signals. A signal that was ignored before is not ignored inside.
+        numbers: The signals. They are received inside the block even if the process ignored them before.
 
     Raises:
         UsageError: This is not the main thread.
@@ -64,8 +64,8 @@ class StopRequests:
     """Decides what each signal does: the first sets a stop, a later one ends the process.
 
     Args:
-        host: Its threads and its clock.
-        stop: Set by the first signal.
+        host: The source of threads and of the time.
+        stop: The stop that the first signal sets.
 
     Threads: `received` one, `close` any.
     """
@@ -77,9 +77,10 @@ class StopRequests:
         self._first = (0, 0.0)  # the first signal, and when it came
 
     def received(self, number: int) -> None:
-        """Set the stop if this is the first signal. Later, ignore a SIGHUP, and end the process at any other signal.
+        """Act on signal `number`: set the stop at the first signal, and end the process at a later one.
 
-        The first signal is also ignored if it is repeated within `REPEATED_WITHIN`.
+        Ignored are a SIGHUP that is not the first signal, and a repetition of the first signal within `REPEATED_WITHIN`
+        seconds.
         """
         now = self._host.monotonic()
         if self._setting is None:
@@ -100,14 +101,14 @@ class StopRequests:
 
 @contextlib.contextmanager
 def signals_received(host: Host, numbers: Iterable[int], received: Callable[[int], None]) -> Iterator[None]:
-    """Call `received` with the number of each of these signals, on a thread, while the `with` block lasts.
+    """Return a context manager: inside its block, `received` is called on a thread with the number of each signal.
 
     See `stop_on_signals` about other handlers.
 
     Args:
-        host: Its threads; it must be the real machine.
+        host: The source of threads; it must be the real machine, not a simulation.
         numbers: The signals.
-        received: Must be quick and must not raise: the next signal waits for it.
+        received: The callback. It must be quick and must not raise: the next signal waits for it.
 
     Raises:
         UsageError: This is not the main thread.

@@ -19,7 +19,10 @@ Step: TypeAlias = tuple[str, object, object, object]
 
 
 class Steps:
-    """The first steps of one reconcile. Threads: those of its reconcile; a step that comes too late is lost."""
+    """The first steps (reads and writes) of one reconcile; later ones are only counted.
+
+    Threads: those of its reconcile. A step of another thread that comes after `end_steps` is lost.
+    """
 
     __slots__ = ("kept", "left_out")
 
@@ -28,14 +31,14 @@ class Steps:
         self.left_out = 0
 
     def read(self, step: Step) -> None:
-        """Keep a step that read something, while there is room for it."""
+        """Keep a step that read something, unless half of `MOST_STEPS` are kept already."""
         if len(self.kept) < MOST_STEPS // 2:
             self.kept.append(step)
         else:
             self.left_out += 1
 
     def write(self, step: Step) -> None:
-        """Keep a step that changed something, while there is room for it."""
+        """Keep a step that changed something, unless `MOST_STEPS` are kept already."""
         if len(self.kept) < MOST_STEPS:
             self.kept.append(step)
         else:
@@ -49,12 +52,12 @@ current_steps = _current.get
 
 
 def begin_steps() -> None:
-    """Record the steps of this context from now on."""
+    """Start to record the steps of this thread or coroutine (its context)."""
     _current.set(Steps())
 
 
 def end_steps() -> Steps | None:
-    """Return the steps since `begin_steps`, and record no more; None if it was not called."""
+    """Stop the recording, and return the steps since `begin_steps`; None if nothing was recorded."""
     steps = _current.get()
     if steps is not None:
         _current.set(None)

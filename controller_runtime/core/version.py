@@ -11,11 +11,11 @@ _PREFIX, _SUFFIX = "controller_runtime-", ".dist-info"
 
 
 def installed_version(folders: Sequence[str]) -> str:
-    """Return the version of the first installed distribution in these directories or archives; else "unreleased".
+    """Return the version of the first distribution installed in `folders` (directories or archives); else "unreleased".
 
-    The name of the directory that an installer makes has it. `importlib.metadata` reads the same names, and imports
-    parsers of e-mail, CSV and archives, a tenth of what an idle manager imports; so it is asked only if there is an
-    archive, or the older form of directory that has the version in a file.
+    The version is read from the name of the directory that an installer makes. `importlib.metadata` reads the same
+    names, but imports parsers of e-mail, CSV and archives, a tenth of what an idle manager imports. So it is used only
+    for an archive, or for the older form of directory that has the version in a file.
     """
     others = []
     for folder in folders:

@@ -21,12 +21,12 @@ DELETED = ""
 
 
 class Chain(NamedTuple):
-    """The chain of reconciles that led to a version.
+    """The chain of reconciles that led to a version: each wrote the version that caused the next one.
 
     Attributes:
-        length: How many reconciles; 1 if something else than this program's writes caused the one that wrote it.
-        since: When the first of them wrote, in monotonic seconds.
-        controllers: The names of the controllers of those that are watched; empty for a short chain.
+        length: The number of reconciles; 1 if the one that wrote the version was not caused by a write of this program.
+        since: The time of the first write, in monotonic seconds.
+        controllers: The names of the controllers of these reconciles, those that are watched; empty for a short chain.
     """
 
     length: int
@@ -35,10 +35,10 @@ class Chain(NamedTuple):
 
 
 class WrittenVersions:
-    """Keeps the versions that this program wrote last.
+    """Keeps the resourceVersions that this program wrote last.
 
-    Threads: any. There is no lock, because each step is one operation on a dict, with or without the GIL; two threads
-    that find it full at once forget the older half early, which only makes chains look shorter.
+    Threads: any. There is no lock, because each step is one operation on a dict, with or without the GIL. Two threads
+    that find it full at the same time drop the older half early, which only makes chains look shorter.
     """
 
     def __init__(self) -> None:
@@ -48,10 +48,10 @@ class WrittenVersions:
         self._older: dict[int, Chain] = {}
 
     def note(self, key: tuple[str, str], version: str, chain: Chain) -> bool:
-        """Keep that a reconcile of `chain` wrote a version, and return whether the version is new.
+        """Record that a reconcile of `chain` wrote `version` of the object `key`; return True if the version is new.
 
-        The first note of a version stays: a write that changes nothing is answered with the version of an earlier one.
-        Of deletions the last one does.
+        The first record of a version stays, since a write that changes nothing is answered with the version of an
+        earlier write. For deletions (`DELETED`) the last record replaces earlier ones.
         """
         token = hash((key, version))
         if version != DELETED and (token in self._newer or token in self._older):
@@ -62,31 +62,33 @@ class WrittenVersions:
         return True
 
     def chain(self, key: tuple[str, str], version: str) -> Chain | None:
-        """Return the chain that led to a version; None if this program did not write it."""
+        """Return the chain that led to `version` of the object `key`; None if no recent write of this
+        program made it.
+        """
         token = hash((key, version))
         return self._newer.get(token) or self._older.get(token)
 
 
 class WritesWatcher(Protocol):
-    """Wants to know what reconciles write. Threads: any."""
+    """Receives the writes of reconciles. Threads: any."""
 
     def wrote(self, running: Running, request: HTTPRequest, body: bytes) -> None:
-        """Note a write of a reconcile that the server carried out; `body` is the body of its answer."""
+        """Record a write of the reconcile `running` that the server carried out. `body` is the body of its answer."""
 
 
 class Running:
     """The reconcile that a thread or coroutine runs, or ran last.
 
-    To set a context variable costs as much as a tenth of a reconcile that does nothing, so each thread of a controller
-    has one of these, and only its request changes.
+    Each thread of a controller has one instance for all its reconciles, of which only `request` changes: setting a
+    context variable for each would cost as much as a tenth of a reconcile that does nothing.
 
     Attributes:
-        watcher: Wants to know its writes.
-        controller: The name of its controller.
-        queue: The queue that its request came from.
-        request: Its request.
+        watcher: Receives the writes of the reconcile.
+        controller: The name of the controller.
+        queue: The queue from which the request came.
+        request: The request.
 
-    Threads: that of the reconcile writes; those that it starts read.
+    Threads: the reconcile's own thread writes; threads that it starts read.
     """
 
     __slots__ = ("controller", "queue", "request", "watcher")

@@ -25,12 +25,12 @@ PlainCause: TypeAlias = tuple[str, PlainKey | None, str, int]
 
 
 class Cause(NamedTuple):
-    """One reason of a hand-out.
+    """One reason for which an item is handed out to a worker.
 
     Attributes:
-        text: A few words, the same ones for the same reason, such as `nodes changed`.
-        key: Name and namespace of the object that caused it last; None if no object did.
-        version: That object's resourceVersion; empty if no object caused it.
+        text: A few words, always the same for the same reason, such as `nodes changed`.
+        key: Name and namespace of the object that was the last to give this reason; None if no object did.
+        version: The resourceVersion of that object; empty if no object gave it.
         times: How many additions of the item gave this reason.
     """
 
@@ -52,7 +52,7 @@ class Cause(NamedTuple):
 
 
 class Causes(tuple[PlainCause, ...]):
-    """The causes of one hand-out, as text where they are logged; nothing is formatted before that."""
+    """The causes of one hand-out. They are formatted as text only if they are logged."""
 
     __slots__ = ()
 
@@ -61,10 +61,10 @@ class Causes(tuple[PlainCause, ...]):
 
 
 def with_cause(causes: tuple[PlainCause, ...], cause: PlainCause) -> tuple[tuple[PlainCause, ...], PlainCause | None]:
-    """Return the causes with one more, and the one that they do not tell any more: a replaced one, or the new one.
+    """Return `causes` with `cause` added, and the cause that is lost thereby; None if none is lost.
 
-    A cause of the same text takes its place with the newer object. The text tells causes apart, and not the object, so
-    that a hundred changed pods leave room for another reason.
+    A new cause replaces one with the same text, whatever their objects, so that a hundred changed pods leave room for
+    another reason; the replaced one is lost. If there is no room for a new text, the new cause itself is lost.
     """
     text, key, version, times = cause
     for place, each in enumerate(causes):
@@ -74,13 +74,19 @@ def with_cause(causes: tuple[PlainCause, ...], cause: PlainCause) -> tuple[tuple
 
 
 def version_of(cause: PlainCause) -> PlainVersion | None:
-    """Return the version that caused a hand-out, of a deletion without its number; None if no object caused it."""
+    """Return the key and version of the object that gave this cause; None if no object did.
+
+    The version is empty for a deletion, since a deleted object does not have the number of its deletion.
+    """
     text, key, version, _ = cause
     return None if key is None else (key, "" if text.endswith(" deleted") else version)
 
 
 def cover(covered: list[PlainVersion], cause: PlainCause) -> None:
-    """Add the version of a cause that is not reported for want of room; the last place stands for all further ones."""
+    """Add the version of a cause that was left out to `covered`.
+
+    If the list is full, its last entry becomes `UNKNOWN` instead.
+    """
     if len(covered) < MAX_COVERED:
         covered.append(version_of(cause) or UNKNOWN)
     else:

@@ -18,16 +18,16 @@ class QueueCounters:
     """The metrics of one queue at one instant; durations in seconds.
 
     Attributes:
-        adds: Additions that queued an item. An addition of an item that is queued already does not count; one of an
-            item that is being processed does.
+        adds: Additions that queued an item. An addition does not count if the item is queued already; it does if the
+            item is being processed.
         retries: Additions with a delay.
         depth: Items queued in the normal band.
         low_depth: Items queued in the low band.
-        queue_duration: How long items were queued: from their addition, or from when a delayed one fell due, until
-            they were handed out.
+        queue_duration: How long items were queued: from their addition (a delayed item: from its due time) until `get`
+            returned them.
         work_duration: How long items were processed: from `get` to `done`.
-        unfinished_work: The sum of how long each item that is being processed has been so.
-        longest_running: The largest of these.
+        unfinished_work: The sum of the times for which the items now in process have been processed.
+        longest_running: The longest of these times.
     """
 
     adds: int
@@ -41,7 +41,7 @@ class QueueCounters:
 
 
 class QueueTally:
-    """The metrics that only grow. Nothing that the queue does depends on them; the queue's lock guards them."""
+    """The counters and histograms of a queue, which only grow. The queue's lock guards them."""
 
     __slots__ = ("adds", "queue_duration", "retries", "work_duration")
 
@@ -55,9 +55,9 @@ class QueueTally:
         """Return all metrics as a value that later counting does not change.
 
         Args:
-            depth: Items queued in the normal band.
-            low_depth: Items queued in the low band.
-            processed_for: Seconds for which each item that is being processed has been so.
+            depth: The number of items queued in the normal band.
+            low_depth: The number of items queued in the low band.
+            processed_for: For each item that is being processed, the seconds since `get` returned it.
         """
         return QueueCounters(
             adds=self.adds,

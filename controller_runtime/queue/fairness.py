@@ -24,7 +24,10 @@ OLDEST_SHARE = 4
 
 
 class FairBand(Generic[T]):
-    """The queued turns of one band, by turns of their groups, and in each group first come, first served."""
+    """One band of a queue, in which groups of items alternate; inside each group, turns are first come, first served.
+
+    A turn is one hand-out of one item.
+    """
 
     __slots__ = ("_by_age", "_groups", "_is_low", "_ring", "_since_oldest", "count")
 
@@ -52,7 +55,7 @@ class FairBand(Generic[T]):
         self.count += 1
 
     def first(self) -> Turn[T] | None:
-        """Return the READY turn to hand out next, or None. The turn stays where it is."""
+        """Return the turn to hand out next, without removing it; None if no turn is READY."""
         if self._since_oldest >= OLDEST_SHARE - 1:
             return self._by_age.first()
         for _ in range(len(self._ring)):
@@ -76,7 +79,7 @@ class FairBand(Generic[T]):
         self._remove(turn)
 
     def leave(self, turn: Turn[T]) -> None:
-        """Remove a turn that is raised to the other band."""
+        """Remove a turn that moves to the other band."""
         self._remove(turn)
 
     def _remove(self, turn: Turn[T]) -> None:
@@ -92,9 +95,9 @@ class FairBand(Generic[T]):
 
 
 def grouping(fair_by: Callable[[T], Hashable] | None) -> Callable[[T], Hashable] | None:
-    """Return the function of a queue that groups items; None without `fair_by`, when all are of one group.
+    """Return the function by which a queue groups items; None if `fair_by` is None, so that all are in one group.
 
-    The returned function raises if a group cannot be hashed or is a coroutine, before the queue has changed anything.
+    If an item's group cannot be hashed or is a coroutine, the returned function raises before the queue is changed.
 
     Raises:
         UsageError: `fair_by` is an `async def`.

@@ -17,17 +17,17 @@ import attrs
 
 
 class RateLimiter(Protocol):
-    """Decides how long a failed item waits.
+    """Decides how long a failed item waits before it is retried.
 
-    Threads: any, one at a time, under the lock of the queue that it belongs to. Each method must be quick, must not
+    Threads: any, one at a time, under the lock of the queue that uses the limiter. Each method must be quick, must not
     wait and must not use the queue.
     """
 
     def when(self, item: Hashable, now: float) -> float:
-        """Count one failure of `item` at `now` (monotonic seconds) and return the seconds that it must wait."""
+        """Count one failure of `item` at `now` (monotonic seconds), and return the seconds to wait before the retry."""
 
     def forget(self, item: Hashable) -> None:
-        """Forget the failures of `item`, because it succeeded or is not retried any more."""
+        """Forget the failures of `item`, because it succeeded or is no longer retried."""
 
     def num_requeues(self, item: Hashable) -> int:
         """Return how often `item` has failed since it was last forgotten."""
@@ -55,11 +55,11 @@ class _Failures:
 
 
 class ItemExponential(_Failures):
-    """Each item has a delay of its own: `base` seconds after the first failure, doubled by each further one.
+    """Delays each item separately: `base` seconds after its first failure, doubled by each further failure.
 
     Args:
-        base: Seconds after the first failure; client-go's default.
-        cap: Seconds that no delay exceeds; client-go's default.
+        base: Seconds after the first failure. The default is client-go's.
+        cap: The longest delay in seconds. The default is client-go's.
 
     Raises:
         ValueError: `base` is not positive, or `cap` is less than `base`.
@@ -73,13 +73,18 @@ class ItemExponential(_Failures):
         self._cap = cap
 
     def when(self, item: Hashable, now: float) -> float:
-        """Count one failure, and return twice the last delay of `item`, at most `cap`; `now` does not matter."""
+        """Count one failure, and return the seconds to wait: twice the last delay of `item`, at most `cap`.
+
+        `now` is unused.
+        """
         # 2.0 ** 1024 would overflow; after 512 failures every sensible base has reached its cap.
         return min(self._cap, self._base * 2.0 ** min(self._count(item), 512))
 
 
 class ItemFastSlow(_Failures):
-    """Each item waits `fast` seconds after each of its first `tries` failures, and `slow` seconds after later ones."""
+    """Delays an item by `fast` seconds after each of its first `tries` failures, and by `slow` seconds after later
+    ones.
+    """
 
     def __init__(self, fast: float, slow: float, tries: int) -> None:
         super().__init__()
@@ -88,16 +93,16 @@ class ItemFastSlow(_Failures):
         self._tries = tries
 
     def when(self, item: Hashable, now: float) -> float:
-        """Count one failure, and return `fast` or `slow`; `now` does not matter."""
+        """Count one failure, and return the seconds to wait: `fast` or `slow`. `now` is unused."""
         return self._fast if self._count(item) < self._tries else self._slow
 
 
 class Bucket:
-    """A token bucket for all items together: `burst` retries without a delay, then `rate` per second.
+    """A token bucket that all items share: `burst` retries without a delay, then `rate` per second.
 
     Args:
-        rate: Tokens per second; client-go's default.
-        burst: Tokens at the start, and the most there can be; client-go's default.
+        rate: Tokens that are added per second. The default is client-go's.
+        burst: Tokens at the start, which is also the maximum. The default is client-go's.
 
     Raises:
         ValueError: `rate` is not positive, or `burst` is less than one.
@@ -113,22 +118,22 @@ class Bucket:
         self._at: float | None = None
 
     def when(self, item: Hashable, now: float) -> float:
-        """Take one token at `now` (monotonic seconds), and return the seconds until it exists."""
+        """Reserve one token at `now` (monotonic seconds), and return the seconds until it is available."""
         elapsed = 0.0 if self._at is None else max(0.0, now - self._at)
         self._tokens = min(self._burst, self._tokens + elapsed * self._rate) - 1.0
         self._at = now
         return max(0.0, -self._tokens / self._rate)
 
     def forget(self, item: Hashable) -> None:
-        """Do nothing: a bucket remembers no items."""
+        """Do nothing: a bucket does not count failures by item."""
 
     def num_requeues(self, item: Hashable) -> int:
-        """Return zero: a bucket counts no items."""
+        """Return 0: a bucket does not count failures by item."""
         return 0
 
 
 class MaxOf:
-    """The longest delay of several limiters. Each of them counts every failure."""
+    """Delays by the longest delay of several limiters. Each of them counts every failure."""
 
     def __init__(self, *limiters: RateLimiter) -> None:
         if not limiters:
@@ -136,7 +141,7 @@ class MaxOf:
         self._limiters = limiters
 
     def when(self, item: Hashable, now: float) -> float:
-        """Count one failure with every limiter at `now` (monotonic seconds), and return the longest delay."""
+        """Count one failure with every limiter at `now` (monotonic seconds); return the longest delay in seconds."""
         return max([limiter.when(item, now) for limiter in self._limiters])
 
     def forget(self, item: Hashable) -> None:
@@ -145,19 +150,21 @@ class MaxOf:
             limiter.forget(item)
 
     def num_requeues(self, item: Hashable) -> int:
-        """Return the largest number of failures that any of the limiters counts."""
+        """Return the largest count of failures of `item` among the limiters."""
         return max([limiter.num_requeues(item) for limiter in self._limiters])
 
 
 @attrs.frozen
 class MaxWait:
-    """Wraps a limiter: the delays are those of `limiter`, but at most `longest` seconds."""
+    """Wraps a limiter and shortens its delays to at most `longest` seconds."""
 
     limiter: RateLimiter
     longest: float
 
     def when(self, item: Hashable, now: float) -> float:
-        """Count one failure, and return the delay of `limiter`, at most `longest`."""
+        """Count one failure with `limiter` at `now` (monotonic seconds); return its delay in seconds, at most
+        `longest`.
+        """
         return min(self.longest, self.limiter.when(item, now))
 
     def forget(self, item: Hashable) -> None:

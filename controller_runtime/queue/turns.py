@@ -29,7 +29,15 @@ _STALE_AT_LEAST = 64
 
 
 class TurnState(enum.Enum):
-    """The progress of a turn: from DELAYED or BLOCKED, or at once, to READY, then to PROCESSING."""
+    """The progress of a turn (one hand-out of one item).
+
+    It starts as DELAYED, BLOCKED or READY, and ends as PROCESSING.
+
+    - DELAYED: its due time has not come.
+    - BLOCKED: the item is still being processed from its previous turn.
+    - READY: it can be handed out.
+    - PROCESSING: it was handed out, and `done` was not called yet.
+    """
 
     DELAYED = enum.auto()  # until its due time
     READY = enum.auto()  # queued, and may be handed out
@@ -38,7 +46,7 @@ class TurnState(enum.Enum):
 
 
 class Stage(enum.Enum):
-    """The progress of a queue."""
+    """The state of a queue: open, draining (no additions, but a wait for all items to be done), or shut down."""
 
     OPEN = enum.auto()
     DRAINING = enum.auto()  # shut down, and a caller of `shut_down` waits until all work is done
@@ -46,16 +54,16 @@ class Stage(enum.Enum):
 
 
 class Turn(Generic[T]):
-    """One hand-out of one item.
+    """One hand-out of one item, from its addition until `done`.
 
     Attributes:
         item: The item.
-        low: Whether it is in the low band. It may change to False, never back.
-        state: How far it has come.
-        at: Monotonic seconds: its due time while it is DELAYED, else when it came to be queued or processed.
+        low: True if it is in the low band. It may change to False, never back.
+        state: Its progress.
+        at: A time in monotonic seconds: the due time while DELAYED; otherwise when it was queued, or handed out.
         causes: Why the item is handed out, for people; each has the fields of a `Cause`.
-        covered: The versions that caused it as well, and of which no cause tells, or None.
-        group: The group of the item in a fair queue; None in others.
+        covered: Versions that caused the hand-out, too, but are not in `causes`; None if there are none.
+        group: The group of the item in a fair queue; None in other queues.
     """
 
     __slots__ = ("at", "causes", "covered", "group", "item", "low", "state")
@@ -70,7 +78,7 @@ class Turn(Generic[T]):
         self.covered: list[PlainVersion] | None = None
 
     def add_cause(self, cause: PlainCause) -> None:
-        """Remember one more reason for which the item is handed out."""
+        """Add one more reason for which the item is handed out."""
         if not self.causes:
             self.causes = (cause,)
             return
@@ -81,27 +89,27 @@ class Turn(Generic[T]):
 
 
 class Band(Protocol[T]):
-    """The queued turns of one band, in the order in which they are handed out."""
+    """The turns that are queued in one band (priority), in the order in which they are handed out."""
 
     @property
     def count(self) -> int:
-        """The number of turns that are queued here."""
+        """The number of turns that are queued in this band."""
 
     def append(self, turn: Turn[T]) -> None:
         """Queue a turn."""
 
     def first(self) -> Turn[T] | None:
-        """Return the READY turn to hand out next, or None. The turn stays where it is."""
+        """Return the turn to hand out next, without removing it; None if no turn is READY."""
 
     def take(self, turn: Turn[T]) -> None:
         """Remove the turn that `first` has just returned."""
 
     def leave(self, turn: Turn[T]) -> None:
-        """Remove a turn that is raised to the other band."""
+        """Remove a turn that moves to the other band."""
 
 
 class FifoBand(Generic[T]):
-    """The queued turns of one band, first come, first served. A BLOCKED turn keeps its place in the order."""
+    """The turns that are queued in one band, first come, first served. A BLOCKED turn keeps its place in the order."""
 
     __slots__ = ("_is_low", "_skipped", "_turns", "count")
 
@@ -121,7 +129,7 @@ class FifoBand(Generic[T]):
         self.count += 1
 
     def first(self) -> Turn[T] | None:
-        """Return the first READY turn, or None. The turn stays where it is."""
+        """Return the first READY turn, without removing it; None if there is none."""
         for turn in self._skipped:
             if turn.state is TurnState.READY:
                 return turn
@@ -142,7 +150,7 @@ class FifoBand(Generic[T]):
         self.count -= 1
 
     def leave(self, turn: Turn[T]) -> None:
-        """Remove a turn that is raised to the other band; unless it was skipped, its entry stays behind, stale."""
+        """Remove a turn that moves to the other band. Its entry in the list may stay behind, and is skipped later."""
         self._unskip(turn)
         self.count -= 1
 
@@ -154,12 +162,12 @@ class FifoBand(Generic[T]):
 
 
 class Bands(Generic[T]):
-    """The queued (READY and BLOCKED) turns in the order in which they are handed out.
+    """All queued turns (READY and BLOCKED), in two bands, in the order in which they are handed out.
 
-    The normal band comes first, but the low one has a guaranteed share of the hand-outs, so that it does not starve.
+    The normal band comes first, but a fixed share of the hand-outs goes to the low one, so that it does not starve.
 
     Args:
-        band: Makes each of the two bands, and is told whether it is the low one.
+        band: Makes one band; its argument is True for the low one.
     """
 
     __slots__ = ("_low", "_low_waited_for", "_normal")
@@ -189,12 +197,12 @@ class Bands(Generic[T]):
         (self._low if turn.low else self._normal).append(turn)
 
     def raise_to_normal(self, turn: Turn[T]) -> None:
-        """Move a queued turn from the low band to the end of the normal one; its `low` is False already."""
+        """Move a queued turn from the low band to the end of the normal one. The caller has set its `low` to False."""
         self._low.leave(turn)
         self._normal.append(turn)
 
     def take(self) -> Turn[T] | None:
-        """Remove and return the turn to hand out next, or None if none is READY."""
+        """Remove and return the turn to hand out next; None if no turn is READY."""
         low, normal = self._low.first(), self._normal.first()
         if low is not None and (normal is None or self._low_waited_for >= LOW_SHARE - 1):
             self._low_waited_for = 0
@@ -208,7 +216,7 @@ class Bands(Generic[T]):
 
 
 class DelayedTurns(Generic[T]):
-    """The DELAYED turns by due time: a heap. An entry is stale if its turn is not DELAYED until that time any more."""
+    """A heap of the DELAYED turns by due time. An entry is stale if its turn is no longer DELAYED until that time."""
 
     __slots__ = ("_entries", "_sequence", "first")
 
@@ -225,13 +233,13 @@ class DelayedTurns(Generic[T]):
         return len(self._entries)
 
     def put(self, turn: Turn[T], due: float, live: int) -> bool:
-        """Delay a turn until `due`, and return True if its entry is the first one now.
+        """Delay a turn until `due`; return True if it is now the first one to fall due.
 
         Args:
             turn: A new turn, or one whose due time is brought forward.
             due: Absolute monotonic seconds.
-            live: How many turns are delayed in all, this one included. If more than half of the entries must be
-                stale, they are swept, so that an item that is often brought forward does not fill the heap.
+            live: The number of all delayed turns, this one included. If more than half of the entries must be stale,
+                the stale ones are removed, so that an item that is often brought forward does not fill the heap.
         """
         turn.at = due
         if len(self._entries) > _STALE_AT_LEAST + 2 * live:
@@ -243,7 +251,7 @@ class DelayedTurns(Generic[T]):
         return self._entries[0][2] is turn
 
     def take_due(self, now: float) -> Turn[T] | None:
-        """Remove and return the first turn that is due by `now`, or None."""
+        """Remove and return the turn with the earliest due time, if that is at or before `now`; otherwise None."""
         while self.first is not None and self.first <= now:
             entry = heapq.heappop(self._entries)
             self.first = self._entries[0][0] if self._entries else None
@@ -252,7 +260,7 @@ class DelayedTurns(Generic[T]):
         return None
 
     def clear(self) -> None:
-        """Forget every turn."""
+        """Remove all turns."""
         self._entries.clear()
         self.first = None
 

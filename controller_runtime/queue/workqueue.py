@@ -24,19 +24,20 @@ T = TypeVar("T", bound=Hashable)
 
 
 class WorkQueue(Generic[T]):
-    """Items to process: de-duplicated, delayed, rate-limited, in two bands (priorities).
+    """A queue of items to process: de-duplicated, delayed, rate-limited, with two priorities called bands.
 
-    An item that is added again before it is handed out is handed out once, at the sooner time and in the better
-    band. One that is added while it is being processed is handed out again after `done`, not before. Each band is
-    first come, first served by when an item was added or fell due, even if it was being processed then. While both
-    bands have items, every eighth hand-out comes from the low one, so that none starves.
+    An item that is added again before it is handed out is handed out once, at the earlier time and in the better band.
+    An item that is added while it is being processed is handed out again after `done`, not before. Inside a band the
+    order is first come, first served, by the time at which an item was added or fell due, even if it was being
+    processed at that time. While both bands have items, every eighth hand-out comes from the low one, so that it does
+    not starve.
 
     Args:
-        host: Its clock and its condition.
+        host: The source of the time and of the lock's condition.
         name: Label of its metrics.
         limiter: Delays of `add_rate_limited`, for this queue only; `ItemExponential()` by default.
-        fair_by: Returns the group of an item, such as its namespace. In each band groups then take turns, within the
-            bounds that `fairness.py` states. It must be pure and quick, and if it raises, the item is not added.
+        fair_by: Returns the group of an item, such as its namespace. In each band the groups then alternate, within the
+            bounds that `fairness.py` states. The function must be pure and quick; if it raises, the item is not added.
 
     Threads: any, for every method; only `get` and a draining `shut_down` wait.
     """
@@ -88,10 +89,10 @@ class WorkQueue(Generic[T]):
         """Hand out `item` as soon as possible. Ignored once the queue is shut down.
 
         Args:
-            low: Put it into the low band, for items that have not changed, such as those of an initial list. An
-                addition without `low` moves an item that waits in the low band up to the normal one.
-            cause: Why, for people: a few words, the same ones for the same reason.
-            key: Name and namespace of the object that caused it, for people; None if no object did.
+            low: Put the item into the low band; meant for items that have not changed, such as those of an initial
+                list. A later addition without `low` moves an item that is still queued there to the normal band.
+            cause: The reason, for people: a few words, always the same for the same reason.
+            key: Name and namespace of the object that caused the addition, for people; None if no object did.
             version: That object's resourceVersion.
         """
         with self._condition:
@@ -101,8 +102,8 @@ class WorkQueue(Generic[T]):
     def add_after(self, item: T, delay: float, *, cause: str = "") -> None:
         """Hand out `item` once `delay` has passed. Ignored once the queue is shut down.
 
-        If the item is to be handed out already, the sooner time wins. An item that is being processed from the low
-        band keeps that band. Any other is planned in the normal one, and moved up to it if it waits in the low band.
+        If the item is queued or delayed already, the earlier time wins. An item that is being processed from the low
+        band is put into the low band again; any other into the normal one, even if it is queued in the low band now.
 
         Args:
             delay: Seconds from now; zero or less is the same as `add`.
@@ -115,11 +116,12 @@ class WorkQueue(Generic[T]):
     def add_rate_limited(self, item: T, *, at_least: float = 0.0, cause: str = "") -> None:
         """Hand out `item` again after the delay that the limiter decides. Ignored once the queue is shut down.
 
-        A failure that comes before the last retry was due, because an event caused a reconcile in between, does not
-        count: events must not make the delays grow. The item is then retried at the time of that retry.
+        The failure does not count if it comes before the planned retry is due, because an event caused a reconcile in
+        between: events must not make the delays grow. The item is then retried at the planned time.
 
         Args:
-            at_least: Seconds that must pass whatever the limiter says, such as a server's `Retry-After`.
+            at_least: The least delay in seconds, such as a server's `Retry-After`; the limiter's delay counts if it is
+                longer.
         """
         with self._condition:
             if self._stage is not Stage.OPEN:
@@ -141,7 +143,7 @@ class WorkQueue(Generic[T]):
             return self._take()
 
     def done(self, item: T) -> None:
-        """End the processing of an item. If it was added meanwhile, it can be handed out again from now on.
+        """End the processing of an item. If the item was added meanwhile, it can now be handed out again.
 
         Raises:
             ValueError: The item is not being processed.
@@ -150,13 +152,21 @@ class WorkQueue(Generic[T]):
             self._end(item)
 
     def done_and_get(self, item: T) -> T:
-        """Call `done`, and return what `get` returns, with half of their locking; raise what they do."""
+        """Call `done(item)`, and return the result of `get()`. It takes the lock once instead of twice.
+
+        Raises:
+            ValueError: The item is not being processed.
+            ShutDown: The queue is shut down, and nothing is left to hand out.
+        """
         with self._condition:
             self._end(item)
             return self._take()
 
     def forget(self, item: T) -> None:
-        """Forget the failures of `item`, because it succeeded or is not retried. A turn that is planned stays so."""
+        """Forget the failures of `item`, because it succeeded or is not retried.
+
+        An addition that is already queued stays.
+        """
         # Without the lock, because most items have never failed. A failure that is added at the same moment could as
         # well come after this call.
         if item in self._retry_at:
@@ -170,22 +180,22 @@ class WorkQueue(Generic[T]):
             return self._limiter.num_requeues(item)
 
     def causes(self, item: T) -> Causes:
-        """Return the first few causes for which `item` is being processed; empty if it is not."""
+        """Return the first few causes for which `item` is being processed; empty if it is not being processed."""
         # Without the lock: a look-up in a dict is whole, and a turn that was handed out gets no further causes.
         return Causes(turn.causes) if (turn := self._processing.get(item)) is not None else Causes()
 
     def covered(self, item: T) -> Sequence[PlainVersion]:
-        """Return the versions for which `item` is being processed and of which `causes` does not tell."""
+        """Return the object versions that also caused the current processing of `item`, but are not in `causes`."""
         return getattr(self._processing.get(item), "covered", None) or ()  # without the lock, as `causes`
 
     def shut_down(self, drain: bool = False) -> None:
-        """Ignore further additions, and drop the items that are delayed.
+        """Ignore further additions, and drop the delayed items.
 
-        Items that are queued are still handed out; then `get` raises. Calling it again is harmless.
+        Items that are queued are still handed out; then `get` raises `ShutDown`. Calling it again is harmless.
 
         Args:
-            drain: Also wait until every item has been handed out and is done. A later plain `shut_down` on another
-                thread ends that wait.
+            drain: Also wait until every item has been handed out and is done. A later `shut_down` without `drain`, on
+                another thread, ends that wait.
         """
         with self._condition:
             self._queue_due(self._now())
@@ -197,19 +207,23 @@ class WorkQueue(Generic[T]):
                 self._condition.wait_until(None)
 
     def counters(self) -> QueueCounters:
-        """Return the metrics of this instant."""
+        """Return the current metrics."""
         with self._condition:
             self._queue_due(now := self._now())
             processed_for = [now - turn.at for turn in self._processing.values()]
             return self._tally.snapshot(self._queue.depth, self._queue.low_depth, processed_for)
 
     def turns(self, limit: int) -> list[Turn[T]]:
-        """Return copies of the turns of all items being processed and of up to `limit` others, for people to see."""
+        """Return copies of the turns (hand-outs) of all items being processed and of up to `limit`
+        others, for display.
+        """
         with self._condition:
             return [*map(copy.copy, (*self._processing.values(), *itertools.islice(self._dirty.values(), limit)))]
 
     def turns_of(self, item: T) -> list[Turn[T]]:
-        """Return copies of the turns of one item: the one being processed, and the next one."""
+        """Return copies of the turns (hand-outs) of `item`: the one being processed, then the next one, if there are
+        any.
+        """
         with self._condition:
             return [copy.copy(turns[item]) for turns in (self._processing, self._dirty) if item in turns]
 
