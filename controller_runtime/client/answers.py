@@ -17,7 +17,7 @@ def check(response: HTTPResponse) -> HTTPResponse:
     """Return the answer if it is a success (2xx).
 
     Raises:
-        APIError: It is not; the subclass tells what to do next.
+        APIError: The answer is not a success; the subclass depends on the status.
     """
     if 200 <= response.status < 300:
         return response
@@ -37,7 +37,7 @@ def document_of(response: HTTPResponse) -> dict[str, Any]:
 
 
 def error_of(response: HTTPResponse) -> APIError:
-    """Return the error of a failed answer, from the `Status` in its body, or else from its code and text."""
+    """Return the error for a failed answer, made from the `Status` in its body, or else from its code and text."""
     header = response.headers.get("retry-after", "")
     # HTTP also allows a date here, but API servers send seconds.
     retry_after = float(header) if header.isascii() and header.isdecimal() else None

@@ -14,7 +14,7 @@ V = TypeVar("V")
 
 
 class AsyncCalls:
-    """Awaits blocking functions, each on a thread of a pool.
+    """Runs blocking functions for coroutines, each on a thread of a pool.
 
     Args:
         threads: The pool.
@@ -26,15 +26,19 @@ class AsyncCalls:
         self._threads = threads
 
     async def read(self, function: Callable[[], T]) -> T:
-        """Return what a function returns; if the coroutine is cancelled meanwhile, the answer is ignored."""
+        """Run a function that only reads on a thread, and return its result.
+
+        If the coroutine is cancelled, the result is ignored.
+        """
         return await self.run(function, is_read=True)
 
     async def run(self, function: Callable[[], T], *, is_read: bool) -> T:
-        """Return what a function returns.
+        """Run a function on a thread, and return its result.
 
         Args:
             function: Sends a request.
-            is_read: Whether its answer may be ignored; else a coroutine that is cancelled waits for it first.
+            is_read: True if the answer may be ignored when the coroutine is cancelled; if False, a cancelled coroutine
+                waits for it first.
         """
         loop = asyncio.get_running_loop()
         ended = asyncio.Event()
@@ -67,5 +71,5 @@ async def _wait_through(ended: asyncio.Event) -> None:
 
 
 def given(view: type[V] | None) -> tuple[()] | tuple[type[V]]:
-    """Return `(view,)`, or `()` without one, so that the model of the resource decides."""
+    """Return `(view,)`, or `()` if `view` is None, so that the default class of the resource is used."""
     return () if view is None else (view,)

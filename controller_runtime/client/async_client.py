@@ -35,18 +35,18 @@ V = TypeVar("V")
 class AsyncClient:
     """Reads and writes objects of one API server, for coroutines.
 
-    Each method does what the method of `Client` with the same name does, and raises the same; the methods that send
-    requests are awaited. A request runs on one of a few threads, in the context of the coroutine that awaits it: so
-    the deadlines of reconciles hold, and a slow answer keeps no other coroutine waiting. If more calls are awaited
-    than there are threads, the others wait; that time does not count as the request's.
+    Each method works as the method of `Client` with the same name, and raises the same errors; the methods that send
+    requests are awaited. A request runs on one of a few threads, in the context of the coroutine that awaits it. So the
+    deadline of a reconcile applies, and a slow answer does not block other coroutines. If more calls are awaited than
+    there are threads, the others wait; that time does not count towards their timeouts.
 
-    If a coroutine is cancelled while it awaits a read, the answer is ignored. A write that was sent is waited for,
-    because it cannot be taken back, and it must not be carried out during the next reconcile of the same object. A
-    call that still waits for a thread is withdrawn.
+    If a coroutine is cancelled while it awaits a read, the answer is ignored. If it awaits a write that was sent, the
+    coroutine ends only after the answer: the write cannot be taken back, and it must not be carried out during the next
+    reconcile of the same object. A call that still waits for a thread is withdrawn.
 
     Args:
         client: Sends the requests.
-        threads: The threads to send them on; None: 16 of its own.
+        threads: The threads on which the requests are sent; None for 16 threads of its own.
 
     Threads: any, also from several event loops at once.
     """
@@ -57,17 +57,17 @@ class AsyncClient:
         self._calls = AsyncCalls(self._threads)
 
     def within(self, seconds: float) -> AsyncClient:
-        """Return a copy whose requests may take `seconds` at most; see `Client.within`."""
+        """Return a copy of this client with a timeout of at most `seconds` for each request; see `Client.within`."""
         return AsyncClient(self._client.within(seconds), self._threads)
 
     def until(self, deadline: float) -> AsyncClient:
-        """Return a copy whose requests must be over by `deadline`; see `Client.until`."""
+        """Return a copy of this client whose requests must end before `deadline`; see `Client.until`."""
         return AsyncClient(self._client.until(deadline), self._threads)
 
     def limited(self, qps: float, burst: int = 10) -> AsyncClient:
-        """Return a copy that begins `burst` requests at once and then `qps` a second; see `Client.limited`.
+        """Return a copy that sends at most `burst` requests at once, then `qps` a second; see `Client.limited`.
 
-        A request that waits for its turn occupies a thread.
+        A request that waits for the limit occupies a thread.
         """
         return AsyncClient(self._client.limited(qps, burst), self._threads)
 
@@ -78,14 +78,14 @@ class AsyncClient:
         field_validation: FieldValidation | None = None,
         dry_run: bool = False,
     ) -> AsyncClient:
-        """Return a copy that sends these options with each write; see `Client.writing`."""
+        """Return a copy of this client that sends these options with each write; see `Client.writing`."""
         client = self._client.writing(field_manager=field_manager, field_validation=field_validation, dry_run=dry_run)
         return AsyncClient(client, self._threads)
 
     # Reads.
 
     async def resource(self, name: str, api_version: str = "") -> Resource[Any]:
-        """Return the resource of any kind that the server serves; see `Client.resource`."""
+        """Return the resource with the kind, plural, singular or short name `name`; see `Client.resource`."""
         return await self._calls.read(lambda: self._client.resource(name, api_version))
 
     @overload
@@ -182,10 +182,10 @@ class AsyncClient:
         until: Callable[[Any], bool],
         within: float = 30.0,
     ) -> Any:
-        """Wait until an object is as wanted; see `Client.wait`.
+        """Wait until `until` is true for an object, and return the object; see `Client.wait`.
 
-        It occupies a thread for all that time, on which `until` is called too. A wait whose coroutine is cancelled goes
-        on there, at most for as long as it was to last, and its result is ignored.
+        The wait occupies a thread, on which `until` is called. If the coroutine is cancelled, the wait goes on there
+        for the rest of its time, and its result is ignored.
         """
         return await self._calls.read(
             lambda: self._client.wait(resource, key, *given(view), until=until, within=within)
@@ -232,7 +232,10 @@ class AsyncClient:
         within: float | None = None,
         most_bytes: int = MOST_BYTES,
     ) -> CommandResult:
-        """Carry out a command in a container; see `Client.exec`. Like a write, it is waited for if it is cancelled."""
+        """Run a command in a container, and return its result; see `Client.exec`.
+
+        A cancelled coroutine waits for its end.
+        """
         return await self._calls.run(
             lambda: self._client.exec(
                 key, command, container=container, stdin=stdin, within=within, most_bytes=most_bytes
@@ -250,7 +253,7 @@ class AsyncClient:
         tty: bool = False,
         within: float = LONG,
     ) -> AsyncSession:
-        """Begin a command in a container, and return its streams; see `Client.open_exec`."""
+        """Start a command in a container, and return its streams; see `Client.open_exec`."""
         opened = await self._calls.run(
             lambda: self._client.open_exec(key, command, container=container, stdin=stdin, tty=tty, within=within),
             is_read=False,
@@ -260,14 +263,14 @@ class AsyncClient:
     async def attach(
         self, key: ObjectKey, *, container: str = "", stdin: bool = False, tty: bool = False, within: float = LONG
     ) -> AsyncSession:
-        """Attach to the process of a container; see `Client.attach`."""
+        """Attach to the process of a container, and return its streams; see `Client.attach`."""
         opened = await self._calls.run(
             lambda: self._client.attach(key, container=container, stdin=stdin, tty=tty, within=within), is_read=False
         )
         return AsyncSession(self._calls.read, opened)
 
     def port_forward(self, key: ObjectKey, port: int, *, within: float = LONG) -> AsyncPortForward:
-        """Return a port of a pod; see `Client.port_forward`."""
+        """Return an object that opens connections to a port of a pod; see `Client.port_forward`."""
         return AsyncPortForward(self._calls.read, self._client.port_forward(key, port, within=within))
 
     # Writes.
@@ -279,12 +282,12 @@ class AsyncClient:
     async def create(self, resource: CustomResource, *, namespace: str = "") -> Cached: ...
 
     async def create(self, resource: Target, obj: Body | None = None, namespace: str = "") -> Cached:
-        """Create an object; see `Client.create`."""
+        """Create an object, and return it as stored; see `Client.create`."""
         known, body = target(resource, obj)
         return await self.call(lambda: self._client.create(known, body, namespace))
 
     async def update(self, resource: Kind[Any], obj: Body, *, subresource: str = "") -> Cached:
-        """Replace a whole object; see `Client.update`."""
+        """Replace a whole object, and return it as stored; see `Client.update`."""
         return await self.call(lambda: self._client.update(resource, obj, subresource=subresource))
 
     async def patch(
@@ -296,7 +299,7 @@ class AsyncClient:
         type: PatchType = PatchType.MERGE,  # noqa: A002  as in `Client.patch`
         subresource: str = "",
     ) -> Cached:
-        """Change a part of an object; see `Client.patch`."""
+        """Change parts of an object, and return the whole object; see `Client.patch`."""
         return await self.call(lambda: self._client.patch(resource, key, patch, type=type, subresource=subresource))
 
     @overload
@@ -329,7 +332,7 @@ class AsyncClient:
         force: bool = False,
         subresource: str = "",
     ) -> Cached:
-        """Apply `obj` on the server's side; see `Client.apply`."""
+        """Apply `obj` by server-side apply, and return the whole object; see `Client.apply`."""
         known, body = target(resource, obj)
         return await self.call(
             lambda: self._client.apply(known, body, field_manager=field_manager, force=force, subresource=subresource)
@@ -338,7 +341,7 @@ class AsyncClient:
     async def create_subresource(
         self, resource: Kind[Any], key: ObjectKey, subresource: str, obj: Body | None = None
     ) -> dict[str, Any]:
-        """Create a subresource, such as an `eviction`; see `Client.create_subresource`."""
+        """Create a subresource, such as an `eviction`, and return the answer; see `Client.create_subresource`."""
         return await self.call(lambda: self._client.create_subresource(resource, key, subresource, obj))
 
     async def delete(
@@ -373,7 +376,7 @@ class AsyncClient:
         grace_period_seconds: int | None = None,
         propagation_policy: str | None = None,
     ) -> None:
-        """Delete all objects of a collection that the selectors match; see `Client.delete_collection`."""
+        """Delete all objects of a collection that match the selectors; see `Client.delete_collection`."""
         await self.call(
             lambda: self._client.delete_collection(
                 resource,
@@ -388,23 +391,25 @@ class AsyncClient:
     # The counterparts of functions that take a client.
 
     async def create_or_patch(self, resource: Kind[Any], key: ObjectKey, mutate: Mutate) -> Made:
-        """Read an object, let `mutate` edit it, and write the difference, as the function `create_or_patch` does.
+        """Read an object, let `mutate` edit it, and write the difference; see the function `create_or_patch`.
 
-        `mutate` runs on the thread that sends the requests, so it should use nothing but its argument.
+        `mutate` runs on the thread that sends the requests, so it should use only its argument.
         """
         return await self.call(lambda: create_or_patch(self._client, resource, key, mutate))
 
     async def retry_on_conflict(
         self, attempt: Callable[[], Awaitable[T]], *, retry: ConflictRetry = ConflictRetry.QUICK
     ) -> T:
-        """Await `attempt` until it raises no `Conflict`, with the delays of the function `retry_on_conflict`.
+        """Await `attempt` until it raises no `Conflict`, and return its result.
+
+        Delays are those of `retry_on_conflict`.
 
         Args:
-            attempt: Reads, decides and writes. It must read again each time, or it meets the same conflict.
+            attempt: Reads, decides and writes. It must read again each time; otherwise it gets the same conflict.
             retry: The number of tries and their delays.
 
         Raises:
-            Conflict: The last try met one.
+            Conflict: The last try raised it.
             Exception: `attempt` raised another error, which is not retried.
         """
         tries, backoff = retry.value
@@ -417,14 +422,14 @@ class AsyncClient:
         return await attempt()
 
     async def call(self, function: Callable[[], T]) -> T:
-        """Call a function that sends requests with the synchronous client, on a thread of the pool.
+        """Call a function that sends requests with the synchronous client, on a thread of the pool; return its result.
 
-        It is for code that exists only for threads, such as `Finalizers.handle`, and works in simulations too, which
-        have no `asyncio.to_thread`. Like a write, the function is waited for if the coroutine is cancelled.
+        Use it for code that has no coroutine version, such as `Finalizers.handle`. It also works in simulations, which
+        have no `asyncio.to_thread`. If the coroutine is cancelled, it waits for the function to end, as for a write.
 
         Raises:
             UsageError: The function is an `async def`, or returned a coroutine.
-            Exception: As the function raises.
+            Exception: The function raised it.
         """
         return await self._calls.run(
             synchronous("AsyncClient.call", function, "await it without `call`"), is_read=False

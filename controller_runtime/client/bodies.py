@@ -28,7 +28,11 @@ Target = Kind[Any] | CustomResource
 
 
 def target(kind: Target, obj: Body | None) -> tuple[Resource[Any], Body]:
-    """Return the resource and the object of a write; an object of a declared class may stand for both.
+    """Return the resource and the object of a write.
+
+    Args:
+        kind: The resource, its declared class, or (with `obj` None) an object of a declared class.
+        obj: The object; None if `kind` is the object.
 
     Raises:
         TypeError: There is no object, or `kind` is not a kind.
@@ -74,7 +78,7 @@ def encoded(value: Any) -> bytes:
 
 
 def mapping_of(body: Body) -> dict[str, Any]:
-    """Return the object as a dict keyed by the API's names of fields. The dict is new; the values in it are shared.
+    """Return an object as a dict, with the API's field names as keys. The dict is new; its values are not copied.
 
     Raises:
         TypeError: `body` is not an object.
@@ -86,12 +90,12 @@ def mapping_of(body: Body) -> dict[str, Any]:
 
 
 def typed(resource: Resource[Any], obj: Body, subresource: str = "") -> dict[str, Any]:
-    """Return a new dict of an object with `apiVersion` and `kind`; its metadata is a new dict too.
+    """Return an object as a new dict with `apiVersion` and `kind`; its metadata is a new dict, too.
 
     Args:
         resource: The object's resource.
         obj: The object, or the body of a subresource.
-        subresource: Decides the kind of the body; see `kind_of`.
+        subresource: The name of the subresource, which decides the kind of the body; see `kind_of`.
     """
     kind = kind_of(resource, subresource)
     body = {"apiVersion": kind.api_version, "kind": kind.kind, **without_nones(**mapping_of(obj))}
@@ -102,13 +106,13 @@ def typed(resource: Resource[Any], obj: Body, subresource: str = "") -> dict[str
 
 
 def with_key(body: Mapping[str, Any], key: ObjectKey) -> dict[str, Any]:
-    """Return the body with the name and namespace of `key` in its metadata, where the metadata has none already."""
+    """Return a copy of the body with the name and namespace of `key`, where its metadata does not have them already."""
     own = {"name": key.name, **({"namespace": key.namespace} if key.namespace else {})}
     return {**body, "metadata": {**own, **(body.get("metadata") or {})}}
 
 
 def key_of(body: Mapping[str, Any]) -> ObjectKey:
-    """Return the name and namespace in the metadata of a body made by `typed`, each empty if it is absent."""
+    """Return the name and namespace from the metadata of a body made by `typed`; an absent one is empty."""
     metadata = body.get("metadata") or {}
     return ObjectKey(str(metadata.get("name") or ""), str(metadata.get("namespace") or ""))
 

@@ -20,13 +20,13 @@ JSON = "application/json"
 
 
 class Calls(NamedTuple):
-    """Sends the requests of one client; a copy of a client with another limit has another of these.
+    """Sends the requests of one client. Copies of the client with other limits have their own instances.
 
     Attributes:
-        host: The clock.
+        host: The source of the time.
         transport: Carries the requests.
         timeout: Seconds that one request may take.
-        agent: The user agent.
+        agent: The value of the `User-Agent` header.
         warnings: Logs the warnings of the server.
 
     Threads: any.
@@ -48,11 +48,11 @@ class Calls(NamedTuple):
         accept: str = JSON,
         query: Query = (),
     ) -> HTTPResponse:
-        """Send one request, and return its answer.
+        """Send one request, and return its answer. `body` is encoded as JSON; None sends no body.
 
         Raises:
-            APIError: The server refused it.
-            ConnectionLost: There was no answer in time.
+            APIError: The server answered with an error.
+            ConnectionLost: No answer came within the timeout.
         """
         headers = {"user-agent": self.agent, "accept": accept}
         if body is not None:
@@ -63,9 +63,9 @@ class Calls(NamedTuple):
         return check(answer)
 
     def objects(self, collection: Collection) -> ListWatch:
-        """Return the lists and watches of a collection."""
+        """Return an object that lists and watches a collection with the transport and timeout of this client."""
         return ListWatch(self.host, self.transport, collection, request_timeout=self.timeout, warnings=self.warnings)
 
     def bounded(self, limit: Limit) -> Calls:
-        """Return calls of which none outlasts a limit."""
+        """Return a copy whose requests end at the deadline that `limit` returns, at the latest."""
         return self._replace(transport=DeadlineTransport(self.transport, limit))

@@ -32,20 +32,20 @@ _APPLY = "application/apply-patch+yaml"
 class Client(ClientReads):
     """Reads and writes objects of one API server.
 
-    Every call is one request with a deadline; a list is one request for each page. A failed request raises
-    the `APIError` of the server's answer, or `ConnectionLost` if there was no answer: a write may then have
-    been done. Warnings of the server are logged, each text once; so is a status of a declared class that the server
-    would drop.
+    Every call is one request with a deadline; a list is one request for each page. A failed request raises the
+    `APIError` of the server's answer, or `ConnectionLost` if there was no answer: a write may then have been done.
+    Warnings of the server are logged, each text once. A warning is also logged before a write of a status that the
+    server would drop, as far as the declared class shows it.
 
-    The base class has the reads and `wait`. To enter pods, a role needs `get` on `pods/log`, and `get` and `create` on
-    `pods/exec`, `pods/attach` and `pods/portforward`.
+    The base class has the reads and `wait`. For the calls that enter pods, a role needs `get` on `pods/log`, and `get`
+    and `create` on `pods/exec`, `pods/attach` and `pods/portforward`.
 
     Args:
-        host: The clock, and the version in the user agent.
+        host: The source of the time; its name is part of the default user agent.
         transport: Sends the requests.
         request_timeout: Seconds for each request, unless `within` or a deadline leaves less; positive.
         user_agent: The header of each request; by default the program's name and this package's version.
-        list_bounds: The greatest lists that are accepted.
+        list_bounds: The bounds of the lists that are accepted.
 
     Threads: any.
     """
@@ -62,9 +62,9 @@ class Client(ClientReads):
         """Return a copy that sends these options with each write.
 
         Args:
-            field_manager: The owner of the fields that are written; by default the user agent up to its slash.
+            field_manager: The owner of the fields that are written; by default the user agent up to its first slash.
             field_validation: The server's treatment of unknown fields; by default its own choice.
-            dry_run: Have the server check and answer the write without doing it.
+            dry_run: Have the server check and answer each write without storing it.
         """
         other = copy.copy(self)
         other._options = WriteOptions(field_manager, field_validation, dry_run)
@@ -80,12 +80,12 @@ class Client(ClientReads):
         """Create an object, and return it as the server stored it, with defaults, uid and resourceVersion.
 
         Args:
-            resource: Its resource; or the object itself, if its class is declared.
+            resource: The object's resource; or the object itself, if its class declares a custom resource.
             obj: The object; `kind` and `apiVersion` may be left out.
-            namespace: Its namespace, if the object does not name one itself.
+            namespace: The object's namespace, if its metadata does not have one.
 
         Raises:
-            AlreadyExists: The name is taken.
+            AlreadyExists: An object of that name exists.
             Invalid: The object breaks a rule of its kind.
             NoSuchKind: The server does not serve the kind.
             NotFound: Its namespace does not exist.
@@ -106,20 +106,20 @@ class Client(ClientReads):
             raise explained(error, known) from None
 
     def update(self, resource: Kind[Any], obj: Body, *, subresource: str = "") -> Cached:
-        """Replace a whole object; if `obj` has a resourceVersion, only if that is still current.
+        """Replace a whole object, and return it as stored; if `obj` has a resourceVersion, it must still be current.
 
-        Fields that `obj` does not have are removed. An official model drops the fields that it does not
-        know, so replace an object only by a dict, or `patch` it.
+        Fields that are absent from `obj` are removed. A model of the official client drops the fields that it does not
+        know, so use a dict here, or use `patch`.
 
         Args:
-            resource: Its resource, or its declared class.
+            resource: The object's resource, or its declared class.
             obj: The object, or the body of the subresource, such as a Scale.
-            subresource: Such as `status`; then only that part of the object changes.
+            subresource: The subresource to write, such as `status`; empty for the object itself.
 
         Raises:
             Conflict: The object has changed since it was read.
             NotFound: No object has that name.
-            TypeError: `obj` is of a declared class, which may know fewer fields than the server has.
+            TypeError: `obj` is of a declared class, which may lack fields that the stored object has.
         """
         if isinstance(obj, CustomResource):
             raise TypeError(
@@ -140,16 +140,16 @@ class Client(ClientReads):
         type: PatchType = PatchType.MERGE,  # noqa: A002 (the field's word, and read at the call only)
         subresource: str = "",
     ) -> Cached:
-        """Change a part of an object, and return the whole of it.
+        """Change parts of an object, and return the whole object as stored.
 
         Args:
-            resource: Its resource, or its declared class.
-            key: Its name and namespace.
-            patch: The change: a mapping, or a list of operations for `PatchType.JSON`. `changes` makes one from two
-                states of an object of a declared class. If the change was decided from
-                an object that was read, the patch should have the `metadata.resourceVersion` of that object.
+            resource: The object's resource, or its declared class.
+            key: The object's name and namespace.
+            patch: The change: a mapping, or a list of operations for `PatchType.JSON`. The function `changes` makes a
+                patch from two states of an object of a declared class. If the change was decided from an object that
+                was read, include the `metadata.resourceVersion` of that object.
             type: The form of `patch`.
-            subresource: Such as `status`; then only that part of the object changes.
+            subresource: The subresource to write, such as `status`; empty for the object itself.
 
         Raises:
             Conflict: The resourceVersion in `patch` is not current.
@@ -189,18 +189,18 @@ class Client(ClientReads):
         force: bool = False,
         subresource: str = "",
     ) -> Cached:
-        """Apply `obj` on the server's side: set and own its fields; create the object if it does not exist.
+        """Apply `obj` by server-side apply, and return the whole object; create the object if it does not exist.
 
-        Fields that this field manager applied before and now leaves out are removed, unless another manager
-        owns them too. Of an object of a declared class, fields that have the default of the class are not
+        The field manager owns the fields of `obj`. Fields that it applied before and now leaves out are removed, unless
+        another manager owns them, too. If `obj` is of a declared class, fields with the default of the class are not
         applied, and so not owned; to own such a field, apply a dict.
 
         Args:
-            resource: Its resource; or the object itself, if its class is declared.
-            obj: The fields that this manager wants to own and no others; with the name, without managedFields.
+            resource: The object's resource; or the object itself, if its class declares a custom resource.
+            obj: The name and exactly the fields that this manager wants to own, without managedFields.
             field_manager: The owner; by default that of `writing`.
-            force: Take over fields that other managers own, instead of raising.
-            subresource: Such as `status`; then only that part of the object changes.
+            force: Take over fields that other managers own, instead of raising `Conflict`.
+            subresource: The subresource to write, such as `status`; empty for the object itself.
 
         Raises:
             Conflict: Other managers own some of the fields with other values; `details["causes"]` names the fields.
@@ -224,7 +224,7 @@ class Client(ClientReads):
         Args:
             resource: The object's resource.
             key: The object's name and namespace.
-            subresource: Its name in the path.
+            subresource: The name of the subresource in the path.
             obj: The body; its kind, name and namespace may be left out.
 
         Returns:
@@ -249,14 +249,14 @@ class Client(ClientReads):
         grace_period_seconds: int | None = None,
         propagation_policy: str | None = None,
     ) -> None:
-        """Delete an object; if finalizers or a grace period delay its end, only mark it for deletion.
+        """Delete an object. If it has finalizers or a grace period, the server only marks it for deletion at first.
 
         Args:
-            resource: Its resource, or its declared class.
-            key: Its name and namespace.
-            uid: Only the object of this uid, not another one that has its name by now.
-            resource_version: Only if the object has not changed since this resourceVersion.
-            grace_period_seconds: For pods; None for the object's own.
+            resource: The object's resource, or its declared class.
+            key: The object's name and namespace.
+            uid: Delete only the object with this uid, not a newer object of the same name.
+            resource_version: Delete only if the object has not changed since this resourceVersion.
+            grace_period_seconds: Seconds until a pod is killed; None for the grace period of the object.
             propagation_policy: `Background`, `Foreground` or `Orphan`; None for the kind's default.
 
         Raises:
@@ -277,14 +277,14 @@ class Client(ClientReads):
         grace_period_seconds: int | None = None,
         propagation_policy: str | None = None,
     ) -> None:
-        """Delete all objects of a collection that the selectors match; without selectors, all of them.
+        """Delete all objects of a collection that match the selectors; without selectors, all objects.
 
-        This is not one transaction: objects that are created meanwhile may stay, and after an error some
-        objects may be deleted already.
+        This is not one transaction: objects that are created meanwhile may stay, and after an error some objects may be
+        deleted already.
 
         Args:
             resource: The resource.
-            namespace: The namespace. Servers do not delete across namespaces.
+            namespace: The namespace; required for a namespaced resource, since servers do not delete across namespaces.
             label_selector: Only objects whose labels match.
             field_selector: Only objects whose fields match.
             grace_period_seconds: As for `delete`.
@@ -318,18 +318,18 @@ class Client(ClientReads):
         Args:
             key: The pod.
             container: The container; empty if the pod has only one.
-            follow: Go on with the lines that come, until the container ends.
-            previous: The log before the last restart.
-            since: Only lines of the last seconds, or since an aware time.
+            follow: Continue with new lines until the container ends.
+            previous: Read the log from before the last restart.
+            since: Only lines of the last so many seconds, or since a time (with a time zone).
             tail: Only so many lines from the end.
-            most_bytes: Only so many bytes, after which the last line may be cut.
+            most_bytes: Only so many bytes; the last line may be cut.
             timestamps: Begin each line with its time.
-            within: Seconds until the log must be over; None: those of a request, or no limit for one that is followed.
+            within: Seconds until the log must have ended. None: the timeout of a request, or no limit with `follow`.
 
         Raises:
             NotFound: There is no such pod.
-            BadRequest: The pod has no such container, several and none is named, or it has not begun.
-            ConnectionLost: The server gave no answer; while lines are read, also if the log was cut.
+            BadRequest: The pod has no such container, has several and none is named, or the container has not started.
+            ConnectionLost: The server gave no answer, or (while lines are read) the log was cut.
         """
         query = log_query(
             container,
@@ -354,18 +354,18 @@ class Client(ClientReads):
         within: float | None = None,
         most_bytes: int = MOST_BYTES,
     ) -> CommandResult:
-        """Carry out a command in a container, and return its exit status and its output.
+        """Run a command in a container, and return its exit status and its output.
 
-        The command is a list of arguments; there is no shell unless it begins one. An error leaves open whether the
-        command has run, or still runs: a command that a reconciler sends should do no harm if it is sent again.
+        The command is a list of arguments; it is not passed to a shell. After an error the command may have run, or
+        still run, so a reconciler should send only commands that can be repeated safely.
 
         Args:
             key: The pod.
             command: The program and its arguments.
             container: The container; empty if the pod has only one.
-            stdin: The input, a str as UTF-8; None for none.
-            within: Seconds until the command must have ended; None: those of a request.
-            most_bytes: The most bytes of output.
+            stdin: The input of the command, a str as UTF-8; None for no input.
+            within: Seconds until the command must have ended; None for the timeout of a request.
+            most_bytes: The limit of its output in bytes.
 
         Raises:
             NotFound: There is no such pod.
@@ -390,14 +390,14 @@ class Client(ClientReads):
         tty: bool = False,
         within: float = LONG,
     ) -> Session:
-        """Begin a command in a container, and return its streams; close them, or use `with`.
+        """Start a command in a container, and return its streams. The caller must close them, or use `with`.
 
         Args:
             key: The pod.
             command: The program and its arguments.
             container: The container; empty if the pod has only one.
             stdin: Whether the command has an input.
-            tty: Whether it has a terminal, to which both outputs go.
+            tty: Whether the command has a terminal, which then gets both of its outputs.
             within: Seconds until the command must have ended.
 
         Raises:
@@ -413,15 +413,16 @@ class Client(ClientReads):
     def attach(
         self, key: ObjectKey, *, container: str = "", stdin: bool = False, tty: bool = False, within: float = LONG
     ) -> Session:
-        """Attach to the process of a container, and return its streams; see `open_exec`."""
+        """Attach to the main process of a container, and return its streams; arguments and errors as in `open_exec`."""
         return opened(self._calls, key, "attach", (), container, stdin=stdin, tty=tty, within=within)
 
     def port_forward(self, key: ObjectKey, port: int, *, within: float = LONG) -> PortForward:
-        """Return a port of a pod: `connect` gives a connection to it, `listen` a port of this machine.
+        """Return an object that connects to a port of a pod: `connect` opens a connection, `listen` forwards a local
+        port.
 
         Args:
             key: The pod.
-            port: The port.
+            port: The port of the pod.
             within: Seconds that a connection may last.
         """
         caller = caller_of(self._calls)

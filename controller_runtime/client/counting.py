@@ -23,11 +23,11 @@ _BOUNDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 
 @attrs.frozen
 class RequestCounters:
-    """The counts at one instant.
+    """The counters of requests at one moment.
 
     Attributes:
         answers: Number of requests by status code and method; the code is `NO_ANSWER` if no answer came.
-        durations: Seconds until the answer or the failure, by method; for a stream, until its headers.
+        durations: Histogram of the seconds until the answer or the failure, by method; for a stream, until its headers.
     """
 
     answers: dict[tuple[str, str], int]
@@ -35,14 +35,14 @@ class RequestCounters:
 
 
 class CountingTransport(TransportWrapper):
-    """A `transport.Transport` that counts what passes through it.
+    """A `transport.Transport` that counts the requests, their answers and their durations.
 
     Args:
-        host: Its clock measures.
+        host: The source of the time.
         inner: Carries the requests.
 
     Attributes:
-        reachable: Told of each answer of a server that is neither broken (5xx) nor overloaded (429).
+        reachable: Notified of each answer of the server, except for 5xx (broken) and 429 (overloaded).
 
     Threads: any.
     """

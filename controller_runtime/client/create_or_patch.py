@@ -22,7 +22,7 @@ Mutate = Callable[[dict[str, Any]], None]
 
 
 class Change(enum.Enum):
-    """The writes that `create_or_patch` made."""
+    """Which writes `create_or_patch` made."""
 
     UNCHANGED = "unchanged"
     CREATED = "created"
@@ -37,7 +37,7 @@ class Made(NamedTuple):
 
     Attributes:
         change: The writes that were made.
-        object: The object as the server has it now.
+        object: The object as returned by the last write, or by the read if nothing was written.
     """
 
     change: Change
@@ -47,15 +47,16 @@ class Made(NamedTuple):
 def create_or_patch(client: Client, resource: Kind[Any], key: ObjectKey, mutate: Mutate) -> Made:
     """Read an object from the server, let `mutate` edit it, and write the difference.
 
-    The difference is written as a merge patch that names the version which was read. A change of the
-    status is a patch of its own, to the `status` subresource. If nothing differs, nothing is written.
-    Fields that `mutate` does not change are not written, so other writers keep them.
+    The difference is written as a merge patch that requires the version which was read. A change of the status is
+    written by a separate patch to the `status` subresource. If nothing differs, nothing is written. Fields that
+    `mutate` does not change are not written, so changes of other clients to them are kept.
 
     Args:
         client: Reads and writes.
         resource: The object's resource, or its declared class.
-        key: Its name and namespace.
-        mutate: Gets the object, or, if it does not exist, a dict that has only its kind and name.
+        key: The object's name and namespace.
+        mutate: Edits the object as a dict, in place; if the object does not exist, the dict has only its kind, name and
+            namespace.
 
     Raises:
         ValueError: `mutate` gave the object another name or namespace.

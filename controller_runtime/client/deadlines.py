@@ -16,11 +16,12 @@ Limit = Callable[[HTTPRequest], float | None]
 
 
 class DeadlineTransport(TransportWrapper):
-    """A `transport.Transport` that shortens the deadline of each request to that of a limit.
+    """A `transport.Transport` that shortens the deadline of each request to the deadline that `limit` returns.
 
     Args:
         inner: Carries the requests.
-        limit: Called before each request; what it raises reaches the caller, and nothing is sent.
+        limit: Called before each request; returns a deadline in monotonic seconds, or None. If it raises, nothing is
+            sent and the caller gets the error.
 
     Attributes:
         limit: As given.
@@ -44,9 +45,10 @@ class DeadlineTransport(TransportWrapper):
 
 
 def limit_of(transport: Transport, request: HTTPRequest) -> float | None:
-    """Return the earliest limit on `request` of all `DeadlineTransport`s around a transport, or None.
+    """Return the earliest deadline that `DeadlineTransport`s around `transport` set for `request`, or None.
 
-    For work that reads a stream: once a stream is open, its transport bounds it no more.
+    The deadline is in monotonic seconds. Readers of a stream need it: once a stream is open, its transport no longer
+    bounds it.
 
     Raises:
         ControllerRuntimeError: A limit refuses the request.
@@ -60,12 +62,12 @@ def limit_of(transport: Transport, request: HTTPRequest) -> float | None:
 
 
 def reconcile_limit(host: Host) -> Limit:
-    """Return the limit that lets no request of a reconcile outlast the reconcile's deadline.
+    """Return a limit for `DeadlineTransport` that ends each request of a reconcile at the reconcile's deadline.
 
-    Outside of reconciles, and in those without a deadline, there is no limit.
+    It returns None outside of reconciles, and in reconciles without a deadline.
 
     Args:
-        host: Its clock tells whether the deadline has passed; a request that begins later raises `ReconcileTimeout`.
+        host: The source of the time. A request that begins after the deadline raises `ReconcileTimeout`.
     """
 
     def limit(request: HTTPRequest) -> float | None:

@@ -23,7 +23,7 @@ _REFUSED: tuple[type[Exception], ...] = (DecodeError, *UNREADABLE)
 
 
 class EventType(enum.Enum):
-    """The type of a watch event. ERROR is not among them, because it is raised."""
+    """The type of a watch event, without ERROR, which is raised as an exception."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -36,7 +36,7 @@ class WatchEvent(NamedTuple):
 
     Attributes:
         type: The type of the change.
-        cached: The object after the change, or, if it was deleted, its last state; None for a bookmark.
+        cached: The object after the change (a deleted object: its last state); None for a bookmark.
         version: The resourceVersion that the collection has reached with this event.
         initial_events_end: True for the bookmark that ends a streamed list.
     """
@@ -48,10 +48,10 @@ class WatchEvent(NamedTuple):
 
 
 class Undecodable(NamedTuple):
-    """Stands for an object that cannot be read.
+    """Replaces an object that cannot be read.
 
     Attributes:
-        text: The reason, and the beginning of the object.
+        text: The reason, and the beginning of the object's bytes.
     """
 
     text: str
@@ -64,8 +64,9 @@ class Page(NamedTuple):
         items: The objects, in the server's order.
         undecodable: The objects that cannot be read.
         version: The resourceVersion of the whole list; the same on each of its pages.
-        continue_token: Asks for the next page; empty on the last one.
-        shards: The shard selector by which the server says that it has chosen the objects; empty if it does not say it.
+        continue_token: The token by which to ask for the next page; empty on the last page.
+        shards: The shard selector that the server applied to the list, as its answer states; empty if the answer has
+            none.
     """
 
     items: list[Cached]
@@ -145,7 +146,7 @@ _any = msgspec.json.Decoder(dict[str, Any])
 
 
 class Decoding:
-    """Reads the lists and watch lines of one resource.
+    """Decodes the lists and watch lines of one resource.
 
     Args:
         resource: The resource; objects of another kind are undecodable.
@@ -162,7 +163,7 @@ class Decoding:
         self._prefixes = self._prefix, f"{{{version}{kind}".encode()
 
     def event(self, line: bytes) -> WatchEvent | Undecodable:
-        """Return the event on one line of a watch.
+        """Return the event in one line of a watch, or an `Undecodable` if its object cannot be read.
 
         Raises:
             APIError: The line is an ERROR event.
@@ -201,7 +202,7 @@ class Decoding:
                 return _undecodable("an event of an unknown type", line)
 
     def page(self, body: bytes) -> Page:
-        """Return the page in one answer to a list.
+        """Return the page in the body of an answer to a list request.
 
         Raises:
             DecodeError: The answer is not a list of this kind, but a Table, for example.

@@ -47,7 +47,8 @@ class Discovered:
 
     Attributes:
         found: All resources, in the server's order of preference.
-        failed: Group versions that could not be read, because their aggregated server is unavailable; with the reason.
+        failed: The reason by group version, for those that could not be read because their aggregated server is
+            unavailable.
     """
 
     found: tuple[Found, ...]
@@ -58,8 +59,8 @@ class Discovery:
     """Finds resources by kind, plural, singular or short name.
 
     Args:
-        host: Its clock tells the age of the documents.
-        fetch: Reads a document from the server.
+        host: The source of the time, to tell the age of discovery documents.
+        fetch: Requests a document; gets its path and the `Accept` header.
 
     Threads: any.
     """
@@ -73,7 +74,7 @@ class Discovery:
         self._asked_at = -_FRESH
 
     def resource(self, name: str, api_version: str = "") -> Resource[Any]:
-        """See `Client.resource`."""
+        """Return the resource of that name; see `Client.resource`."""
         with self._lock:
             known, is_fresh = self._known, self._now() - self._asked_at < _FRESH
         found = _find(known, name, api_version)

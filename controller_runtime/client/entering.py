@@ -13,14 +13,14 @@ LONG = 3600.0
 
 
 def caller_of(calls: Calls) -> Caller:
-    """Return the means by which the calls of a client enter pods."""
+    """Return the `Caller` by which `client.pods` sends requests with the transport and limits of a client's calls."""
     return Caller(calls.host, calls.transport, calls.agent, calls.timeout)
 
 
 def opened(
     calls: Calls, key: ObjectKey, part: str, query: Query, container: str, *, stdin: bool, tty: bool, within: float
 ) -> Session:
-    """Return the streams of a command, or of the process of a container; see `Client.open_exec`."""
+    """Open the streams of a command or of a container's process, and return them; see `Client.open_exec`."""
     flags = ("stdin", stdin), ("stdout", True), ("stderr", not tty), ("tty", tty)
     named = (("container", container),) if container else ()
     caller = caller_of(calls)

@@ -10,10 +10,10 @@ from controller_runtime.client.transport import Stream, Transport, TransportWrap
 
 
 def impersonation_headers(user: str | None, groups: Sequence[str] = ()) -> dict[str, str]:
-    """Return the headers of requests that are made as `user`; none if it is None.
+    """Return the headers that make a request run as `user`; an empty dict if `user` is None.
 
     Raises:
-        ValueError: Groups without a user.
+        ValueError: `groups` are given without a user.
     """
     if user is None:
         if groups:
@@ -24,17 +24,18 @@ def impersonation_headers(user: str | None, groups: Sequence[str] = ()) -> dict[
 
 
 def with_headers(request: HTTPRequest, headers: Mapping[str, str]) -> HTTPRequest:
-    """Return the request with these headers as well."""
+    """Return a copy of the request to which `headers` are added."""
     return request._replace(headers={**request.headers, **headers}) if headers else request
 
 
 class ImpersonatingTransport(TransportWrapper):
-    """A transport whose requests are made as another user.
+    """A transport whose requests are made as another user (impersonation).
 
     Args:
-        inner: Carries the requests; its own user must be allowed to impersonate.
+        inner: Carries the requests. Its own user must have the right to impersonate.
         user: The name of the user, such as `system:serviceaccount:default:x`.
-        groups: The groups of the user besides `system:authenticated`. Those of a service account follow from its name.
+        groups: The groups of the user in addition to `system:authenticated`. The server derives those of a service
+            account from its name.
     """
 
     def __init__(self, inner: Transport, user: str, groups: Sequence[str] = ()) -> None:

@@ -17,16 +17,17 @@ _SHORTEST_WAIT = 1e-6
 
 
 class InProcessTransport:
-    """A `transport.Transport` that calls an `api.http.Handler`; callers see the same as over HTTP.
+    """A `transport.Transport` that calls an `api.http.Handler` in this process, with the same answers as over HTTP.
 
     Args:
-        host: That of the client; the server may have another one.
+        host: The host of the client; the server may have another host.
         handler: The server.
-        user: The name of the user as whom all requests are made, such as `system:serviceaccount:default:x`; None for
-            the administrator. The requests impersonate the user, so the server allows what that user's roles allow.
-        groups: The groups of the user besides `system:authenticated`. Those of a service account follow from its name.
+        user: The user whom all requests impersonate, such as `system:serviceaccount:default:x`, so that the roles of
+            that user apply; None for the administrator.
+        groups: The groups of the user in addition to `system:authenticated`. The server derives those of a service
+            account from its name.
 
-    Threads: any; the handler runs on the caller's.
+    Threads: any; the handler runs on the calling thread.
     """
 
     def __init__(self, host: Host, handler: Handler, *, user: str | None = None, groups: Sequence[str] = ()) -> None:
@@ -62,7 +63,7 @@ class InProcessTransport:
         return InProcessStream(self._host, reader, _Whole(HTTPResponse(200)), answer, request)
 
     def close(self) -> None:
-        """See `transport.Transport.close`; there is nothing to close."""
+        """Do nothing: there are no connections to close."""
 
     def _leave(self, request: HTTPRequest, deadline: float) -> None:
         self._host.leaving("transport")

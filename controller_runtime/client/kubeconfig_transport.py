@@ -15,7 +15,13 @@ if TYPE_CHECKING:  # see below
 def kubeconfig_transport(
     host: Host, path: str | os.PathLike[str] | None, context: str | None, *, longest_answer: int | None = None
 ) -> HTTPTransport:
-    """Return the transport; see `Manager.from_kubeconfig`.
+    """Return the transport to the cluster that a kubeconfig describes; see `Manager.from_kubeconfig`.
+
+    Args:
+        host: The source of time, threads and locks.
+        path: The kubeconfig; None for the default one.
+        context: The context; None for the current one.
+        longest_answer: The most bytes of one answer; None for the default.
 
     Raises:
         UsageError: The configuration is missing or cannot be used.

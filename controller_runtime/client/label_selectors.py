@@ -10,16 +10,16 @@ from controller_runtime.client.bodies import Body, mapping_of
 
 
 def format_label_selector(selector: object) -> str:
-    """Return the text of a label selector in an object: `{"matchLabels": {"app": "web"}}` is `app=web`.
+    """Return the text form of a label selector of an object: `{"matchLabels": {"app": "web"}}` becomes `app=web`.
 
-    Lists and watches take it as `label_selector`. A selector without requirements is an
-    empty text, and selects all objects.
+    Lists and watches take this text as `label_selector`. A selector without requirements becomes an empty text, which
+    selects all objects.
 
     Args:
         selector: A `V1LabelSelector`, a dict, or a struct with `matchLabels` and `matchExpressions`.
 
     Raises:
-        TypeError: It is None: a selector that is absent selects nothing, which no text says.
+        TypeError: `selector` is None: an absent selector selects nothing, which no text can express.
         ValueError: An expression has an operator other than `In`, `NotIn`, `Exists` and `DoesNotExist`.
     """
     if selector is None:

@@ -37,8 +37,8 @@ class WatchStream:
     """An open watch; a context manager that closes it.
 
     Args:
-        stream: The lines.
-        decoding: Reads them.
+        stream: The source of the lines.
+        decoding: Decodes the lines.
 
     Threads: `read` from one; `close` from any.
     """
@@ -50,8 +50,8 @@ class WatchStream:
     def read(self, deadline: float) -> Iterator[WatchEvent | Undecodable] | None:
         """Return the next events, at least one; None when the stream has ended.
 
-        The events are decoded one by one as the iterator is used, which must be used up before the next
-        `read`. An ERROR event is raised by the iterator, after the events before it.
+        The iterator decodes the events one by one, and must be exhausted before the next `read`. It raises the error of
+        an ERROR event, after the events before it.
 
         Args:
             deadline: Absolute monotonic seconds by which a whole line must come.
@@ -90,21 +90,22 @@ class ListWatch:
     """Lists and watches one collection.
 
     Args:
-        host: For deadlines.
+        host: The source of the time.
         transport: Carries the requests.
-        collection: The objects.
-        page_size: Most objects on one page; a server may ignore it at `ANY_VERSION`.
-        request_timeout: Seconds for a page, and for a watch to open.
+        collection: The objects to list and watch.
+        page_size: The most objects on one page; a server may ignore it for lists at `ANY_VERSION`.
+        request_timeout: The timeout in seconds of a page, and of the opening of a watch.
         drop_managed_fields: Ask for objects without `metadata.managedFields`, which may be most of their bytes. Servers
-            before Kubernetes 1.38 send them all the same, and later ones unless their feature
-            gate `ManagedFieldsOptOut` is on.
-        linger: Seconds by which a change may come later, so that the changes of a busy collection come together.
+            before Kubernetes 1.38 ignore this, and so do later ones unless their feature gate `ManagedFieldsOptOut` is
+            on.
+        linger: Seconds by which `read` may delay a change, so that the changes of a busy collection come together.
         warnings: Logs the server's warnings; None logs each text once for this collection.
 
     Attributes:
         collection: As given.
-        shards: Returns the `shardSelector` of each request, which other servers ignore; None for none.
-        advice: Says in the error of a request that is forbidden how to get the right; empty says nothing.
+        shards: Returns the `shardSelector` to send with each request; None to send none. Servers that do not know it
+            ignore it.
+        advice: A text that is added to the error of a forbidden request: how to get the right. Empty adds nothing.
 
     Raises:
         ValueError: A namespace was given for a cluster-scoped resource.
@@ -143,12 +144,13 @@ class ListWatch:
     def pages(
         self, version: str = "", *, bounds: ListBounds | None = None, pause: Callable[[float], object] | None = None
     ) -> Iterator[Page]:
-        """Return an iterator over the pages of a list; each page is asked for when the iterator is advanced.
+        """Return an iterator over the pages of a list, which requests each page when it is advanced.
 
         Args:
             version: As for `list`.
-            bounds: How much the list may bring, and how quickly its pages are asked for.
-            pause: Waits for the given seconds, or less if the caller is stopped; by default it waits on the host.
+            bounds: The bounds of the list's size and of the rate of its pages; None for the defaults.
+            pause: Called to wait for the given seconds; it may return early if the caller is stopped. By default the
+                host waits.
 
         Raises:
             Expired: By the iterator: the list began too long ago to be continued.
@@ -169,17 +171,17 @@ class ListWatch:
                 (pause or Stop(self._host, f"pages of {self}").wait)(left)
 
     def list(self, version: str = "", *, continue_token: str = "", exact: bool = False, most: int = 0) -> Page:
-        """Return one page.
+        """Request one page of the list, and return it.
 
         Args:
             version: The list must be at least as new as this; `ANY_VERSION` for any, or empty for the most recent.
                 Ignored with a `continue_token`, which includes a version.
-            continue_token: That of the page before; empty for the first page.
-            exact: Ask for `version` exactly, which the server may have forgotten.
-            most: The most objects on the page; 0 for the usual size.
+            continue_token: The token from the previous page; empty for the first page.
+            exact: Ask for the state at exactly `version`, which the server may no longer have.
+            most: The most objects on the page; 0 for `page_size`.
 
         Raises:
-            Expired: The server has forgotten the version; the error may have a token to go on with at a newer one.
+            Expired: The server no longer has the version; the error may have a token to continue at a newer version.
             NoSuchKind: The server does not serve the kind.
             APIError: The server refused the request.
             ConnectionLost: No whole answer came in time.
@@ -205,8 +207,8 @@ class ListWatch:
         Args:
             version: The resourceVersion after which to begin.
             timeout: Seconds after which the server is asked to end the stream.
-            initial_events: Ask for a streamed list: the objects that exist come first, in a state at least as new as
-                `version`, and a bookmark ends them.
+            initial_events: Ask for a streamed list: the existing objects come first, in a state at least as new as
+                `version`, then a bookmark.
 
         Raises:
             NoSuchKind: The server does not serve the kind.

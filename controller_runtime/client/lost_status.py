@@ -11,15 +11,15 @@ from controller_runtime.crd.types import CustomResource
 
 
 def lost_status(resource: Resource[Any], body: object, subresource: str = "") -> str:
-    """Return why the server would not store the status in `body`, and the remedy; empty if it would, or is unknown.
+    """Return why the server would not store the status in `body`, with a remedy; empty if it would, or if unknown.
 
     The server drops a status that is written without its subresource and answers with success, and answers `NotFound`
     about an object that exists if its kind has no such subresource.
 
     Args:
-        resource: The resource; of one whose class is not declared nothing is known.
+        resource: The resource. The answer is only known for one with a declared class.
         body: The object that is created or applied, or the patch: a mapping, or a list of operations.
-        subresource: The one that the request names.
+        subresource: The subresource that the request names; empty for the object itself.
     """
     cls = resource.model
     if not (isinstance(cls, type) and issubclass(cls, CustomResource)):

@@ -10,11 +10,11 @@ from controller_runtime.api.resources import Resource
 
 
 def explained(error: NotFound, resource: Resource[Any]) -> NotFound:
-    """Return the error to raise for a 404 of a collection's path: `NoSuchKind`, or `error` if it means something else.
+    """Return the error to raise for a 404: `NoSuchKind` if the kind is not served, otherwise `error` itself.
 
-    A server that does not have the group answers with the text of Go's HTTP server. One that has the group and not the
-    version or the plural answers with a Status that names no object, while the Status of an absent object or namespace
-    names it. A 404 of anything between this client and the server, such as a proxy's page, is neither.
+    The kind is not served in two cases: the body is the text of Go's HTTP server, because the group is unknown, or a
+    Status that names no object, because the version or plural is unknown. The Status of an absent object or namespace
+    has its name. A 404 of a proxy has neither form.
     """
     is_unknown = not error.details.get("name") if error.reason else str(error).endswith(": 404 page not found")
     if not is_unknown:

@@ -34,17 +34,17 @@ _BACKOFF = Backoff(initial=0.25, factor=2.0, cap=5.0, jitter=1.0)
 
 
 class ObjectStates:
-    """Yields the present state of an object and each later one, None while it is absent, until a time.
+    """An iterator over the current and each later state of an object (None while absent), until a time.
 
-    Between two connections states may be missed, but never the last one. Failures that pass are retried after a
-    growing delay.
+    Between two connections states may be missed, but never the last one. Transient failures are retried after a growing
+    delay.
 
     Args:
-        host: Its clock, and the randomness of the delays.
-        transport: As that of `objects`; its limits (see `deadlines.limit_of`) bound an open watch as well.
-        objects: Lists and watches the object only, selected by its name.
-        read: Reads the object for a server that does not let us watch it; returns None if it is absent.
-        end: The time at which it ends, in monotonic seconds of the host.
+        host: The source of the time and of the randomness of the delays.
+        transport: The transport of `objects`; its limits (see `deadlines.limit_of`) also bound an open watch.
+        objects: Lists and watches only this object, selected by its name.
+        read: Reads the object, for a server that does not allow to watch it; returns None if the object is absent.
+        end: The time at which the iterator ends, in monotonic seconds of the host.
 
     Attributes:
         error: The last failure that was retried; None if nothing has failed since the last state.

@@ -18,17 +18,17 @@ _REMEDY = "if they are legitimate, raise the bound (ListBounds)"
 
 @attrs.frozen(kw_only=True)
 class ListBounds:
-    """The bounds of one list, paged, streamed or whole; a value, shared freely.
+    """The bounds of one list, whether paged, streamed or in one piece. It is a value, which can be shared.
 
     Attributes:
-        objects: Most objects. The default is more than ten times the 150,000 pods of the largest cluster for which
-            Kubernetes is tested.
-        size: Most bytes of these objects. The default, 8 GiB, is the largest database that etcd recommends, which holds
-            all objects of a cluster. A program with less memory needs a lower bound.
-        short_pages: Pages per second that are asked for after pages with fewer objects than the limit. The default, 20,
-            is the rate at which Kubernetes' own controller manager may send requests.
-        empty_pages: Most pages in a row without an object. The default, 1,000, allows half a million objects that a
-            selector excludes, at 500 objects a page.
+        objects: The most objects of a list. The default is more than ten times the 150,000 pods of the largest cluster
+            for which Kubernetes is tested.
+        size: The most bytes of these objects together. The default, 8 GiB, is the largest database that etcd
+            recommends, which holds all objects of a cluster. A program with less memory needs a lower bound.
+        short_pages: The most pages per second that are requested, after pages with fewer objects than were asked for.
+            The default, 20, is the rate at which Kubernetes' own controller manager may send requests.
+        empty_pages: The most consecutive pages without an object. The default, 1,000, allows half a million objects
+            that a selector excludes, at 500 objects a page.
 
     Raises:
         ValueError: A bound is not positive.
@@ -44,7 +44,7 @@ class ListTally:
     """Counts the objects of one list and their bytes.
 
     Args:
-        what: The collection, for messages.
+        what: The name of the collection, for messages.
         bounds: The bounds of the list.
 
     Threads: one.
@@ -72,10 +72,10 @@ class ListTally:
 
 
 class Paging:
-    """Follows one list through its pages: paces short pages, and refuses a list that has no end.
+    """Checks the pages of one list: limits the rate of short pages, and refuses a list that does not end.
 
     Args:
-        what: The collection, for messages.
+        what: The name of the collection, for messages.
         bounds: The bounds of the list.
         page_size: The limit of objects on a page.
 
@@ -94,11 +94,11 @@ class Paging:
         self._empty = 0
 
     def pause_after(self, page: Page) -> float:
-        """Return the seconds that must pass before the page after `page` is asked for.
+        """Return the seconds to wait after `page` before the next page is requested.
 
         Raises:
-            DecodeError: The list has no end: the page continues with the token that it was asked for with, has only
-                known objects, is one of too many empty pages, or is beyond the bounds.
+            DecodeError: The list does not end (a page has the continue token that it was requested with, or only
+                objects of earlier pages, or too many pages are empty), or it is beyond the bounds.
         """
         self._tally.add(len(page.items) + len(page.undecodable), sum(len(cached.raw) for cached in page.items))
         if not page.continue_token:

@@ -7,7 +7,7 @@ import enum
 
 
 class PatchType(enum.Enum):
-    """The form of a patch; the value is its content type."""
+    """The format of a patch; the value is its content type."""
 
     MERGE = "application/merge-patch+json"
     """A tree of the fields to change; null removes a field, and a list replaces the whole list. For every kind."""

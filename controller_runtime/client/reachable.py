@@ -8,12 +8,12 @@ from apimachinery.stop import Stop
 
 
 class ServerReachable:
-    """The news that the server answers, from a transport to those that wait for it.
+    """Wakes threads that wait for a lost server, as soon as the server answers any request of this process.
 
-    Only an answer that comes during a wait counts: an earlier one says nothing about the present.
+    Only an answer that comes during a wait counts: an earlier one proves nothing about now.
 
     Args:
-        host: For its clock and its lock.
+        host: The source of the time and the lock.
 
     Threads: any, for every method.
     """
@@ -35,7 +35,7 @@ class ServerReachable:
                 self._condition.notify_all()
 
     def wait(self, stop: Stop, seconds: float) -> bool:
-        """Wait for `seconds`, for an answer, or for `stop`; return whether an answer came."""
+        """Wait for `seconds`, for an answer of the server, or for `stop`; return whether an answer came."""
         deadline = self._host.monotonic() + seconds
         forget = stop.on_set(self._wake)
         try:

@@ -35,14 +35,15 @@ V = TypeVar("V")
 
 
 class ClientReads:
-    """Reads objects of one API server, and waits for their states; the base of `Client`, and whole without it.
+    """Reads objects of one API server, and waits for their states. It is the base of `Client`, and usable alone.
 
     Args:
-        host: Its clock bounds the calls, and its name is part of the user agent.
+        host: The source of the time; its name is part of the user agent.
         transport: Carries the requests.
         request_timeout: Seconds that one request may take.
-        user_agent: The name in the server's logs; by default this package, its version and the host's name.
-        list_bounds: How much one list may bring, and how quickly its pages are asked for.
+        user_agent: The `User-Agent` header, which servers log; by default this package, its version and the host's
+            name.
+        list_bounds: The bounds of one list's size and of the rate of its pages.
 
     Raises:
         ValueError: `request_timeout` is not positive.
@@ -68,23 +69,23 @@ class ClientReads:
 
     @property
     def host(self) -> Host:
-        """The clock of its deadlines."""
+        """The source of the time for deadlines."""
         return self._calls.host
 
     @property
     def transport(self) -> Transport:
-        """Carries its requests."""
+        """The transport that carries the requests."""
         return self._calls.transport
 
     @classmethod
     def from_kubeconfig(cls, path: str | os.PathLike[str] | None = None, context: str | None = None) -> Self:
         """Return a client on this machine, for the cluster that a kubeconfig describes.
 
-        Close its `transport` when it is used no more, which ends its connections.
+        Close its `transport` when the client is no longer used, which closes its connections.
 
         Args:
-            path: The file. If None, the file that `$KUBECONFIG` names, or `~/.kube/config`; but a process in a pod uses
-                the cluster of the pod, unless `context` is given.
+            path: The file. None: a process in a pod uses the pod's cluster, unless `context` is given; otherwise the
+                file that `$KUBECONFIG` names, or `~/.kube/config`.
             context: The name of one of its contexts; None is the current one.
 
         Raises:
@@ -94,7 +95,7 @@ class ClientReads:
         return cls(host, kubeconfig_transport(host, path, context))
 
     def within(self, seconds: float) -> Self:
-        """Return a copy whose requests may take `seconds` at most, and no longer than those of this client.
+        """Return a copy of this client with a timeout of `seconds` for each request, unless its own is shorter.
 
         Raises:
             ValueError: `seconds` is not positive.
@@ -104,9 +105,9 @@ class ClientReads:
         return self._with(self._calls._replace(timeout=min(seconds, self._calls.timeout)))
 
     def until(self, deadline: float) -> Self:
-        """Return a copy whose requests must be over by `deadline`, in monotonic seconds of the host.
+        """Return a copy of this client whose requests must end before `deadline`, in monotonic seconds of the host.
 
-        Once it has passed, each request raises `ConnectionLost` and nothing is sent.
+        After the deadline, each request raises `ConnectionLost`, and nothing is sent.
         """
 
         def limit(request: HTTPRequest) -> float:
@@ -117,10 +118,10 @@ class ClientReads:
         return self._with(self._calls.bounded(limit))
 
     def limited(self, qps: float, burst: int = 10) -> Self:
-        """Return a copy that begins at most `burst` requests at once and then `qps` a second, as client-go does.
+        """Return a copy of this client that sends at most `burst` requests at once, then `qps` a second.
 
-        The copy and the copies made of it share the limit. A request that would have to wait past its
-        deadline raises `ConnectionLost` at once, and is not sent.
+        The copy shares the limit with copies that are made of it. A request that would have to wait past its deadline
+        raises `ConnectionLost` at once, and is not sent.
 
         Raises:
             ValueError: `qps` is not positive, or `burst` is less than one.
@@ -129,16 +130,16 @@ class ClientReads:
         return self._with(self._calls._replace(transport=throttled))
 
     def resource(self, name: str, api_version: str = "") -> Resource[Any]:
-        """Return the resource of any kind that the server serves; its objects are read as dicts.
+        """Return the resource of a kind that the server serves, found by `name`; its objects are read as dicts.
 
-        The server's discovery is read once, and again when a name is not found, but at most every two
-        seconds. So a kind that was just defined may not be found for two seconds. If several groups or
-        versions have the name, the server's order of preference decides.
+        The server's discovery is read once, and again when a name is not found, but at most every two seconds. So a
+        kind that was just defined may not be found for two seconds. If several groups or versions have the name, the
+        server's order of preference decides.
 
         Args:
-            name: Its kind, plural, singular or short name, such as `Deployment` or `deploy`; `deployments.apps` names
-                the group as well.
-            api_version: Only in this group and API version, such as `apps/v1`.
+            name: The kind, plural, singular or short name, such as `Deployment` or `deploy`, perhaps with the group:
+                `deployments.apps`.
+            api_version: Search only in this group and API version, such as `apps/v1`; empty for all.
 
         Raises:
             NotFound: The server does not serve such a kind. The message names the groups whose discovery failed.
@@ -152,7 +153,7 @@ class ClientReads:
     def get(self, resource: Kind[T], key: ObjectKey, view: type[V]) -> V: ...
 
     def get(self, resource: Kind[Any], key: ObjectKey, view: type[Any] | None = None) -> Any:
-        """Return one object as the server has it now, as the resource's model or as `view`.
+        """Read one object from the server, and return it as an instance of `view`, or of the resource's default class.
 
         Raises:
             NotFound: No object has that key.
@@ -170,7 +171,7 @@ class ClientReads:
     def get_subresource(
         self, resource: Kind[Any], key: ObjectKey, subresource: str, view: type[Any] | None = None
     ) -> Any:
-        """Return a subresource, such as `scale`, as the server has it now, as a dict or as `view`.
+        """Read a subresource, such as `scale`, from the server, and return it as a dict, or as an instance of `view`.
 
         Raises:
             NotFound: No object has that key, or its kind has no such subresource.
@@ -204,17 +205,17 @@ class ClientReads:
         field_selector: str = "",
         view: type[Any] | None = None,
     ) -> builtins.list[Any]:
-        """Return the objects of a collection as the server has them now, all at one resourceVersion, in pages of 500.
+        """Read all objects of a collection from the server, in pages of 500 of one resourceVersion, and return them.
 
         Args:
             resource: The resource, or the declared class of the objects.
-            namespace: Only this namespace; empty for all of them.
+            namespace: Only objects in this namespace; empty for all namespaces.
             label_selector: Only objects whose labels match.
             field_selector: Only objects whose fields match.
-            view: The class to read as; None for that of the resource.
+            view: The class to decode into; None for the default class of the resource.
 
         Raises:
-            Expired: The pages took so long that the server no longer has the resourceVersion: list again.
+            Expired: Reading took so long that the server no longer has the resourceVersion; call `list` again.
             DecodeError: One of the objects cannot be read, or the list goes beyond its bounds.
         """
         decode = decoder_for(view, resource_of(resource))
@@ -267,23 +268,22 @@ class ClientReads:
         until: Callable[[Any], bool],
         within: float = 30.0,
     ) -> Any:
-        """Wait until an object is as wanted, and return it as the resource's model or as `view`, as `get` does.
+        """Wait until `until` is true for an object, and return the object as `get` does.
 
-        The object is watched, alone; if the server does not allow that, it is read once a second. So a role needs
-        `list` and `watch` of this name, or `get`. Failures that pass, such as a lost connection, are retried
-        meanwhile. The limits of this client hold: each request ends `within` its own, and the wait ends with the
-        deadline of `until`, of a reconcile or of a leadership, with the error that a request has then.
+        Only this object is watched; if the server does not allow that, it is read once a second. So a role needs `list`
+        and `watch` of this name, or `get`. Transient failures, such as a lost connection, are retried. The timeout of
+        this client applies to each request, its deadline, or that of a reconcile or a leadership, to the whole wait.
 
         Args:
-            resource: Its resource.
-            key: Its name and namespace.
-            view: The class to read it as; None for that of the resource.
-            until: Called with each state, with None while the object is absent: `ready`, `condition("Ready")`,
-                `gone`, or a function, but no `async def`. It must be quick.
-            within: Seconds to wait.
+            resource: The object's resource.
+            key: The object's name and namespace.
+            view: The class to decode into; None for the default class of the resource.
+            until: A predicate that gets each state, or None while the object is absent: `ready`, `condition("Ready")`,
+                `gone`, or a quick function, which must not be an `async def`.
+            within: The most seconds to wait.
 
         Returns:
-            The object in the first state for which `until` is true; None if absent.
+            The object in the first state for which `until` is true; None if that state is its absence.
 
         Raises:
             WaitTimeout: `until` was not true in time; the message shows the last state.

@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 
 class Job(Generic[T]):
-    """A function to call on another thread, in a copy of the context variables of the thread that makes the job.
+    """A call of a function on another thread, in a copy of the context variables of the thread that makes the job.
 
     Args:
         function: The function.
-        on_end: Called on the other thread when the function has returned or raised.
+        on_end: Called on the other thread after the function has returned or raised.
 
     Threads: one for `run`; `result` from any once `on_end` has been called.
     """
@@ -31,7 +31,7 @@ class Job(Generic[T]):
         self._error: BaseException | None = None
 
     def run(self) -> None:
-        """Call the function, and keep what it returns or raises for `result`."""
+        """Call the function, and keep its result or error for `result`."""
         try:
             self._results.append(self._context.run(self._function))
         # Without SystemExit, `sys.exit` would end the thread unnoticed, and the coroutine would wait forever.
@@ -40,7 +40,7 @@ class Job(Generic[T]):
         self._on_end()
 
     def result(self) -> T:
-        """Return what the function returned, or raise what it raised."""
+        """Return the function's result, or raise its error."""
         if self._error is not None:
             raise self._error
         return self._results[0]
@@ -54,16 +54,16 @@ It is short, because a program does not end before its threads have.
 
 
 class RequestThreads:
-    """Runs jobs on threads that it starts when there is work for them, and that end when there is none.
+    """A pool of threads for jobs: threads are started when there is work, and end when there is none.
 
-    So there is nothing to shut down: a thread that has had no job for `LINGER` seconds ends.
+    The pool need not be shut down: a thread that has had no job for `LINGER` seconds ends.
 
     Args:
-        host: Its clock and its threads.
-        limit: How many threads there are at most; further jobs wait, first come, first served.
+        host: The source of time and threads.
+        limit: The most threads; further jobs wait, first come, first served.
 
     Raises:
-        ValueError: A limit below one.
+        ValueError: `limit` is below one.
 
     Threads: any, for every method.
     """
@@ -87,7 +87,7 @@ class RequestThreads:
         """Run `job` as soon as a thread is free.
 
         Raises:
-            RuntimeError: The operating system has no further thread, and none is left to do the job.
+            RuntimeError: The operating system cannot start a thread, and none is running that could do the job.
         """
         with self._condition:
             self._waiting.append(job)
@@ -117,7 +117,7 @@ class RequestThreads:
             self._forget_ended()
 
     def withdraw(self, job: Job[T]) -> bool:
-        """Forget a job that no thread has taken yet, and return whether that was so."""
+        """Remove a job that no thread has taken yet; return True if it was removed."""
         with self._condition:
             if job not in self._waiting:
                 return False
@@ -125,9 +125,9 @@ class RequestThreads:
             return True
 
     def join_until(self, deadline: float | None) -> list[Thread]:
-        """Wait for the threads, and return those that have not ended by `deadline` (absolute monotonic seconds).
+        """Wait for the threads to end, and return those that have not by `deadline` (absolute monotonic seconds).
 
-        From then on threads end as soon as there is no job; jobs can still be submitted.
+        From this call on, threads end as soon as there is no job; jobs can still be submitted.
         """
         with self._condition:
             self._is_joined = True

@@ -35,13 +35,13 @@ def retry_on_conflict(
     """Call `attempt` until it raises no `Conflict`, and return its result.
 
     Args:
-        host: Times the delays.
-        attempt: Reads, decides and writes. It must read again each time, or it meets the same conflict.
+        host: The source of the time.
+        attempt: Reads, decides and writes. It must read again each time; otherwise it gets the same conflict.
         retry: The number of tries and their delays.
         stop: Ends the retries when it is cancelled.
 
     Raises:
-        Conflict: The last try met one.
+        Conflict: The last try raised it.
         Cancelled: `stop` was cancelled before a try; its cause is the last conflict, if there was one.
         UsageError: `attempt` is an `async def`, or returned a coroutine.
         Exception: `attempt` raised another error, which is not retried.

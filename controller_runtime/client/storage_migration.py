@@ -39,9 +39,9 @@ class Progress(NamedTuple):
     """The progress of a migration.
 
     Attributes:
-        done: Objects that are stored in the storage version, also those that other writers wrote or deleted.
-        total: Objects that there were at the beginning.
-        failed: Why an object could not be rewritten, by its key.
+        done: The number of objects that need no more work: rewritten, or written or deleted by other clients.
+        total: The number of objects at the beginning.
+        failed: The reason by key, for objects that could not be rewritten.
     """
 
     done: int
@@ -51,16 +51,16 @@ class Progress(NamedTuple):
 
 @attrs.define(eq=False)
 class StorageMigration:
-    """Rewrites the objects of one definition, and prunes `status.storedVersions` when all are done.
+    """Rewrites the stored objects of one CustomResourceDefinition, then prunes its `status.storedVersions`.
 
     An object is rewritten by a patch that changes nothing but names the version that was read: the server stores it
-    again. A conflict means that another writer has done so already. Passing errors are tried again for two minutes. The
-    progress is noted in an annotation of the definition, from which a later migration goes on.
+    again. A conflict means that another client has stored the object already. Transient errors are retried for two
+    minutes. The progress is kept in an annotation of the definition, and a later migration continues from it.
 
     Args:
         client: Reads and writes; it must not be bound to a leadership.
         name: The name of the definition, such as `cabins.example.com`.
-        rate: Most objects a second.
+        rate: The most objects per second.
         accept_loss: See `plan_storage`.
         report: Called with the progress at the beginning, every `NOTE_EVERY` objects, and at the end.
 
@@ -74,11 +74,11 @@ class StorageMigration:
     report: Callable[[StoragePlan, Progress], None] = lambda plan, progress: None
 
     def plan(self, stop: Stop) -> tuple[StoragePlan, Progress]:
-        """Return what `run` would do, and do nothing.
+        """Return the plan and the progress with which `run` would begin, and change nothing.
 
         Raises:
             UsageError: There is no such definition, or it cannot be migrated; see `plan_storage`.
-            APIError: The server refuses.
+            APIError: The server refuses a request.
         """
         plan, definition = self._read(stop)
         objects = self._objects(plan, stop) if plan.pruned else []
@@ -86,16 +86,16 @@ class StorageMigration:
         return plan, Progress(sum(_place(one) <= after for one in objects) if after else 0, len(objects), {})
 
     def run(self, stop: Stop) -> tuple[StoragePlan, Progress]:
-        """Rewrite all objects, then prune `status.storedVersions`, and return what was planned and how far it came.
+        """Rewrite all objects, then prune `status.storedVersions`; return the plan and the final progress.
 
         Nothing is pruned if an object could not be rewritten, or if `stop` was set before the end.
 
         Args:
-            stop: Ends the migration after the current object; its progress is noted.
+            stop: Ends the migration after the current object; the progress is saved.
 
         Raises:
             UsageError: As for `plan`; or the definition has changed meanwhile.
-            APIError: The server refuses.
+            APIError: The server refuses a request.
             ConnectionLost: The server could not be reached for two minutes.
         """
         plan, definition = self._read(stop)

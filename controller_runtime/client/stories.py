@@ -10,7 +10,9 @@ from controller_runtime.core.story import Steps, current_steps
 
 
 class StoryTransport(TransportWrapper):
-    """A `transport.Transport` that notes the method, the path and the answer's status, and never a body.
+    """A `transport.Transport` that adds method, path and status of each request to the steps of the running reconcile.
+
+    Bodies are not recorded.
 
     Args:
         inner: Carries the requests.

@@ -17,5 +17,5 @@ _KINDS: Mapping[str, Resource[Any]] = {
 
 
 def kind_of(resource: Resource[Any], subresource: str) -> Resource[Any]:
-    """Return the kind of a subresource's body: its own, as for `scale`, or that of the object, as for `status`."""
+    """Return the kind of a subresource's body: a separate kind, as for `scale`, or the object's, as for `status`."""
     return _KINDS.get(subresource, resource)

@@ -20,15 +20,15 @@ _WORTH_A_WARNING = 1.0
 
 
 class ThrottledTransport(TransportWrapper):
-    """A `transport.Transport` that begins `burst` requests at once and then `qps` a second, in the order of the calls.
+    """A `transport.Transport` that sends at most `burst` requests at once, then `qps` a second, in call order.
 
     A request that would have to wait beyond its deadline fails at once, and does not count.
 
     Args:
-        host: Times the waits.
+        host: The source of the time.
         inner: Carries the requests.
         qps: Requests per second, streams included.
-        burst: Requests that may begin at once after a pause.
+        burst: Requests that may be sent at once after a pause.
 
     Raises:
         ValueError: `qps` is not positive, or `burst` is less than one.
@@ -59,7 +59,7 @@ class ThrottledTransport(TransportWrapper):
         return self.inner.stream(request, deadline)
 
     def close(self) -> None:
-        """Close the inner transport; waiting requests end with `ConnectionLost`."""
+        """Close the inner transport; requests that wait raise `ConnectionLost`."""
         with self._condition:
             self._closings += 1
             self._condition.notify_all()

@@ -37,8 +37,8 @@ class SpanClock:
     """Starts and ends spans at the times of a host, so that a simulation's spans have its virtual time.
 
     Args:
-        host: Its clock.
-        provider: Makes the tracer, and so decides which spans are sampled and where they go.
+        host: The source of the time.
+        provider: Makes the tracer, which decides the sampled spans and their exporter.
 
     Threads: any.
     """
@@ -48,12 +48,12 @@ class SpanClock:
         self.tracer: Tracer = provider.get_tracer("controller_runtime", __version__)
 
     def now(self) -> int:
-        """Return the time in nanoseconds since 1970, as OpenTelemetry counts it, to the microsecond."""
+        """Return the time as OpenTelemetry needs it: nanoseconds since 1970, with a precision of a microsecond."""
         return round(self._host.now().timestamp() * 1e6) * 1000
 
 
 class RecentSpans:
-    """Which span a change, a write or a reconcile had, of the newest `REMEMBERED` of them. Threads: any."""
+    """The spans of the last `REMEMBERED` changes, writes and reconciles, by key. Threads: any."""
 
     def __init__(self, host: Host) -> None:
         # Guards the fields below.
@@ -62,16 +62,18 @@ class RecentSpans:
         self._count = 0  # how many spans were put: the order in which they came
 
     def count(self) -> int:
-        """Return how many spans were put so far, for `put`."""
+        """Return the number of spans put so far, to be passed as `since` to a later `put`."""
         with self._lock:
             return self._count
 
     def put(self, span: Span, *keys: Hashable, look_up: Hashable = None, since: int = 0) -> SpanContext | None:
-        """Remember a span under those `keys` that have none, and return the one under `look_up`, in one step.
+        """Store a span under those `keys` that have no span; return the span under `look_up`, or None.
 
-        A write and the change that it causes come on two threads. Each puts itself and looks for the other, so exactly
-        the later one finds the earlier. A span put before `since` is not returned: a write that changes nothing
-        is answered with the version of a change that it did not make.
+        Both in one step.
+
+        A write and the change that it causes are seen on two threads. Each puts its own span and looks for the other,
+        so exactly the later one finds the earlier. A span that was put before the count `since` is not returned: a
+        write that changes nothing is answered with the version of a change that it did not make.
         """
         context = span.get_span_context()
         with self._lock:
@@ -84,26 +86,26 @@ class RecentSpans:
             return found if at > since else None
 
     def get(self, keys: Iterable[Hashable]) -> list[SpanContext]:
-        """Return the spans under these keys, without those that are forgotten."""
+        """Return the spans stored under these keys; keys without a span are left out."""
         with self._lock:
             return [self._spans[key][0] for key in keys if key in self._spans]
 
     def pop(self, key: Hashable) -> SpanContext | None:
-        """Return the span under a key, and forget it, or None."""
+        """Remove and return the span under a key; None if there is none."""
         with self._lock:
             found, _ = self._spans.pop(key, (None, 0))
         return found
 
 
 class TracedTransport(TransportWrapper):
-    """A `transport.Transport` that makes a span of each request inside another span, such as that of a reconcile.
+    """A `transport.Transport` that makes a span for each request inside another span, such as that of a reconcile.
 
-    The request carries the span's `traceparent`, by which a server that traces links its own spans. Other requests,
-    and streams, pass unchanged.
+    The request has the span's `traceparent` header, by which a tracing server links its own spans. Requests outside of
+    a span, and streams, pass unchanged.
 
     Args:
         clock: Makes the spans.
-        recent: Is notified of the writes, so that the changes which they cause can be linked.
+        recent: Keeps the spans of writes, so that the changes which they cause can be linked.
         inner: Carries the requests.
 
     Threads: any.
@@ -160,9 +162,9 @@ class TracedTransport(TransportWrapper):
 
 
 def collection_of(path: str) -> str:
-    """Return the resource that a path of the API names, with its subresource: `nodes`, `pods/status`; or nothing.
+    """Return the plural that an API path names, with its subresource: `nodes`, `pods/status`; empty for other paths.
 
-    It never has the name of an object, so that it can be the name of a span, of which there should be few.
+    The result never has the name of an object, so that it can be the name of a span, of which there should be few.
     """
     named = resource_path(path)
     return named.resource_and_part if named is not None else ""

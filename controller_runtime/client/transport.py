@@ -17,15 +17,15 @@ _NO_MESSAGES = "this stream was not upgraded"
 
 
 def is_upgrade(request: HTTPRequest) -> bool:
-    """Return whether a request asks for an upgrade to WebSockets, as exec does; such a GET is not a read."""
+    """Return whether a request asks for an upgrade to WebSocket, as exec does. Such a GET does not count as a read."""
     return "upgrade" in request.headers
 
 
 class Stream(Protocol):
     """A streamed answer; a context manager that closes it.
 
-    If a request with the header `upgrade` was answered with 101, it is a connection with messages in both directions,
-    as a WebSocket has: `receive` and `send` are its calls, and `read` is not.
+    If a request with the header `upgrade` was answered with 101, the stream has messages in both directions, as a
+    WebSocket: use `receive` and `send` then, not `read`.
 
     Threads: `read` or `receive` from one, `send` from one, `close` from any.
     """
@@ -48,7 +48,7 @@ class Stream(Protocol):
         The stream has ended if the server ended it cleanly, or if `close` was called.
 
         Args:
-            deadline: A complete line must come by then. Parts of a line do not count.
+            deadline: The time, in monotonic seconds, by which a complete line must come. Parts of a line do not count.
 
         Raises:
             StreamIdle: The deadline passed without a complete line. The stream is closed.
@@ -56,17 +56,17 @@ class Stream(Protocol):
         """
 
     def receive(self, deadline: float) -> list[bytes] | None:
-        """Return the messages that have come; none at the deadline; None when the connection has ended.
+        """Return the messages that have come; an empty list at `deadline`; None when the connection has ended.
 
-        Unlike `read`, it leaves the connection open at the deadline.
+        Unlike `read`, it leaves the connection open at the deadline, which is in monotonic seconds.
 
         Raises:
-            ConnectionLost: The connection was cut: the server did not end it.
+            ConnectionLost: The connection was cut, not ended by the server.
         """
         raise UsageError(_NO_MESSAGES)
 
     def send(self, message: bytes, deadline: float) -> None:
-        """Send a message; it may have arrived in part if this raises.
+        """Send a message. If this raises, a part of the message may have been sent.
 
         Raises:
             ConnectionLost: The connection has ended or was cut, or the server did not take the message by `deadline`.
@@ -74,7 +74,7 @@ class Stream(Protocol):
         raise UsageError(_NO_MESSAGES)
 
     def close(self) -> None:
-        """End the stream, and wake a blocked `read` or `receive`, which returns None. Idempotent."""
+        """Close the stream, and wake a blocked `read` or `receive`, which returns None. Idempotent."""
 
     def __enter__(self) -> Self:
         return self
@@ -86,17 +86,19 @@ class Stream(Protocol):
 
 
 class Transport(Protocol):
-    """Carries requests to one API server; `str()` of it is the server's address. Threads: any."""
+    """Carries requests to one API server. Its `str()` is the server's address. Threads: any."""
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
-        """Send a request and return the answer, whatever its HTTP status.
+        """Send a request and return the answer, which may have any HTTP status. `deadline` is in monotonic seconds.
 
         Raises:
-            ConnectionLost: No whole answer came by `deadline`. The server may have carried out a write all the same.
+            ConnectionLost: No complete answer came by `deadline`. The server may still have carried out a write.
         """
 
     def stream(self, request: HTTPRequest, deadline: float) -> Stream:
         """Send a request and return its answer as a stream, once the headers have come.
+
+        `deadline` is in monotonic seconds.
 
         Raises:
             ConnectionLost: No headers came by `deadline`.
@@ -111,7 +113,7 @@ class Transport(Protocol):
 
 
 class TransportWrapper:
-    """A `Transport` that passes everything on to another one; the base of transports that change one method.
+    """A `Transport` that passes all calls to another transport; a base for transports that change one method.
 
     Args:
         inner: Carries the requests.

@@ -8,5 +8,5 @@ from controller_runtime.core.version import __version__
 
 
 def user_agent(host: Host) -> str:
-    """Return `controller-runtime/<version> (<host name>)`."""
+    """Return the default `User-Agent` header: `controller-runtime/<version> (<host name>)`."""
     return f"controller-runtime/{__version__} ({host.name})"

@@ -20,7 +20,7 @@ from controller_runtime.client.object_states import ObjectStates
 
 
 def gone(obj: object) -> bool:
-    """Return whether an object is absent; for `Client.wait`, which passes None for an absent one."""
+    """Return whether `obj` is None. As the `until` of `Client.wait` it waits until the object is absent."""
     return obj is None
 
 
@@ -32,7 +32,7 @@ def wait_for(
     until: Callable[[Any], bool],
     within: float,
 ) -> Any:
-    """Wait until an object is as wanted; see `Client.wait`."""
+    """Wait until `until` is true for an object, and return the object; see `Client.wait`."""
     if within <= 0:
         raise ValueError(f"within ({within}) must be positive")
     known, fits = resource_of(resource), synchronous("the `until` of a wait", until)

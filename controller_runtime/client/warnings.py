@@ -29,11 +29,11 @@ def warnings_of(header: str) -> list[str]:
 class Warnings:
     """Logs the warnings in answers, each text once.
 
-    The one about the version of lease candidates, which this package has chosen, is logged for debugging only. Beyond
-    256 texts the least recent ones are forgotten, and would be logged again.
+    The warning about the API version of lease candidates, which this package chooses, is logged at debug level. Only
+    the 256 most recent texts are remembered; an older one would be logged again.
 
     Args:
-        host: For the lock.
+        host: The source of the lock.
 
     Threads: any.
     """
@@ -59,7 +59,7 @@ class Warnings:
                 tell("the API server warns", text=text, asked=path)
 
     def log_text(self, text: str) -> None:
-        """Log a warning of this client about a request that it is about to send; nothing for an empty text."""
+        """Log a warning of this client about a request, unless it was logged before. An empty text is ignored."""
         if text and self._is_new(text):
             log.warning(text)
 

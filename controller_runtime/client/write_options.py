@@ -14,7 +14,7 @@ Query = tuple[tuple[str, str], ...]
 
 
 class FieldValidation(enum.Enum):
-    """The server's treatment of fields that its schema does not have, or that occur twice."""
+    """How the server treats fields that the schema does not have, and fields that occur twice."""
 
     STRICT = "Strict"
     """Refuses the write."""
@@ -29,9 +29,9 @@ class WriteOptions:
     """The options that a client sends with each write.
 
     Attributes:
-        field_manager: The owner of the fields that are written; None for the user agent up to its slash.
-        field_validation: None for the server's default.
-        dry_run: Have the server check and answer the write without doing it.
+        field_manager: The owner of the fields that are written; None for the user agent up to its first slash.
+        field_validation: How the server treats unknown fields; None for the server's default.
+        dry_run: True to have the server check and answer the write without storing it.
     """
 
     field_manager: str | None = None
@@ -39,7 +39,7 @@ class WriteOptions:
     dry_run: bool = False
 
     def query(self, **more: str) -> Query:
-        """Return the parameters of a create, update or patch, and `more`, which take precedence."""
+        """Return the query parameters of a create, update or patch. Those in `more` take precedence."""
         validation = self.field_validation.value if self.field_validation else None
         own = {"fieldManager": self.field_manager, "fieldValidation": validation, "dryRun": self._dry_run}
         return tuple((name, value) for name, value in {**own, **more}.items() if value is not None)
@@ -50,7 +50,7 @@ class WriteOptions:
         propagation_policy: str | None,
         preconditions: Mapping[str, str | None] | None = None,
     ) -> object:
-        """Return the body of a deletion, or None if it would say nothing.
+        """Return the body of a DELETE request; None if no option is set.
 
         Args:
             grace_period_seconds: As for `Client.delete`.

@@ -9,9 +9,9 @@ from controller_runtime.core.written_versions import running_reconcile
 
 
 class WrittenTransport(TransportWrapper):
-    """A `transport.Transport` for the requests of reconciles.
+    """A `transport.Transport` that reports each write of the running reconcile which the server carried out.
 
-    A write whose answer is lost is not told, so what it causes counts as caused by others.
+    A write whose answer is lost is not reported, so its effects count as caused by other clients.
 
     Threads: any.
     """

@@ -27,17 +27,16 @@ class WorkQueue(Generic[T]):
     """A queue of items to process: de-duplicated, delayed, rate-limited, with two priorities called bands.
 
     An item that is added again before it is handed out is handed out once, at the earlier time and in the better band.
-    An item that is added while it is being processed is handed out again after `done`, not before. Inside a band the
-    order is first come, first served, by the time at which an item was added or fell due, even if it was being
-    processed at that time. While both bands have items, every eighth hand-out comes from the low one, so that it does
-    not starve.
+    An item that is added while it is being processed is handed out again after `done`, not before. Inside a band, items
+    come in the order in which they were added or fell due. While both bands have items, every eighth hand-out comes
+    from the low one, so that it does not starve.
 
     Args:
         host: The source of the time and of the lock's condition.
         name: Label of its metrics.
         limiter: Delays of `add_rate_limited`, for this queue only; `ItemExponential()` by default.
-        fair_by: Returns the group of an item, such as its namespace. In each band the groups then alternate, within the
-            bounds that `fairness.py` states. The function must be pure and quick; if it raises, the item is not added.
+        fair_by: Returns the group of an item, such as its namespace. Inside a band the groups then alternate (see
+            `fairness.py`). It must be pure and quick; if it raises, the item is not added.
 
     Threads: any, for every method; only `get` and a draining `shut_down` wait.
     """
@@ -89,8 +88,8 @@ class WorkQueue(Generic[T]):
         """Hand out `item` as soon as possible. Ignored once the queue is shut down.
 
         Args:
-            low: Put the item into the low band; meant for items that have not changed, such as those of an initial
-                list. A later addition without `low` moves an item that is still queued there to the normal band.
+            low: Put the item into the low band; meant for unchanged items, such as those of an initial list. A later
+                addition without `low` moves it to the normal band.
             cause: The reason, for people: a few words, always the same for the same reason.
             key: Name and namespace of the object that caused the addition, for people; None if no object did.
             version: That object's resourceVersion.
@@ -116,12 +115,11 @@ class WorkQueue(Generic[T]):
     def add_rate_limited(self, item: T, *, at_least: float = 0.0, cause: str = "") -> None:
         """Hand out `item` again after the delay that the limiter decides. Ignored once the queue is shut down.
 
-        The failure does not count if it comes before the planned retry is due, because an event caused a reconcile in
-        between: events must not make the delays grow. The item is then retried at the planned time.
+        A failure before the planned retry, after an event caused a reconcile in between, does not count, so that events
+        do not make the delays grow: the item is retried at the planned time.
 
         Args:
-            at_least: The least delay in seconds, such as a server's `Retry-After`; the limiter's delay counts if it is
-                longer.
+            at_least: The least delay in seconds, such as a server's `Retry-After`.
         """
         with self._condition:
             if self._stage is not Stage.OPEN:
@@ -143,30 +141,25 @@ class WorkQueue(Generic[T]):
             return self._take()
 
     def done(self, item: T) -> None:
-        """End the processing of an item. If the item was added meanwhile, it can now be handed out again.
+        """End the processing of `item`. If it was added meanwhile, it can now be handed out again.
 
         Raises:
-            ValueError: The item is not being processed.
+            ValueError: `item` is not being processed.
         """
         with self._condition:
             self._end(item)
 
     def done_and_get(self, item: T) -> T:
-        """Call `done(item)`, and return the result of `get()`. It takes the lock once instead of twice.
+        """Call `done(item)`, and return the result of `get()`.
 
-        Raises:
-            ValueError: The item is not being processed.
-            ShutDown: The queue is shut down, and nothing is left to hand out.
+        It takes the lock only once, and raises what the two raise.
         """
         with self._condition:
             self._end(item)
             return self._take()
 
     def forget(self, item: T) -> None:
-        """Forget the failures of `item`, because it succeeded or is not retried.
-
-        An addition that is already queued stays.
-        """
+        """Forget the failures of `item`, because it succeeded or is not retried. Queued additions of it stay."""
         # Without the lock, because most items have never failed. A failure that is added at the same moment could as
         # well come after this call.
         if item in self._retry_at:
@@ -194,8 +187,7 @@ class WorkQueue(Generic[T]):
         Items that are queued are still handed out; then `get` raises `ShutDown`. Calling it again is harmless.
 
         Args:
-            drain: Also wait until every item has been handed out and is done. A later `shut_down` without `drain`, on
-                another thread, ends that wait.
+            drain: Also wait until every item is done. A later `shut_down` without `drain` ends that wait.
         """
         with self._condition:
             self._queue_due(self._now())
@@ -214,16 +206,12 @@ class WorkQueue(Generic[T]):
             return self._tally.snapshot(self._queue.depth, self._queue.low_depth, processed_for)
 
     def turns(self, limit: int) -> list[Turn[T]]:
-        """Return copies of the turns (hand-outs) of all items being processed and of up to `limit`
-        others, for display.
-        """
+        """Return copies of the turns (hand-outs) of all items being processed, and of up to `limit` others."""
         with self._condition:
             return [*map(copy.copy, (*self._processing.values(), *itertools.islice(self._dirty.values(), limit)))]
 
     def turns_of(self, item: T) -> list[Turn[T]]:
-        """Return copies of the turns (hand-outs) of `item`: the one being processed, then the next one, if there are
-        any.
-        """
+        """Return copies of the turns (hand-outs) of `item`: the one being processed, then the next one, if any."""
         with self._condition:
             return [copy.copy(turns[item]) for turns in (self._processing, self._dirty) if item in turns]
 

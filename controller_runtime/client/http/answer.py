@@ -34,18 +34,18 @@ class _Head(NamedTuple):
 
 
 class Answer:
-    """An answer whose head was read.
+    """An answer whose head has been read.
 
     Args:
         connection: The connection, from which the body is received.
         head: The parsed head.
         framing: Finds the end of the body.
-        begun: Bytes that came with the head.
-        is_last: The server closes the connection after it.
+        begun: Bytes of the body that came together with the head.
+        is_last: True if the server closes the connection after this answer.
 
     Attributes:
         status: The HTTP status code.
-        reason: The text after it.
+        reason: The reason phrase after the status code.
         headers: The headers by lower-case name; repeated ones are joined by a comma.
 
     Threads: one.
@@ -63,7 +63,7 @@ class Answer:
             self._finish(begun)
 
     def pieces(self) -> list[memoryview]:
-        """Return the next pieces of the body, at least one; none at its end.
+        """Return the next pieces of the body, at least one; an empty list at its end.
 
         Raises:
             OSError: The body is cut or malformed, or the deadline of the connection passed.
@@ -83,12 +83,12 @@ class Answer:
         return pieces
 
     def rest(self) -> bytes:
-        """Return the bytes that came with the head, after which another protocol goes on."""
+        """Return, once, the bytes after the head that came with it; they belong to the protocol that follows."""
         begun, self._begun = self._begun, b""
         return begun
 
     def expect_more(self, received: int) -> None:
-        """Note how many bytes of the body have come: after many, more are received at once."""
+        """Tell the connection how many bytes of the body have come. After many, it receives larger pieces."""
         self._connection.is_bulk = received >= _MUCH
 
     def _finish(self, rest: bytes) -> None:
@@ -105,7 +105,7 @@ def begin_answer(connection: Connection, method: str, *, upgrades: bool = False)
     Args:
         connection: The connection.
         method: The method of the request.
-        upgrades: Whether the request asks for another protocol, so that 101 is an answer.
+        upgrades: Whether the request asks to switch to another protocol, so that 101 is a final answer.
 
     Raises:
         OSError: The head is cut, has no end or is not HTTP, or the body is in an encoding that was not asked for.
@@ -143,14 +143,14 @@ def _answer(connection: Connection, method: str, head: _Head, begun: bytes) -> A
 
 
 def whole_answer(answer: Answer, longest: int = LONGEST_ANSWER) -> api.HTTPResponse:
-    """Read the body of an answer, and return the whole as a value; the memory grows with what has come.
+    """Read the whole body of an answer, and return the answer as a value. Memory grows only with the bytes that came.
 
-    The body of a failed answer may be very long, and its beginning says enough. So 4 MiB of it are read,
-    and if it has more, the connection is not used again.
+    The body of a failed answer may be very long, and its beginning is enough for the error. So at most 4 MiB of it are
+    read; if it has more, the connection is not used again.
 
     Args:
-        answer: An answer whose head was read.
-        longest: Most bytes of a successful answer.
+        answer: An answer whose head has been read.
+        longest: The most bytes of a successful answer.
 
     Raises:
         OSError: The body is cut or malformed, or longer than `longest`.

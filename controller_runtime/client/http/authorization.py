@@ -33,11 +33,11 @@ _RENEWALS_APART = 5.0
 
 @attrs.frozen
 class Identity:
-    """The credential of this client, with the TLS files as they were when it was read.
+    """The credential of this client, with the state of its TLS files when the credential was read.
 
     Attributes:
         credential: The credential.
-        files: Inode, time and size of the TLS files; if they differ, a file was replaced.
+        files: Inode, time and size of the TLS files; if they differ later, a file was replaced.
     """
 
     credential: Credential
@@ -45,19 +45,21 @@ class Identity:
 
     @property
     def connection_key(self) -> tuple[object, ...]:
-        """The parts that a connection is made with; a connection with other ones must not be used."""
+        """The client certificate and the state of the TLS files; a connection made with others must not be used."""
         return (self.credential.certificate, self.files)
 
     def differs_from(self, other: Identity) -> bool:
-        """Return whether the two differ in anything that a server can see."""
+        """Return whether the two identities differ for a server: in their header, certificate or TLS files."""
         return (self.credential.header, self.connection_key) != (other.credential.header, other.connection_key)
 
 
 class Authorization:
-    """Provides the identity of a configuration, which is asked for when it is first needed.
+    """Provides the identity of a configuration.
+
+    The source of the credentials is first asked when an identity is needed.
 
     Args:
-        host: For its clock, threads and locks.
+        host: The source of time, threads and locks.
         configuration: Names the source of the credentials and the TLS files.
 
     Threads: any.
@@ -74,10 +76,10 @@ class Authorization:
         self._asked_at = self._renewed_at = -float("inf")
 
     def identity(self, deadline: float) -> Identity:
-        """Return our present identity, after asking the source of the credentials if need be.
+        """Return the current identity; ask the source of the credentials first if the last answer is too old.
 
         Raises:
-            ConnectionLost: The source of the credentials failed, or did not answer by `deadline`.
+            ConnectionLost: The source failed, or did not answer by `deadline` (monotonic seconds).
         """
         now = self._host.monotonic()
         with self._lock:
@@ -91,7 +93,7 @@ class Authorization:
         return known or self._answer(inquiry, deadline)
 
     def renewed(self, refused: Identity, deadline: float) -> Identity | None:
-        """Return another identity than `refused`, to which the server answered 401; None if there is no other."""
+        """Return a new identity, after the server answered 401 to `refused`; None if there is none by `deadline`."""
         now = self._host.monotonic()
         with self._lock:
             known, is_asking = self._identity, not self._inquiry.is_over
@@ -109,7 +111,7 @@ class Authorization:
         return identity if identity.differs_from(refused) else None
 
     def give_up(self) -> None:
-        """End the wait for the source of the credentials, if it can be ended."""
+        """Cancel the running question to the source of the credentials, if that can be cancelled."""
         self._source.give_up()
 
     def _usable(self, files: tuple[object, ...], now: float) -> Identity | None:

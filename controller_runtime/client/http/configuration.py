@@ -22,7 +22,7 @@ SERVICE_CERT_FILENAME = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
 
 
 def from_kubeconfig(path: str | os.PathLike[str] | None = None, context: str | None = None) -> RESTConfig:
-    """Return the configuration that a kubeconfig describes: address, TLS, proxy, and credentials of every kind.
+    """Return the configuration that a kubeconfig describes: address, TLS, proxy and credentials.
 
     Args:
         path: The file; None for `$KUBECONFIG` (several files are merged), or else `~/.kube/config`.
@@ -55,12 +55,16 @@ def from_kubeconfig(path: str | os.PathLike[str] | None = None, context: str | N
 
 
 def find(path: str | os.PathLike[str] | None = None, context: str | None = None) -> RESTConfig:
-    """Return `in_cluster()` if nothing is named and this is a pod, else `from_kubeconfig`; with the same errors."""
+    """Return `in_cluster()` in a pod, if `path` and `context` are None; otherwise `from_kubeconfig(path, context)`.
+
+    Raises:
+        UsageError: As for those two.
+    """
     return in_cluster() if path is None and context is None and is_in_cluster() else from_kubeconfig(path, context)
 
 
 def in_cluster() -> RESTConfig:
-    """Return the configuration of a pod: the service account that Kubernetes mounts into it, whose token is re-read.
+    """Return the configuration of the pod of this process: the mounted service account, whose token file is read again.
 
     Raises:
         UsageError: This process is not in a pod, or its pod mounts no service account.

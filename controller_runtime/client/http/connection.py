@@ -31,7 +31,7 @@ _LONGEST_WAIT = 3600.0  # seconds of one call of `poll`, which takes no more tha
 
 
 class Exchange(enum.Enum):
-    """The progress of an exchange."""
+    """The progress of one request and its answer on a connection."""
 
     BEGUN = "the request has not been sent whole"
     SENT = "the request has been sent, and no byte of the answer has come"
@@ -42,20 +42,20 @@ class Exchange(enum.Enum):
 
 
 class Connection:
-    """One connection, from before it is made until its descriptor is closed.
+    """One connection to a server, from before the socket exists until it is closed.
 
     Args:
-        host: For its clock and its lock.
-        connection_key: The client certificate and TLS files that it is made with; connections with equal ones are
+        host: The source of the time and the lock.
+        connection_key: The client certificate and TLS files of the connection. Connections with equal keys are
             interchangeable.
 
     Attributes:
         connection_key: As given.
-        deadline: When the present exchange must be over, in monotonic seconds.
+        deadline: When the current exchange must be over, in monotonic seconds.
         linger: As for `transport.Stream`.
-        is_bulk: Whether much data is about to come, of which parts may be received some milliseconds late.
-        exchange: The progress of the present exchange.
-        is_cut: Whether the server has closed its side; what came before that may still have to be read.
+        is_bulk: True if much data is expected, so that receiving may wait some milliseconds for more.
+        exchange: The progress of the current exchange.
+        is_cut: True if the server has closed its side; data that came before may still be unread.
 
     Threads: one at a time; `shut_down` from any.
     """
@@ -98,7 +98,7 @@ class Connection:
 
     @property
     def is_made(self) -> bool:
-        """Whether there is a socket; it may have failed since."""
+        """Whether there is a socket; it may have failed already."""
         return self._socket is not None  # one reference, so whole without the lock
 
     @property
@@ -107,16 +107,18 @@ class Connection:
         return self._is_shut  # set once and never cleared, so read without the lock
 
     def begin(self, limit: SendLimit) -> None:
-        """Begin an exchange."""
+        """Begin an exchange, which must be over at the deadline of `limit`."""
         self.deadline, self._send_until = limit.deadline, limit.elapsed
         self.is_bulk = False
         self.exchange = Exchange.BEGUN
 
     def dial(self, family: int, kind: int, protocol: int, address: tuple[Any, ...], *, tries: int = 1) -> None:
-        """Connect to a resolved address, in place of the one tried before.
+        """Connect to a resolved address, and close the socket of an earlier attempt.
 
-        If `tries` addresses are left, it takes that part of the remaining time at most, so that an address
-        which does not answer leaves time for the next one.
+        The attempt takes at most the remaining time divided by `tries`, the number of addresses that are left to try.
+
+        Raises:
+            OSError: The connection failed, or not in time.
         """
         self.close()
         with self._lock:
@@ -129,7 +131,7 @@ class Connection:
         self._readable.register(made, select.POLLIN)
 
     def start_tls(self, context: ssl.SSLContext, server_name: str) -> None:
-        """Do the TLS handshake; everything after it is encrypted."""
+        """Perform the TLS handshake; all later data is encrypted."""
         tls = TLS(context, server_name)
         try:
             is_agreed = tls.is_agreed()
@@ -150,7 +152,8 @@ class Connection:
         """Send all of `data`.
 
         Raises:
-            TimeoutError: It is too late, perhaps because the machine was suspended since the exchange began.
+            TimeoutError: The limit of the exchange has passed, perhaps because the machine was suspended after the
+                exchange began.
         """
         if self._elapsed() >= self._send_until:
             raise TimeoutError("it was too late to send the request")
@@ -162,7 +165,7 @@ class Connection:
         self.exchange = Exchange.SENT
 
     def receive(self) -> bytes:
-        """Receive what has come, at least a byte; empty once the server has closed its side."""
+        """Wait for data and return it, at least one byte; empty once the server has closed its side."""
         if self.exchange is Exchange.SENT:
             self._wait(self._readable)  # without asking first: an answer takes its time
         elif self.is_bulk:
@@ -180,11 +183,11 @@ class Connection:
         return b""
 
     def detached(self) -> tuple[socket.socket, TLS | None]:
-        """Return the socket and its encryption to a reader that waits by itself; `shut_down` and `close` still hold."""
+        """Return the socket and its TLS state, for a reader that waits for data itself."""
         return self._made, self._tls
 
     def is_quiet(self) -> bool:
-        """Return whether nothing can be received. An idle connection that receives anything is dead."""
+        """Return whether no data can be received now. An idle connection that can receive anything is dead."""
         return not self._readable.poll(0)
 
     def _gather(self) -> None:
@@ -203,7 +206,10 @@ class Connection:
         poll.poll(1000 * min(self.linger, left / 2))  # half, so that the data can still be received in time
 
     def shut_down(self) -> None:
-        """End it in both directions: a thread that waits on it fails. The descriptor stays valid until `close`."""
+        """Shut the connection down in both directions, so that a thread that waits on it fails.
+
+        `close` is still needed.
+        """
         with self._lock:
             self._is_shut = True
             if self._socket is not None:
@@ -211,13 +217,13 @@ class Connection:
                     self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close the descriptor. Idempotent."""
+        """Close the socket. Idempotent."""
         with self._lock:
             if self._socket is not None:
                 self._socket.close()
 
     def why(self, error: BaseException) -> str:
-        """Return the reason of a failure in words."""
+        """Return the reason of a failure of this connection in words, for messages."""
         if self._is_shut:  # set once and never cleared
             return "given up"
         if isinstance(error, ssl.SSLCertVerificationError):

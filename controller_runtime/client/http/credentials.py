@@ -21,12 +21,12 @@ def _sendable(credential: Credential, attribute: attrs.Attribute[str | None], he
 
 @attrs.frozen
 class Credential:
-    """The proof of our identity to the server.
+    """A credential by which this client authenticates.
 
     Attributes:
         header: The value of the `authorization` header; None to send none.
         certificate: Client certificate and key in PEM, if a plugin returned them; None for those of the configuration.
-        expires_at: When it expires; None if that is unknown.
+        expires_at: The time at which the credential expires; None if unknown.
 
     Raises:
         ValueError: The header has characters that cannot be sent.
@@ -37,34 +37,34 @@ class Credential:
     expires_at: datetime | None = None
 
     def has_expired(self, now: datetime) -> bool:
-        """Return whether it has expired."""
+        """Return whether the credential has expired at `now`."""
         return self.expires_at is not None and now >= self.expires_at
 
 
 @runtime_checkable
 class Source(Protocol):
-    """A source of credentials, named in messages by its `str()`.
+    """A source of credentials. Its `str()` is its name in messages.
 
     Threads: `ask` from one at a time, the rest from any.
     """
 
     @property
     def is_followed(self) -> bool:
-        """Whether the source must be asked regularly, because its credential does not say when it expires."""
+        """Whether the source must be asked regularly, because its credential has no time of expiry."""
 
     @property
     def is_quick(self) -> bool:
-        """Whether `ask` takes hardly any time, so that it needs no thread."""
+        """Whether `ask` takes hardly any time, so that the calling thread can run it."""
 
     def ask(self) -> Credential:
-        """Return the present credential.
+        """Return the current credential.
 
         Raises:
-            Exception: There is none; the message says why.
+            Exception: There is no credential; the message has the reason.
         """
 
     def give_up(self) -> None:
-        """End a running `ask`, if it can be ended."""
+        """Cancel a running `ask`, if that is possible."""
 
 
 @attrs.frozen
@@ -88,7 +88,7 @@ class Constant:
 
 @attrs.frozen
 class TokenFile:
-    """A file with a token that another process rotates, such as that of a service account."""
+    """A file with a token that another process renews, such as that of a service account."""
 
     path: Path
     is_followed: bool = True
@@ -116,7 +116,7 @@ class TokenFile:
 
 @attrs.frozen
 class Configured:
-    """The credential in an official configuration: a constant, or the result of its hook, which may be slow."""
+    """The credential in a `Configuration` of the official client: a constant, or the result of a hook."""
 
     configuration: Configuration
 
@@ -125,12 +125,12 @@ class Configured:
 
     @property
     def is_followed(self) -> bool:
-        """True if there is a hook: it may return another credential at any time."""
+        """True if there is a hook, which may return another credential at any time."""
         return self._hook is not None
 
     @property
     def is_quick(self) -> bool:
-        """False if there is a hook: it may ask an identity provider."""
+        """False if there is a hook, which may ask an identity provider."""
         return self._hook is None
 
     @property
@@ -151,9 +151,10 @@ _TOKEN_NAMES = ("BearerToken", "authorization")
 
 
 def authorization_of(configuration: Configuration) -> str | None:
-    """Return the value of the `authorization` header that an official configuration has now, by its hook if it has one.
+    """Return the current value of the `authorization` header in an official `Configuration`; None if it has no token.
 
-    The token may have the name of any release, not only that of the installed one.
+    The hook of the configuration is called first, if there is one. The token is found under the key of any release of
+    the client, not only the installed one.
     """
     hook: object = configuration.refresh_api_key_hook
     if callable(hook):
@@ -168,6 +169,6 @@ def _first(values: Mapping[str, str]) -> str | None:
 
 
 def set_authorization(configuration: Configuration, header: str | None) -> None:
-    """Set the `authorization` header in a `Configuration` of the official client, under the names of all releases."""
+    """Set the `authorization` header in an official `Configuration`, under the keys of all releases of the client."""
     for name in _TOKEN_NAMES:
         configuration.api_key[name] = header or ""

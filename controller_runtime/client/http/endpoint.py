@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Proxy:
-    """An HTTP proxy that makes a tunnel (CONNECT).
+    """An HTTP proxy that opens a tunnel by CONNECT.
 
     Attributes:
         address: Host and port.
-        headers: Sent with CONNECT, such as `proxy-authorization`.
+        headers: Headers of the CONNECT request, such as `proxy-authorization`.
     """
 
     address: tuple[str, int]
@@ -46,10 +46,10 @@ class Endpoint:
         address: Host and port.
         base_path: The prefix of every path; empty, or starting with a slash.
         server_name: The name that the certificate must have.
-        configuration: Names the TLS files. They are read again for each connection, so that rotated ones are used.
+        configuration: Names the TLS files. They are read again for each connection, so that replaced files are used.
         encrypted: Whether to use TLS.
         proxy: The proxy on the way; None for a direct connection.
-        user_agent: Sent with requests that have none of their own.
+        user_agent: The `User-Agent` of requests that do not have one.
     """
 
     address: tuple[str, int]
@@ -64,11 +64,11 @@ class Endpoint:
         return _joined(self.address)
 
     def connect(self, connection: Connection, certificate: tuple[str, str] | None, lookup: Lookup) -> None:
-        """Connect, through the proxy and with TLS if so configured, by the deadline of the connection.
+        """Connect to the server, with proxy and TLS if configured, before the deadline of the connection.
 
         Args:
-            connection: A connection that is not made yet; afterwards it is ready for requests.
-            certificate: Client certificate and key in PEM, in place of those of the configuration.
+            connection: A connection without a socket; afterwards it is ready for requests.
+            certificate: Client certificate and key in PEM, which replace those of the configuration; None for those.
             lookup: Looks up host names.
 
         Raises:
@@ -103,7 +103,9 @@ class Endpoint:
             raise ConnectionError(f"proxy {_joined(proxy.address)} answered {answer.status} {answer.reason}")
 
     def head(self, request: HTTPRequest, authorization: str | None) -> bytes:
-        """Return the head of a request, as bytes to send.
+        """Return the head of an HTTP request, as bytes to send.
+
+        `authorization` is the value of that header; None for none.
 
         Raises:
             ValueError: A header has a line break, or characters that are not Latin-1.
@@ -149,11 +151,11 @@ def endpoint_of(configuration: RESTConfig | Configuration, user_agent: str) -> E
 def tls_context(
     configuration: RESTConfig | Configuration, certificate: tuple[str, str] | None = None
 ) -> ssl.SSLContext:
-    """Return a TLS context from the present content of the files.
+    """Return a new TLS context from the current content of the configured files.
 
     Args:
         configuration: Names the files.
-        certificate: Client certificate and key in PEM, in place of the files.
+        certificate: Client certificate and key in PEM, which replace the files; None for the files.
 
     Raises:
         UsageError: A file is missing or unreadable, or is not a certificate or key.

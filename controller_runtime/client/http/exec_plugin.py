@@ -39,16 +39,16 @@ _SECRET = re.compile(
 
 
 class ExecPlugin:
-    """A `credentials.Source` that runs a program, without a terminal.
+    """A `credentials.Source` that runs a program, which has no terminal.
 
     Args:
         command: The program and its arguments.
-        environment: Variables in addition to our environment.
+        environment: Environment variables that are added to those of this process.
         api_version: The API version of the ExecCredential that the plugin reads and writes.
-        cluster: The description of the cluster that it gets; None for none.
-        hint: Tells users how to install it.
-        timeout: Seconds until it is killed.
-        clock: Measures the timeout; by default the machine's, since the program does not run in simulated time.
+        cluster: The description of the cluster that is passed to the program; None to pass nothing.
+        hint: How to install the program, for messages.
+        timeout: Seconds after which the program is killed.
+        clock: The clock of the timeout; by default the machine's, since the program does not run in simulated time.
 
     Threads: `ask` from one at a time, `give_up` from any.
     """
@@ -83,13 +83,13 @@ class ExecPlugin:
         """Run the program and return its credential.
 
         Raises:
-            OSError: It cannot be run, fails, takes too long, or writes too much.
+            OSError: The program cannot be run, fails, takes too long, or writes too much.
             ValueError: Its output is not a credential.
         """
         return self._credential(self._run())
 
     def give_up(self) -> None:
-        """Kill the program if it runs."""
+        """Kill the program if it is running."""
         process = self._process
         if process is not None:
             _kill(process)

@@ -18,7 +18,7 @@ _CUT = "cut inside the answer"
 
 
 class Framing(Protocol):
-    """Cuts one body out of the bytes that follow its head. Threads: one."""
+    """Extracts the body of one answer from the bytes that follow its head. Threads: one."""
 
     is_over: bool
     """Whether the whole body has come."""
@@ -26,22 +26,22 @@ class Framing(Protocol):
     """The bytes that came after the body."""
 
     def cut(self, data: bytes) -> list[memoryview]:
-        """Return the parts of the body in the next received bytes, in order.
+        """Return the parts of the body that `data`, the next received bytes, contains, in order.
 
         Raises:
             ConnectionError: The body is malformed.
         """
 
     def end(self) -> None:
-        """Note that the server has closed the connection, which makes the body `is_over`.
+        """Record that the server has closed the connection, which ends the body (`is_over`).
 
         Raises:
-            ConnectionError: The body was not whole.
+            ConnectionError: The body was not complete.
         """
 
 
 class Sized:
-    """A body of known length; no body has length 0."""
+    """A body of known length; an answer without a body has length 0."""
 
     def __init__(self, length: int) -> None:
         self._left = length
@@ -63,7 +63,7 @@ class Sized:
 
 
 class UntilEnd:
-    """A body that ends with the connection."""
+    """A body that ends when the server closes the connection."""
 
     def __init__(self) -> None:
         self.is_over = False
@@ -79,7 +79,7 @@ class UntilEnd:
 
 
 class Chunked:
-    """A body in chunks, as streams are; extensions and trailers are skipped."""
+    """A body in chunks (`Transfer-Encoding: chunked`); chunk extensions and trailers are skipped."""
 
     def __init__(self) -> None:
         self._left = 0  # bytes of the present chunk that have not come

@@ -12,19 +12,21 @@ T = TypeVar("T")
 
 
 class Inquiry(Generic[T]):
-    """Calls a function once, on a thread of its own, when the first thread waits for its answer.
+    """Calls a slow function once, on a separate thread, for all threads that wait for its answer.
+
+    The function is called when the first thread waits.
 
     Args:
-        host: For its clock, threads and lock.
-        name: The thread's name.
-        ask: Returns the answer, or raises.
-        is_quick: The function takes hardly any time, so the first thread that waits calls it itself.
-        daemon: The function cannot be interrupted and leaves nothing half done; see `Host.spawn`.
+        host: The source of time, threads and the lock.
+        name: The name of the new thread.
+        ask: The function; returns the answer, or raises.
+        is_quick: True if the function takes hardly any time: the first waiting thread then calls it itself.
+        daemon: True if the function cannot be interrupted and leaves nothing half done; see `Host.spawn`.
 
     Attributes:
-        is_over: Whether there is an answer or a failure.
-        answer: The answer, or None.
-        failure: The error that the function raised; None if it did not, or is not over.
+        is_over: Whether the function has returned or raised.
+        answer: The answer; None if there is none.
+        failure: The error that the function raised; None if there is none.
 
     Threads: any.
     """
@@ -47,9 +49,9 @@ class Inquiry(Generic[T]):
         self.failure: Exception | None = None
 
     def is_over_by(self, deadline: float) -> bool:
-        """Wait for an answer or a failure, at most until `deadline` (monotonic seconds); return whether there is one.
+        """Wait until the function has returned or raised, or until `deadline` (monotonic seconds); return `is_over`.
 
-        The first call of this starts the function. `give_up` ends the wait.
+        The first call starts the function. `give_up` ends the wait.
         """
         with self._condition:
             is_first, self._has_begun = not self._has_begun, True
@@ -62,7 +64,7 @@ class Inquiry(Generic[T]):
         return self.is_over
 
     def give_up(self) -> None:
-        """Wake all waiting threads, now and later, without an answer."""
+        """Wake all threads that wait now, and let none wait later, without an answer."""
         with self._condition:
             self._is_given_up = True
             self._condition.notify_all()

@@ -25,7 +25,7 @@ class _Kebab(msgspec.Struct, rename="kebab"):
 
 
 class Cluster(_Kebab):
-    """A cluster of a kubeconfig, with its fields."""
+    """The fields of a cluster in a kubeconfig."""
 
     server: str | None = None
     tls_server_name: str | None = None
@@ -37,14 +37,14 @@ class Cluster(_Kebab):
 
 
 class Variable(msgspec.Struct):
-    """A variable in the environment of a plugin."""
+    """An environment variable of a credential plugin."""
 
     name: str
     value: str
 
 
 class Exec(msgspec.Struct, rename="camel"):
-    """A credential plugin of a kubeconfig, with its fields."""
+    """The fields of a credential plugin in a kubeconfig."""
 
     command: str | None = None
     api_version: str | None = None
@@ -56,13 +56,13 @@ class Exec(msgspec.Struct, rename="camel"):
 
 
 class Provider(msgspec.Struct):
-    """An auth provider of a kubeconfig, the predecessor of plugins."""
+    """An auth provider in a kubeconfig; plugins have replaced them."""
 
     name: str | None = None
 
 
 class User(_Kebab):
-    """A user of a kubeconfig, with its fields."""
+    """The fields of a user in a kubeconfig."""
 
     token: str | None = None
     token_file: str | None = msgspec.field(default=None, name="tokenFile")
@@ -77,7 +77,7 @@ class User(_Kebab):
 
 
 class Context(msgspec.Struct):
-    """A context of a kubeconfig: names of a cluster and a user."""
+    """A context in a kubeconfig: the names of a cluster and a user."""
 
     cluster: str | None = None
     user: str | None = None
@@ -112,16 +112,16 @@ T = TypeVar("T")
 
 @attrs.frozen
 class Placed:
-    """The place of a kubeconfig, by which its relative paths are resolved.
+    """The directory of a kubeconfig, against which its relative paths are resolved.
 
     Attributes:
-        folder: The absolute path of its directory.
+        folder: The absolute path of the directory.
     """
 
     folder: Path
 
     def path(self, name: str | None) -> str | None:
-        """Return a path of the file, absolute.
+        """Return the absolute path of a file that the kubeconfig names; None if `name` is empty.
 
         Raises:
             UsageError: There is no such file.
@@ -140,9 +140,9 @@ class Chosen:
 
     Attributes:
         cluster: The cluster.
-        cluster_place: The place of the file that has it.
+        cluster_place: The directory of the kubeconfig that defines the cluster.
         user: The user; None if the context has none.
-        user_place: The place of the file that has it.
+        user_place: The directory of the kubeconfig that defines the user.
     """
 
     cluster: Cluster
@@ -151,10 +151,10 @@ class Chosen:
     user_place: Placed
 
     def cluster_info(self) -> Mapping[str, Any]:
-        """Return the description of the cluster that a plugin gets.
+        """Return the description of the cluster that is passed to a credential plugin.
 
         Raises:
-            UsageError: A file that it names cannot be read.
+            UsageError: A file that the cluster names does not exist.
         """
         found: dict[str, Any] = msgspec.to_builtins(self.cluster)
         file = self.cluster_place.path(found.pop("certificate-authority"))
@@ -171,14 +171,15 @@ class Chosen:
 def read(name: str, context: str | None) -> Chosen:
     """Return the cluster and the user of a context of one or more kubeconfigs.
 
-    An entry of the first file that has its name is used, and so is the first current context, as kubectl does.
+    If several files have an entry of the same name, the first one is used; so is the first current context. kubectl
+    does the same.
 
     Args:
         name: The files, separated like the directories of PATH; those that do not exist are left out.
         context: The context; None for the current one.
 
     Raises:
-        UsageError: A file is empty, or lacks something that is named.
+        UsageError: A file is empty, or the context, or a cluster or user that it names, does not exist.
         OSError: A file cannot be read.
         ValueError: A file is not a kubeconfig.
     """
@@ -202,10 +203,12 @@ def read(name: str, context: str | None) -> Chosen:
 
 
 def decoded(data: str | None, name: str) -> str | None:
-    """Return the text in a field of base64; None if it is empty.
+    """Return the text that a base64 field of a kubeconfig contains; None if the field is empty.
+
+    `name` is for the message.
 
     Raises:
-        ValueError: It is not the base64 of a text.
+        ValueError: `data` is not the base64 of a text.
     """
     if not data:
         return None

@@ -19,17 +19,17 @@ _PROVIDERS = ("gcp", "oidc")  # those that the official client still has
 
 
 def rest_config(chosen: kubeconfig.Chosen, name: str, context: str | None) -> RESTConfig:
-    """Return the configuration of a chosen context.
+    """Return the configuration for the cluster and user of a context.
 
     Args:
-        chosen: Its cluster and user.
-        name: The kubeconfig, or several, and
-        context: the context, both as given; for an auth provider, which reads them again.
+        chosen: The cluster and user of the context.
+        name: The kubeconfig, or several, as given; an auth provider reads them again.
+        context: The context as given, for an auth provider.
 
     Raises:
-        UsageError: A file that it names is missing, or a credential is not whole.
+        UsageError: A file that it names is missing, or a credential is incomplete.
         OSError: A file that it names cannot be read.
-        ValueError: Data in it is not what it should be.
+        ValueError: Data in the kubeconfig is malformed.
     """
     cluster, user = chosen.cluster, chosen.user or kubeconfig.User()
     if not cluster.server:

@@ -14,7 +14,7 @@ from controller_runtime.client.http.credentials import Credential
 
 
 class AuthProvider:
-    """A `credentials.Source` that asks an auth provider (OIDC, gcp) by the official loader, which renews its tokens.
+    """A `credentials.Source` that renews tokens of an auth provider (OIDC, gcp) by the official client's loader.
 
     Args:
         name: The kubeconfig, or several as for `KUBECONFIG`.
@@ -35,10 +35,10 @@ class AuthProvider:
         return "the auth provider of the kubeconfig"
 
     def ask(self) -> Credential:
-        """Return the present token, a new one if it has expired.
+        """Return the current token; renew it first if it has expired.
 
         Raises:
-            Exception: The provider cannot be asked.
+            Exception: The provider gave no token.
         """
         if self._loader is None:
             files = KubeConfigMerger(self._name)  # type: ignore[no-untyped-call]

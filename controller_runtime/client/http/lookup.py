@@ -19,10 +19,10 @@ Address = tuple[int, int, int, str, tuple[Any, ...]]
 
 
 class Lookup:
-    """Resolves names of hosts to addresses.
+    """Resolves host names to addresses, with a deadline.
 
     Args:
-        host: The runtime's `Host`, which provides the clock, threads and the lock.
+        host: The source of time, threads and the lock.
 
     Threads: any.
     """
@@ -45,7 +45,7 @@ class Lookup:
             return self._looked_up(address, connection)
 
     def give_up(self) -> None:
-        """Wake all waiting threads. Call it after their connections were shut down, or they would look up again."""
+        """Wake all waiting threads. Shut down their connections before; otherwise they look up again."""
         with self._lock:
             pending, self._inquiries = self._inquiries, {}
         for inquiry in pending.values():

@@ -28,16 +28,16 @@ _LONGEST_WAIT = 3600.0  # seconds of one call of `poll`
 
 
 class Malformed(Exception):
-    """The peer does not speak WebSockets, or sends a message that is too long."""
+    """Raised if the peer does not speak WebSocket, or sends a message that is too long."""
 
 
 class Heard(NamedTuple):
-    """The meaning of some bytes.
+    """The result of decoding some received bytes.
 
     Attributes:
         messages: The messages that are complete.
         reply: The bytes to send in answer, such as to a ping.
-        end: The reason of the end, empty for a usual one; None if the connection goes on.
+        end: Why the peer ended the connection, empty for a normal end; None if the connection goes on.
     """
 
     messages: list[bytes]
@@ -46,7 +46,9 @@ class Heard(NamedTuple):
 
 
 class Codec:
-    """The client's side of a WebSocket after its handshake, without a socket. Threads: one at a time.
+    """Encodes and decodes the frames of a WebSocket for a client, after the handshake, without a socket.
+
+    Threads: one at a time.
 
     Raises:
         UsageError: `wsproto` is not installed.
@@ -62,17 +64,17 @@ class Codec:
         self._message = bytearray()  # the parts of a message that is not complete
 
     def encoded(self, message: bytes) -> bytes:
-        """Return a message as bytes to send."""
+        """Return the frame of a message, as bytes to send."""
         data: bytes = self._connection.send(self._events.BytesMessage(data=message))
         return data
 
     def goodbye(self) -> bytes:
-        """Return the bytes that end the connection from this side."""
+        """Return the frame by which the client closes the connection, as bytes to send."""
         data: bytes = self._connection.send(self._events.CloseConnection(code=1000))
         return data
 
     def heard(self, data: bytes) -> Heard:
-        """Decode the next bytes that came, and return the messages that they complete.
+        """Decode `data`, the next received bytes, and return the messages that they complete.
 
         Raises:
             Malformed: The bytes are not frames.
@@ -101,7 +103,10 @@ class Codec:
 
 
 def with_handshake(host: Host, request: api.HTTPRequest) -> tuple[api.HTTPRequest, str]:
-    """Return the request with the headers of a handshake, and the answer to its key that the server must give."""
+    """Return the request with the headers of a WebSocket handshake, and the value that the server must answer.
+
+    The value is that of the header `sec-websocket-accept`.
+    """
     key = base64.b64encode(host.random.randbytes(16)).decode()
     headers = {"connection": "Upgrade", "sec-websocket-version": "13", "sec-websocket-key": key}
     answer = base64.b64encode(hashlib.sha1((key + _GUID).encode(), usedforsecurity=False).digest()).decode()
@@ -109,7 +114,16 @@ def with_handshake(host: Host, request: api.HTTPRequest) -> tuple[api.HTTPReques
 
 
 def check_handshake(request: api.HTTPRequest, headers: Mapping[str, str], answer: str) -> None:
-    """Raise `ConnectionError` unless the server has agreed to a WebSocket with one of the subprotocols."""
+    """Check that the server has accepted the WebSocket, with one of the requested subprotocols.
+
+    Args:
+        request: The request of the handshake.
+        headers: The headers of the server's answer.
+        answer: The expected `sec-websocket-accept`.
+
+    Raises:
+        ConnectionError: It has not.
+    """
     agreed = headers.get("sec-websocket-protocol", "")
     offered = [one.strip() for one in request.headers.get("sec-websocket-protocol", "").split(",")]
     if headers.get("upgrade", "").lower() != "websocket" or headers.get("sec-websocket-accept", "") != answer:
@@ -119,14 +133,14 @@ def check_handshake(request: api.HTTPRequest, headers: Mapping[str, str], answer
 
 
 class MessageStream(Stream):
-    """A `transport.Stream` with messages, over a connection of its own.
+    """A `transport.Stream` with messages in both directions, over its own connection.
 
     Args:
-        host: For its clock and its lock.
+        host: The source of the time and the lock.
         connection: The connection, which the stream closes.
-        codec: Reads and makes frames.
-        answer: The answer to the handshake.
-        what: The request, for messages.
+        codec: Encodes and decodes frames.
+        answer: The server's answer to the handshake.
+        what: The name of the request, for messages.
 
     Threads: `receive` from one, `send` from one, `close` from any.
     """
@@ -146,7 +160,7 @@ class MessageStream(Stream):
         self._hear(answer.rest())
 
     def read(self, deadline: float) -> list[bytes] | None:
-        """Refuse: there are no lines."""
+        """Raise `UsageError`: this stream has messages, not lines."""
         raise UsageError("this stream was upgraded: it has messages, not lines")
 
     def receive(self, deadline: float) -> list[bytes] | None:

@@ -14,10 +14,10 @@ _MOST_IDLE = 32
 
 
 class Pool:
-    """Tracks the connections of one transport. Each is in use, idle, or owned by the reader of a stream.
+    """The connections of one transport. Each is in use, idle, or owned by the reader of a stream.
 
     Args:
-        host: The machine that this runs on (`core.host.Host`, not a server), for its clock and its lock.
+        host: The source of the time and the lock (`core.host.Host`, not a server).
 
     Threads: any.
     """
@@ -31,7 +31,10 @@ class Pool:
         self._idle: list[tuple[float, Connection]] = []
 
     def take_idle(self, connection_key: object) -> Connection | None:
-        """Return an idle connection with this key that seems alive, or None; close unusable ones found on the way."""
+        """Return an idle connection with this key that seems alive; None if there is none.
+
+        Close unusable ones on the way.
+        """
         while True:
             with self._lock:
                 idle_since, connection = self._idle.pop() if self._idle else (0.0, None)
@@ -43,12 +46,12 @@ class Pool:
             connection.close()
 
     def check_out(self, connection: Connection) -> None:
-        """Note that an exchange begins on a connection."""
+        """Record that an exchange (a request and its answer) begins on a connection."""
         with self._lock:
             self._in_use[connection] = None
 
     def check_in(self, connection: Connection) -> None:
-        """Note that the exchange has ended; keep the connection if it can be used again, else close it."""
+        """Record that the exchange has ended; keep the connection if it can be used again, otherwise close it."""
         now = self._now()
         with self._lock:
             del self._in_use[connection]
@@ -66,7 +69,7 @@ class Pool:
             connection.close()
 
     def shut_down(self) -> None:
-        """Shut down all connections in use: the threads that wait on them fail."""
+        """Shut down all connections in use, so that the threads that wait on them fail."""
         with self._lock:
             in_use = [*self._in_use]
         for connection in in_use:

@@ -8,10 +8,11 @@ from urllib.parse import urlsplit
 
 
 def proxy_of(host: str, environment: Mapping[str, str]) -> str | None:
-    """Return the proxy for the URL `host`: `https_proxy` or `http_proxy` by its scheme, else `all_proxy`.
+    """Return the URL of the proxy for the URL `host`; None if `environment` names none.
 
-    A name in lower case wins over the same in upper case. `HTTP_PROXY` is not read in a CGI program, where a client
-    could set it by a header.
+    The variable is `https_proxy` or `http_proxy`, by the scheme of `host`, or else `all_proxy`. A lower-case name takes
+    precedence over the same name in upper case. `HTTP_PROXY` is not read in a CGI program, where a client could set it
+    by a header.
     """
     scheme = urlsplit(host).scheme.lower()
     found = _variable(f"{scheme}_proxy", environment) or _variable("all_proxy", environment)
@@ -19,12 +20,15 @@ def proxy_of(host: str, environment: Mapping[str, str]) -> str | None:
 
 
 def no_proxy_of(environment: Mapping[str, str]) -> str | None:
-    """Return the hosts without proxy, separated by commas; None if none are named."""
+    """Return the hosts that `environment` excludes from the proxy, separated by commas; None if it excludes none."""
     return _variable("no_proxy", environment) or None
 
 
 def bypasses_proxy(host: str, no_proxy: str) -> bool:
-    """Return whether the URL `host` is one of the hosts, domains and networks of `no_proxy`; `*` is all of them."""
+    """Return whether `no_proxy` excludes the URL `host` from the proxy.
+
+    It lists hosts, domains and networks; `*` is all.
+    """
     parts = urlsplit(host)
     name, with_port = (parts.hostname or "").lower(), parts.netloc.rpartition("@")[2].lower()
     for entry in filter(None, (entry.strip().lower() for entry in no_proxy.split(","))):

@@ -20,25 +20,26 @@ if TYPE_CHECKING:  # it is large, and only programs that name it need it
 
 @attrs.frozen(kw_only=True)
 class RESTConfig:
-    """How to reach one API server and as whom.
+    """The address of an API server, and how to connect and authenticate to it.
 
     A transport takes one of these or a `Configuration` of the official client, which has the same fields under the same
     names, except for `source` and `client_certificate`.
 
     Attributes:
-        host: The address, such as `https://10.0.0.1:6443`, perhaps with a path before all paths.
-        source: The credentials.
-        ssl_ca_cert: A file with the authorities to trust; None for `ca_cert_data`, or else those of the system.
-        ca_cert_data: The authorities themselves, in PEM.
-        cert_file: A file with our certificate in PEM; None for `client_certificate`.
-        key_file: The file with its key.
-        client_certificate: Our certificate and its key themselves, in PEM.
+        host: The URL, such as `https://10.0.0.1:6443`; it may have a path, which is a prefix of all paths.
+        source: The source of the credentials.
+        ssl_ca_cert: A file with the certificate authorities to trust; None for `ca_cert_data`, or else those of the
+            system.
+        ca_cert_data: The certificate authorities to trust, in PEM.
+        cert_file: A file with the client certificate in PEM; None for `client_certificate`.
+        key_file: A file with the private key of `cert_file`.
+        client_certificate: The client certificate and its private key, in PEM.
         verify_ssl: Whether the server's certificate is checked.
-        assert_hostname: False if it may have any name.
-        tls_server_name: The name that it must have; None for that in `host`.
-        proxy: The URL of the proxy on the way; None for a direct connection.
-        proxy_headers: Sent to the proxy.
-        no_proxy: Hosts and networks without the proxy, separated by commas.
+        assert_hostname: False accepts a server certificate with any name.
+        tls_server_name: The name that the server certificate must have; None for the name in `host`.
+        proxy: The URL of the proxy; None for a direct connection.
+        proxy_headers: Headers that are sent to the proxy.
+        no_proxy: Hosts and networks that are reached without the proxy, separated by commas.
     """
 
     host: str
@@ -56,7 +57,7 @@ class RESTConfig:
     no_proxy: str | None = None
 
     def official(self) -> Configuration:
-        """Return an equivalent `Configuration` for the official client, with each request's token from our source.
+        """Return an equivalent `Configuration` of the official client, whose hook gets each token from `source`.
 
         A certificate that is part of a kubeconfig, rather than a file, is not taken over.
         """
@@ -78,9 +79,10 @@ class RESTConfig:
 
 
 def source_of(configuration: RESTConfig | Configuration) -> Source:
-    """Return the source of a configuration's credentials.
+    """Return the source of the credentials of a configuration.
 
-    That of an official one is its hook if that is one of ours, else the configuration itself.
+    For a `Configuration` of the official client this is its hook, if the hook is a `Source`; otherwise a source that
+    reads the configuration.
     """
     source: object = getattr(configuration, "source", None) or getattr(configuration, "refresh_api_key_hook", None)
     return source if isinstance(source, Source) else Configured(cast("Configuration", configuration))

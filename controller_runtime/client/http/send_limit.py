@@ -12,11 +12,11 @@ from apimachinery.host import Host
 
 @attrs.frozen
 class SendLimit:
-    """The time until which a request may be sent, by two clocks.
+    """The time until which a request may be sent, on two clocks.
 
     Attributes:
         deadline: When the exchange must be over, in monotonic seconds.
-        elapsed: The same time in seconds of `Host.elapsed`: a request is not sent after a suspension beyond it.
+        elapsed: The same time in seconds of `Host.elapsed`, which also counts while the machine is suspended.
     """
 
     deadline: float
@@ -24,5 +24,5 @@ class SendLimit:
 
     @classmethod
     def of(cls, host: Host, deadline: float) -> Self:
-        """Return the limit of a deadline, in monotonic seconds, as the clocks stand now."""
+        """Return the limit for a deadline in monotonic seconds, converted by the current readings of both clocks."""
         return cls(deadline, deadline + host.elapsed() - host.monotonic())

@@ -16,14 +16,14 @@ _NEWLINE = ord("\n")
 
 
 class HTTPStream(Stream):
-    """A `transport.Stream` over a connection of its own.
+    """A `transport.Stream` over its own connection.
 
     Args:
-        host: For its lock.
+        host: The source of the lock.
         connection: The connection, which the stream closes.
-        answer: The answer, of which the head was read.
-        response: The head as a value.
-        what: The request, for messages.
+        answer: The answer, whose head has been read.
+        response: Status and headers of the answer.
+        what: The name of the request, for messages.
 
     Threads: `read` from one, `close` from any.
     """

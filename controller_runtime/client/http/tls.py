@@ -16,17 +16,17 @@ _PIECE = 256 * 1024  # bytes that are encrypted at once, so that a large body do
 
 
 class TLS:
-    """One side of a TLS connection, as a client.
+    """The client's side of a TLS connection, over memory: it takes and returns bytes, and has no socket.
 
     Args:
-        context: Says what to trust and what to show.
-        server_name: The name that the certificate must have.
+        context: The certificates to trust and to present.
+        server_name: The name that the server's certificate must have.
 
     Attributes:
-        is_ended: Whether the server has said that it sends no more.
+        is_ended: Whether the server has announced that it sends no more.
 
     Raises:
-        ValueError: `server_name` cannot be sent.
+        ValueError: `server_name` is not a valid name.
 
     Threads: one at a time.
     """
@@ -40,10 +40,12 @@ class TLS:
         self.is_ended = False
 
     def is_agreed(self, received: memoryview | bytes = b"") -> bool:
-        """Continue the handshake with what was received, and return whether it is over; see `outgoing` then.
+        """Continue the handshake with the received bytes; return whether it is complete.
+
+        Then send the bytes of `outgoing`.
 
         Raises:
-            ssl.SSLError: The two sides do not agree, or the server is not trusted.
+            ssl.SSLError: The handshake failed, or the server is not trusted.
         """
         self._incoming.write(received)
         try:
@@ -53,23 +55,23 @@ class TLS:
         return True
 
     def outgoing(self) -> bytes:
-        """Return the bytes that must be sent now; empty if absent."""
+        """Return the bytes that must be sent now; empty if there are none."""
         return self._outgoing.read() if self._outgoing.pending else b""
 
     def encrypted(self, data: bytes) -> Iterator[bytes]:
-        """Return `data` in encrypted pieces, in order, each to be sent before the next is asked for."""
+        """Yield `data` in encrypted pieces, in order. Send each piece before asking for the next."""
         view = memoryview(data)
         while view:
             view = view[self._state.write(view[:_PIECE]) :]
             yield self._outgoing.read()
 
     def decrypted(self, received: memoryview) -> bytes:
-        """Return the data of all records that are complete with what was received; empty if none is.
+        """Decrypt received bytes, and return the data of all complete records; empty if there is none.
 
-        The server may want an answer to a record without data; see `outgoing` afterwards.
+        The server may want an answer to a record without data, so send the bytes of `outgoing` afterwards.
 
         Raises:
-            ssl.SSLError: A record is not of this connection.
+            ssl.SSLError: A record does not belong to this connection.
         """
         self._incoming.write(received)
         parts: list[bytes] = []

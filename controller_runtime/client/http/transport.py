@@ -36,19 +36,18 @@ _READING = ("GET", "HEAD")  # methods that change nothing
 class HTTPTransport:
     """A `transport.Transport` to the server of a `RESTConfig`, or of the official client's `Configuration`.
 
-    TLS, client certificates, proxies and credentials are those of the configuration. Its files are read
-    again for each connection, connections made with files that were replaced are not used again, and a
-    token that can change is asked for again after a second. Answers are never compressed, and redirects
-    are not followed.
+    TLS, client certificates, proxies and credentials come from the configuration. Its files are read again for each
+    connection; connections made with replaced files are not used again. A token that can change is read again after a
+    second. Answers are never compressed, and redirects are not followed.
 
-    A request is sent again in two cases only, in neither of which it can have been done: if it was
-    answered 401 and there are new credentials; and if an idle connection turned out to be dead before
-    the request was sent whole. A read is sent again after a dead connection even if it was sent whole.
+    A request is sent again in two cases only, in which the server cannot have carried it out: it was answered 401 and
+    there are new credentials, or an idle connection turned out to be dead before the whole request was sent. A read is
+    also sent again if the idle connection died later.
 
     Args:
-        host: For its clock, threads and locks.
-        configuration: The address of the server, and our credentials.
-        longest_answer: Most bytes of one answer, except for streams; a longer one raises `ConnectionLost`.
+        host: The source of time, threads and locks.
+        configuration: The address of the server, and the credentials.
+        longest_answer: The most bytes of one answer, except for streams; a longer answer raises `ConnectionLost`.
 
     Raises:
         UsageError: The configuration cannot be used; the message names the file or the address.

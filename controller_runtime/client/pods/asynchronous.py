@@ -23,14 +23,14 @@ class Closable(Protocol):
     """A connection that any thread may close."""
 
     def close(self) -> None:
-        """End the connection. Idempotent; it does not wait."""
+        """Close the connection without waiting. Idempotent."""
 
 
 C = TypeVar("C", bound=Closable)
 
 
 class Run(Protocol):
-    """Calls a function on a thread of the pool."""
+    """A function that calls another function on a thread of the pool, and awaits its result."""
 
     def __call__(self, function: Callable[[], T]) -> Awaitable[T]:
         """Await the result of a function."""
@@ -40,7 +40,7 @@ class AsyncConnection(Generic[C]):
     """A connection for coroutines; an asynchronous context manager that closes it.
 
     Args:
-        run: Calls a function on a thread.
+        run: Calls a function on a thread, and awaits its result.
         inner: The connection.
 
     Threads: those of the event loop.
@@ -50,7 +50,7 @@ class AsyncConnection(Generic[C]):
         self._run, self._inner = run, inner
 
     def close(self) -> None:
-        """End the connection. Idempotent."""
+        """Close the connection. Idempotent."""
         self._inner.close()
 
     async def __aenter__(self) -> Self:
@@ -70,7 +70,7 @@ class AsyncConnection(Generic[C]):
 
 
 class AsyncLogs(AsyncConnection[Logs]):
-    """The lines of a log, for `async for`; see `Logs`."""
+    """The lines of a container's log, for `async for`; see `Logs`."""
 
     def __aiter__(self) -> Self:
         return self
@@ -83,27 +83,27 @@ class AsyncLogs(AsyncConnection[Logs]):
 
 
 class AsyncSession(AsyncConnection[Session]):
-    """The streams of a command, and `async for` for its output; see `Session`."""
+    """The streams of a command; `async for` iterates over its output. See `Session`."""
 
     @property
     def exit_code(self) -> int | None:
-        """The exit status; None until the command has told it."""
+        """The exit status of the command; None until the server has reported it."""
         return self._inner.exit_code
 
     async def read(self, within: float | None = None) -> Output | None:
-        """Return the next output; see `Session.read`."""
+        """Return the next piece of output; see `Session.read`."""
         return await self._call(lambda: self._inner.read(within))
 
     async def write(self, data: bytes | str) -> None:
-        """Write to the input; see `Session.write`."""
+        """Write to the standard input of the command; see `Session.write`."""
         await self._call(lambda: self._inner.write(data))
 
     async def close_stdin(self) -> None:
-        """End the input; see `Session.close_stdin`."""
+        """Close the standard input of the command; see `Session.close_stdin`."""
         await self._call(self._inner.close_stdin)
 
     async def resize(self, columns: int, rows: int) -> None:
-        """Tell the size of the terminal."""
+        """Set the size of the terminal, in characters."""
         await self._call(lambda: self._inner.resize(columns, rows))
 
     def __aiter__(self) -> Self:
@@ -117,14 +117,14 @@ class AsyncSession(AsyncConnection[Session]):
 
 
 class AsyncPortConnection(AsyncConnection[PortConnection]):
-    """One connection to a port; see `PortConnection`."""
+    """One connection to a port of a pod; see `PortConnection`."""
 
     async def sendall(self, data: bytes) -> None:
         """Send all of `data`; see `PortConnection.sendall`."""
         await self._call(lambda: self._inner.sendall(data))
 
     async def recv(self, size: int) -> bytes:
-        """Wait for bytes; see `PortConnection.recv`."""
+        """Wait for data, and return at most `size` bytes; see `PortConnection.recv`."""
         return await self._call(lambda: self._inner.recv(size))
 
 
@@ -132,11 +132,11 @@ class AsyncPortForward:
     """A forwarded port of a pod for coroutines; see `PortForward`.
 
     Args:
-        run: Calls a function on a thread.
-        inner: The port.
+        run: Calls a function on a thread, and awaits its result.
+        inner: The forwarded port, for threads.
 
     Attributes:
-        listen: That of `PortForward`, which coroutines can use, too.
+        listen: The method `PortForward.listen`, which does not block, so coroutines can call it.
     """
 
     def __init__(self, run: Run, inner: PortForward) -> None:
@@ -144,5 +144,5 @@ class AsyncPortForward:
         self.listen = inner.listen
 
     async def connect(self) -> AsyncPortConnection:
-        """Connect to the port; see `PortForward.connect`."""
+        """Open a connection to the port; see `PortForward.connect`."""
         return AsyncPortConnection(self._run, await self._run(self._inner.connect))

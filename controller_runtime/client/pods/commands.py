@@ -18,7 +18,7 @@ _SHOWN = 500  # bytes of output in a message
 
 
 class CommandFailed(ControllerRuntimeError):
-    """A command ended with another exit status than 0.
+    """Raised if a command ended with an exit status other than 0.
 
     Attributes:
         result: The exit status and the output.
@@ -31,18 +31,18 @@ class CommandFailed(ControllerRuntimeError):
 
 
 class OutputTooLong(ControllerRuntimeError):
-    """A command wrote more than was allowed. The connection was closed; the command may still run."""
+    """Raised if a command wrote more than the limit. The connection was closed; the command may still run."""
 
 
 @attrs.frozen
 class CommandResult:
-    """The end of a command.
+    """The result of a command that has ended.
 
     Attributes:
-        command: The command.
+        command: The program and its arguments.
         exit_code: The exit status.
-        stdout: The output.
-        stderr: The output of errors.
+        stdout: The bytes of its standard output.
+        stderr: The bytes of its standard error.
     """
 
     command: tuple[str, ...]
@@ -51,10 +51,10 @@ class CommandResult:
     stderr: bytes
 
     def check(self) -> CommandResult:
-        """Return this if the exit status is 0.
+        """Return this result if the exit status is 0.
 
         Raises:
-            CommandFailed: It is another one.
+            CommandFailed: The exit status is not 0.
         """
         if self.exit_code:
             raise CommandFailed(self.command, self)
@@ -64,9 +64,9 @@ class CommandResult:
 def carry_out(
     host: Host, session: Session, command: Sequence[str], stdin: bytes | None, most_bytes: int
 ) -> CommandResult:
-    """Write the input of a command, and return its result; see `Client.exec`.
+    """Write the input of a command, read its output to the end, and return its result; see `Client.exec`.
 
-    The input is written on a thread of its own, because a command may write before it has read all.
+    The input is written on a separate thread, because a command may write before it has read all its input.
     """
     parts: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
     size = 0

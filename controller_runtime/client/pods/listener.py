@@ -20,31 +20,31 @@ _PIECE = 32 * 1024
 
 
 class Remote(Protocol):
-    """The connection to the pod; see `PortConnection`."""
+    """A connection to the pod; see `PortConnection`."""
 
     def sendall(self, data: bytes) -> None:
         """Send all of `data`."""
 
     def recv(self, size: int) -> bytes:
-        """Wait for bytes; empty at the end."""
+        """Wait for data, and return at most `size` bytes; empty at the end."""
 
     def close(self) -> None:
-        """End the connection. Idempotent."""
+        """Close the connection. Idempotent."""
 
 
 class PortListener:
     """Accepts connections on this machine; a context manager that closes it.
 
-    A connection that cannot be forwarded is closed and logged. There are two threads for each.
+    A connection that cannot be forwarded is closed, and the error is logged. Each connection has two threads.
 
     Args:
-        host: Its threads. It must be the real machine.
-        connect: Connects to the pod.
-        port: The port; 0 lets the system choose one.
-        address: The address.
+        host: The source of threads; it must be the real machine, not a simulation.
+        connect: Opens a connection to the pod.
+        port: The port on this machine; 0 lets the system choose one.
+        address: The address on this machine.
 
     Attributes:
-        address: Address and port, of which the port is the one that was chosen.
+        address: The address and the actual port.
 
     Raises:
         OSError: The port is taken, or not allowed.
@@ -68,7 +68,7 @@ class PortListener:
         return self.address[1]
 
     def close(self) -> None:
-        """Accept no more, and end the connections. Idempotent."""
+        """Accept no more connections, and close those that are open. Idempotent."""
         with self._lock:
             was_closed, self._is_closed = self._is_closed, True
             connections = [*self._open.items()]

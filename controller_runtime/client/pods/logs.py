@@ -28,10 +28,10 @@ def log_query(
     most_bytes: int | None,
     timestamps: bool,
 ) -> Query:
-    """Return the parameters of a request for a log.
+    """Return the query parameters of a request for a log. The arguments are those of `Client.logs`.
 
     Raises:
-        ValueError: `since` is a time without a zone.
+        ValueError: `since` is a time without a time zone.
     """
     query = [("container", container)] if container else []
     flags = ("follow", follow), ("previous", previous), ("timestamps", timestamps)
@@ -55,8 +55,8 @@ class Logs:
     Args:
         caller: Sends the request.
         request: The request.
-        within: Seconds after which a log that is not over raises `StreamIdle`; None for no limit but those of the
-            client's requests, which are looked at with each line.
+        within: Seconds after which a log that has not ended raises `StreamIdle`. With None only the limits of the
+            client's requests apply, which are checked with each line.
 
     Raises:
         APIError: The server refused the request.
@@ -96,7 +96,7 @@ class Logs:
         return self._lines.pop(0).decode(errors="replace")
 
     def close(self) -> None:
-        """End the connection. Idempotent."""
+        """Close the connection. Idempotent."""
         self._stream.close()
 
     def __enter__(self) -> Self:

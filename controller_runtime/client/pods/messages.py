@@ -19,13 +19,13 @@ Query = tuple[tuple[str, str], ...]
 
 @attrs.frozen
 class Caller:
-    """The means to send requests: those of one client.
+    """Sends requests with the transport and limits of one client.
 
     Attributes:
-        host: The clock, and threads.
+        host: The source of time and threads.
         transport: Carries the requests.
-        agent: The user agent.
-        timeout: Seconds that a request may take until it is answered.
+        agent: The value of the `User-Agent` header.
+        timeout: Seconds until a request must be answered.
     """
 
     host: Host
@@ -34,7 +34,7 @@ class Caller:
     timeout: float
 
     def request(self, key: ObjectKey, part: str, query: Query, **headers: str) -> HTTPRequest:
-        """Return the request for a subresource of a pod.
+        """Return the GET request for the subresource `part` of a pod.
 
         Raises:
             ValueError: The key has no namespace.
@@ -46,23 +46,23 @@ class Caller:
 
 
 class Messages:
-    """The messages of one connection.
+    """A WebSocket connection to a pod, with messages in both directions.
 
-    Each message is sent only within the limits of the client's requests at that moment, and the connection is closed
-    when one of them is over: a leadership, a membership in the ring, a reconcile's deadline.
+    Each message is sent only within the limits that the client's requests have at that moment: a leadership, a
+    membership in the ring, a reconcile's deadline. The connection is closed when one of them ends.
 
     Args:
         caller: Sends the request.
-        request: The request, without headers of an upgrade.
+        request: The request, without the headers of the upgrade.
         protocols: The subprotocols, the preferred one first.
-        within: Seconds until the connection must be over.
+        within: Seconds after which the connection must have ended.
 
     Attributes:
-        protocol: The subprotocol.
+        protocol: The subprotocol that the server chose.
 
     Raises:
         APIError: The server refused the request.
-        ConnectionLost: It gave no answer, or none that opens a connection.
+        ConnectionLost: The server gave no answer, or did not accept the upgrade.
 
     Threads: `receive` from one, `send` from one, `close` from any.
     """
@@ -89,19 +89,19 @@ class Messages:
 
         Raises:
             ConnectionLost: The connection has ended, or the server did not take the message in time.
-            ControllerRuntimeError: A limit of the client's requests is over. The connection is closed.
+            ControllerRuntimeError: A limit of the client's requests has ended. The connection is closed.
         """
         self._stream.send(message, self._deadline())
 
     def receive(self, until: float | None = None) -> list[bytes] | None:
-        """Return the messages that have come; None when the connection has ended.
+        """Wait for messages and return those that have come; None when the connection has ended.
 
         Args:
-            until: Return none once this time has passed, in monotonic seconds; None waits until the end.
+            until: The time in monotonic seconds after which an empty list is returned; None waits without such a limit.
 
         Raises:
-            ConnectionLost: The connection was cut, or is not over in time.
-            ControllerRuntimeError: A limit of the client's requests is over.
+            ConnectionLost: The connection was cut, or did not end within its time.
+            ControllerRuntimeError: A limit of the client's requests has ended.
         """
         while True:
             deadline = self._deadline()
@@ -116,11 +116,11 @@ class Messages:
                 raise self.lost(f"not over within {self._within:g} s")
 
     def lost(self, reason: str) -> ConnectionLost:
-        """Return the error of a connection that ended in a way that it should not."""
+        """Return the `ConnectionLost` for a connection that ended unexpectedly, with the request in its message."""
         return ConnectionLost(f"{self._request.method} {self._request.path}: {reason}")
 
     def close(self) -> None:
-        """End the connection. Idempotent."""
+        """Close the connection. Idempotent."""
         self._stream.close()
 
     def _deadline(self) -> float:

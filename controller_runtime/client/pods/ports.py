@@ -17,12 +17,12 @@ _PIECE = 32 * 1024
 
 
 class PortConnection:
-    """One connection to a port, with the calls of a socket; a context manager that closes it.
+    """One connection to a port of a pod, with the methods of a socket; a context manager that closes it.
 
-    It cannot end in one direction alone.
+    One direction cannot be closed alone.
 
     Args:
-        messages: Its connection to the server.
+        messages: The connection to the API server that carries the data.
 
     Threads: one receives, one sends, any closes.
     """
@@ -43,7 +43,7 @@ class PortConnection:
             self._messages.send(bytes((_DATA,)) + data[start : start + _PIECE])
 
     def recv(self, size: int) -> bytes:
-        """Wait for bytes, and return `size` of them at most; empty at the end.
+        """Wait for data, and return at most `size` bytes; empty at the end.
 
         Raises:
             ConnectionLost: The port could not be reached, or the connection was cut.
@@ -59,7 +59,7 @@ class PortConnection:
         return taken
 
     def close(self) -> None:
-        """End the connection. Idempotent."""
+        """Close the connection. Idempotent."""
         self._messages.close()
 
     def __enter__(self) -> Self:
@@ -83,11 +83,11 @@ class PortConnection:
 
 
 class PortForward:
-    """A port of a pod.
+    """A port of a pod, to which connections can be opened.
 
     Args:
         caller: Sends the requests.
-        request: The request for one connection.
+        request: The request that opens one connection.
         within: Seconds that a connection may last.
 
     Threads: any.
@@ -97,7 +97,9 @@ class PortForward:
         self._caller, self._request, self._within = caller, request, within
 
     def connect(self) -> PortConnection:
-        """Connect to the port. An error of the pod, such as a refused connection, is raised by the first `recv`.
+        """Open a connection to the port.
+
+        An error in the pod, such as a refused connection, is raised by the first `recv`.
 
         Raises:
             APIError: The server refused the request.
@@ -106,7 +108,7 @@ class PortForward:
         return PortConnection(Messages(self._caller, self._request, (PROTOCOL,), self._within))
 
     def listen(self, port: int = 0, address: str = "127.0.0.1") -> PortListener:
-        """Accept connections on this machine, each of which is forwarded to the port, until the listener is closed.
+        """Return a listener that forwards each connection to a local port to the port of the pod, until it is closed.
 
         Args:
             port: The port on this machine; 0 lets the system choose one.

@@ -23,7 +23,7 @@ _PIECE = 32 * 1024
 
 
 class Output(NamedTuple):
-    """A part of the output.
+    """A piece of the output of a command.
 
     Attributes:
         stream: `stdout` or `stderr`.
@@ -35,7 +35,7 @@ class Output(NamedTuple):
 
 
 class Session:
-    """The streams of a command; a context manager that closes them. Iterate over it for the output.
+    """The streams of a command; a context manager that closes them. Iterating over it yields the output.
 
     The command is known to have ended only once `exit_code` is set. `close` ends the connection, not the command.
 
@@ -61,10 +61,10 @@ class Session:
         self._pending: list[bytes] = []  # the reader's own
 
     def read(self, within: float | None = None) -> Output | None:
-        """Return the next output; None once the command has ended, or if there is none `within` seconds.
+        """Return the next piece of output; None once the command has ended, or if none comes for `within` seconds.
 
         Raises:
-            ConnectionLost: The connection ended before the command told its exit status, which may be running yet.
+            ConnectionLost: The connection ended before the exit status came. The command may still run.
             APIError: The command could not be run.
         """
         until = None if within is None else self._now() + within
@@ -87,7 +87,7 @@ class Session:
         return None
 
     def write(self, data: bytes | str) -> None:
-        """Write to the input. It waits for a command that does not read.
+        """Write to the standard input of the command. The call waits while the command does not read.
 
         Raises:
             ConnectionLost: The connection has ended.
@@ -97,21 +97,21 @@ class Session:
             self._messages.send(bytes((_STDIN,)) + raw[start : start + _PIECE])
 
     def close_stdin(self) -> None:
-        """End the input.
+        """Close the standard input of the command.
 
         Raises:
-            UsageError: The server is older than Kubernetes 1.30, where the input cannot end without the connection.
+            UsageError: The server is older than Kubernetes 1.30, where only closing the connection ends the input.
         """
         if self._messages.protocol != PROTOCOLS[0]:
             raise UsageError("this server cannot end the input of a command: give the command the size of its input")
         self._messages.send(bytes((_CLOSE, _STDIN)))
 
     def resize(self, columns: int, rows: int) -> None:
-        """Tell the size of the terminal."""
+        """Set the size of the terminal, in characters."""
         self._messages.send(bytes((_RESIZE,)) + json.dumps({"Width": columns, "Height": rows}).encode())
 
     def close(self) -> None:
-        """End the connection. Idempotent."""
+        """Close the connection. Idempotent."""
         self._messages.close()
 
     def __iter__(self) -> Iterator[Output]:
@@ -128,10 +128,10 @@ class Session:
 
 
 def exit_code_of(outcome: bytes) -> int:
-    """Return the exit status in a message of the error channel, the one of number 3.
+    """Return the exit status that a message of the error channel (channel 3) reports.
 
     Raises:
-        APIError: The command could not be run, or its outcome is not known.
+        APIError: The command could not be run, or the message is malformed.
     """
     try:
         status: Any = msgspec.json.decode(outcome)
