@@ -34,12 +34,12 @@ MOST_KNOWN = 1000
 
 
 class Difference(NamedTuple):
-    """An object that a store does not hold as the server does.
+    """An object that a store and the server have in different versions.
 
     Attributes:
-        key: Its name and namespace.
-        held: The version in the store; empty if the store lacks the object.
-        served: The version at the server; empty if it has been deleted.
+        key: The name and namespace of the object.
+        held: The resourceVersion in the store; empty if the store lacks the object.
+        served: The resourceVersion at the server; empty if the object has been deleted there.
     """
 
     key: PlainKey
@@ -53,14 +53,14 @@ class Difference(NamedTuple):
 def differences(
     page: Sequence[Cached], held: Iterable[Cached], changed: Mapping[PlainKey, None], after: str, *, is_last: bool
 ) -> list[Difference]:
-    """Compare a page with a store that has reached the page's version, and return where they differ.
+    """Compare a page of a list with a store that has reached the version of the page, and return the differences.
 
     Args:
         page: The objects on the page.
         held: All objects of the store.
-        changed: The keys of objects that have changed since some version that is not newer than the page's.
-        after: The place of the last object of the page before; empty for the first page.
-        is_last: Whether no page follows.
+        changed: The keys of objects that may have changed after the page; they are not compared.
+        after: The `place` of the last object of the previous page; empty for the first page.
+        is_last: Whether this is the last page.
     """
     places = [place(cached.plain_key) for cached in page]
     end = places[-1] if places else after
@@ -84,7 +84,7 @@ def differences(
 
 
 def place(key: PlainKey) -> str:
-    """Return a text by which keys sort as the API's storage sorts them."""
+    """Return a text whose order is the order in which the API server lists keys: by namespace, then by name."""
     name, namespace = key
     return f"{namespace}/{name}" if namespace else name
 
@@ -189,16 +189,17 @@ class _Audit:
 
 
 class CacheAudit:
-    """Compares the caches of a program with the server, one page of metadata after another; see `Manager.audit_caches`.
+    """Compares caches with the server, one page of metadata at a time; see `Manager.audit_caches`.
 
     A page has up to 500 objects. Differences are counted (`Informer.audit`), logged, and repaired by a new list.
 
     Args:
-        host: Its clock and randomness.
-        informers: The caches, those that are made later among them. Those of a share are not audited.
-        source_of: Returns what lists the metadata of a cache's collection.
-        every: Seconds between two pages, of all caches together.
-        most_objects: Caches with more objects are left out; None audits each.
+        host: The source of time and randomness.
+        informers: The caches, including those made later. A cache with a share of its objects (`Ring.divide`) is not
+            audited.
+        source_of: Returns the `ListWatch` that lists the metadata of a cache's collection.
+        every: Seconds between two pages, counted over all caches.
+        most_objects: Caches with more objects are not audited; None audits all.
 
     Threads: `run` on one.
     """
@@ -224,7 +225,7 @@ class CacheAudit:
         self._audits: dict[int, _Audit] = {}  # by the id of the informer, which an audit keeps alive
 
     def run(self, stop: Stop) -> None:
-        """Ask for a page so often, of one cache after the other, until `stop` is set."""
+        """Compare a page about every `every` seconds, of one cache after another, until `stop` is set."""
         # At random between one period and 1.1, so that replicas that were started together part.
         while not stop.wait(self._every * (1.0 + 0.1 * self._host.random.random())):
             self._follow()

@@ -8,13 +8,13 @@ import attrs
 
 @attrs.define
 class AuditTally:
-    """Counts of an audit. Threads: written by that of the audit; read from any.
+    """Counts of an audit. Threads: the thread of the audit writes, any thread reads.
 
     Attributes:
-        pages: Pages that were compared.
-        objects: Objects on them.
-        expired: Pages that could not be had, because the server had forgotten their version.
-        lost: Objects that the cache did not hold as the server did.
+        pages: The number of pages that were compared.
+        objects: The number of objects on these pages.
+        expired: The number of pages that the server could not give, because it no longer had their version.
+        lost: The number of objects whose version in the cache was not that of the server.
     """
 
     pages: int = 0

@@ -39,23 +39,24 @@ SHARE = 10
 
 @attrs.frozen(kw_only=True)
 class Bodies:
-    """Which objects of a kind are kept whole, where a cache keeps the metadata of all of them; see `CacheScope.bodies`.
+    """Selects the objects that a cache of metadata keeps whole; see `CacheScope.bodies`.
 
-    Other objects are fetched when they are read, by one `get` each, and kept while there is room. A program that has
-    neither selector nor function fetches all that it reads.
+    The cache has the metadata of all objects. An object that is not kept whole is fetched by a `get` when it is read,
+    and kept while there is room. Without selector and function, all objects are fetched so.
 
     Attributes:
-        label_selector: The objects that are kept whole, by a second watch.
-        field_selector: The same by fields.
-        chosen: Returns by its metadata whether an object is kept whole. Each change of a chosen object costs one `get`
-            on a thread of the cache, beside the watch of the metadata. It is pure, and an exception in it stops the
+        label_selector: Objects whose labels match are kept whole; a second watch brings them.
+        field_selector: Objects whose fields match are kept whole; a second watch brings them.
+        chosen: A pure function that gets the metadata of an object and returns whether to keep the object whole. Each
+            change of such an object costs one `get`, on a thread of the cache. An exception in the function stops the
             program.
-        memory: Most bytes of the other objects that were read, and are kept for the next read; the one that was not
-            read for the longest goes first.
+        memory: The most bytes of other objects that are kept after a read. The least recently read one is dropped
+            first.
 
     Raises:
-        UsageError: A selector is malformed, a selector and a function are given, or the function is an `async def`.
-        ValueError: A negative `memory`.
+        UsageError: A selector is malformed, both a selector and a function are given, or the function is an `async
+            def`.
+        ValueError: `memory` is negative.
     """
 
     label_selector: str = ""
@@ -76,11 +77,11 @@ class Bodies:
 
     @property
     def has_selector(self) -> bool:
-        """Whether a second watch brings the chosen bodies."""
+        """Whether there is a selector, so that a second watch brings whole objects."""
         return bool(self.label_selector or self.field_selector)
 
     def watched(self, collection: Collection) -> Collection | None:
-        """Return the objects of a collection that a second watch brings; None if there is none."""
+        """Return the part of a collection that the second watch brings; None if there is no selector."""
         if not self.has_selector:
             return None
         labels = ",".join(filter(None, (collection.label_selector, self.label_selector)))
@@ -89,11 +90,11 @@ class Bodies:
 
 
 class Seen(NamedTuple):
-    """The part of the server's history that a cache of metadata has seen.
+    """The point in the server's history that a cache of metadata has reached.
 
     Attributes:
-        resets: The number of restores of the server's data.
-        version: The resourceVersion that it has reached.
+        resets: How often the server's data was restored from a backup.
+        version: The resourceVersion that the cache has reached.
     """
 
     resets: int
@@ -101,12 +102,12 @@ class Seen(NamedTuple):
 
 
 class Body(NamedTuple):
-    """The answer to a request for a body.
+    """The result of a request for a whole object (a body).
 
     Attributes:
-        uid: That of the object that was asked for.
-        seen: The part of the server's history that the cache had seen when it asked.
-        cached: The object; None if it was absent, or another one had its name.
+        uid: The uid of the object that was asked for.
+        seen: The point in the server's history that the cache had reached at the time of the request.
+        cached: The object; None if it was absent, or another object had its name.
     """
 
     uid: str
@@ -115,16 +116,17 @@ class Body(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The bytes of memory that it takes."""
+        """The memory that this body takes, in bytes."""
         return _EMPTY + (0 if self.cached is None else held_by(self.cached))
 
 
 def fits(body: Body, head: Cached, seen: Seen) -> bool:
-    """Return whether a body answers a read of a head: it is that object, in its state or in one that is to come.
+    """Return whether a kept body may answer a read of an object whose metadata are `head`.
 
-    A body that is newer than its head is lost once the cache has reached its version and the head has not: the server's
-    data was restored from a backup without it. After a restore that made versions smaller, nothing counts that was
-    fetched before. An absence counts until the cache has seen more: it is about to see the deletion.
+    It must be the same object, in the state of `head` or in a newer one. A newer body no longer counts once the cache
+    (at `seen`) has passed its version without showing it: the server's data was restored from a backup without it.
+    After a restore that made versions smaller, no earlier body counts. An absence counts only until the cache sees
+    more.
     """
     if body.uid != head.uid or body.seen.resets != seen.resets:
         return False
@@ -136,10 +138,10 @@ def fits(body: Body, head: Cached, seen: Seen) -> bool:
 
 
 def judged(found: Cached | None, head: Cached, seen: Seen) -> Body:
-    """Return the body of a head, after the server answered with `found`; None: it has no object of that name.
+    """Return the body for the metadata `head`, from the server's object `found`, or None if no object has the name.
 
     Raises:
-        StaleCache: The server's object is older than the head, because its data was restored from a backup.
+        StaleCache: The server's object is older than `head`, because its data was restored from a backup.
     """
     if found is None or found.uid != head.uid:
         return Body(head.uid, seen, None)
@@ -152,7 +154,7 @@ def judged(found: Cached | None, head: Cached, seen: Seen) -> Body:
 
 
 def replaces(new: Body, old: Body | None) -> bool:
-    """Return whether a fetched body takes the place of the one that is kept; another thread may have been quicker."""
+    """Return whether the fetched body `new` replaces the kept body `old`, which another thread may have put later."""
     if old is None or old.uid != new.uid or old.seen.resets < new.seen.resets:
         return True
     if old.seen.resets > new.seen.resets:
@@ -163,10 +165,10 @@ def replaces(new: Body, old: Body | None) -> bool:
 
 
 def by_pages(absent: int, objects: int) -> bool:
-    """Return whether pages of a list bring the absent bodies of so many objects, and not a request for each."""
+    """Return whether to fetch `absent` of `objects` bodies by listing pages, rather than one by one."""
     return absent > FEW and absent * SHARE >= objects
 
 
 def next_page(objects: int, size: int) -> int:
-    """Return how many objects to ask for, after a page of `objects` with `size` bytes; see `PAGE`."""
+    """Return how many objects to request next, after a page of `objects` with `size` bytes; see `PAGE`."""
     return FIRST if objects == 0 else max(1, min(MOST, PAGE * objects // max(size, 1)))

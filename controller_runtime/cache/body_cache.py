@@ -12,18 +12,19 @@ from controller_runtime.cache.delta import Delta
 
 
 class BodyCache:
-    """The bodies of one collection by key.
+    """The whole objects (bodies) of one collection that are kept, by key.
 
-    A body that is larger than the bound is not kept.
+    Bodies that the options select are always kept; others only within `memory`, and not at all if a single one is
+    larger.
 
     Args:
-        host: Its lock.
-        label: Names the lock.
-        memory: Most bytes of the bodies that are not chosen.
+        host: The source of the lock.
+        label: The name of the lock.
+        memory: The most bytes of the bodies that are not selected.
 
     Attributes:
-        hits: Bodies that were read and were at hand.
-        misses: Those that were not, and for which the server was asked.
+        hits: The number of reads that found a kept body.
+        misses: The number of reads for which the server was asked.
 
     Threads: any, for every method.
     """
@@ -41,22 +42,22 @@ class BodyCache:
 
     @property
     def held(self) -> int:
-        """The bytes of memory of all bodies, as an estimate."""
+        """The memory of all bodies in bytes, as an estimate."""
         return self._chosen_size + int(self._read.currsize)  # two numbers
 
     def count(self, *, hits: int, misses: int) -> None:
-        """Count bodies that were read."""
+        """Add to the counters of reads."""
         with self._lock:
             self.hits += hits
             self.misses += misses
 
     def get(self, key: PlainKey) -> Body | None:
-        """Return the body that is kept for a key; None if there is none."""
+        """Return the body that is kept for a key; None if none is kept."""
         with self._lock:
             return self._chosen.get(key) or self._read.get(key)
 
     def put(self, key: PlainKey, body: Body, *, chosen: bool) -> None:
-        """Keep a body, unless a newer one is kept."""
+        """Keep a body, unless a newer one is kept already. `chosen` is True if the options select the object."""
         with self._lock:
             if not replaces(body, self._chosen.get(key) or self._read.get(key)):
                 return
@@ -68,13 +69,13 @@ class BodyCache:
                 self._read[key] = body
 
     def drop(self, key: PlainKey, body: Body) -> None:
-        """Drop a body that answers no read any more, if it is still the one that is kept."""
+        """Drop `body`, which is out of date, unless another body has replaced it."""
         with self._lock:
             if (self._chosen.get(key) or self._read.get(key)) is body:
                 self._drop(key)
 
     def changed(self, delta: Delta, seen: Seen) -> None:
-        """Drop the body of an object that changed or was deleted, if the body is not as new."""
+        """Drop the body of a changed or deleted object, unless the body is as new as the change."""
         key = delta.object.plain_key
         with self._lock:
             body = self._chosen.get(key) or self._read.get(key)

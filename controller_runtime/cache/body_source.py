@@ -39,11 +39,11 @@ TIMEOUT = 30.0
 
 @attrs.frozen
 class BodyRequests:
-    """The way of requests for bodies: those of the program's client, whose deadlines, fence and limits hold for them.
+    """How bodies (whole objects) are requested: by the program's client, with its deadlines, fence and limits.
 
     Attributes:
-        transport: Returns the transport that carries them.
-        threads: The threads that send them for coroutines.
+        transport: Returns the transport that carries the requests.
+        threads: The threads on which requests of coroutines are sent.
     """
 
     transport: Callable[[], Transport]
@@ -51,15 +51,15 @@ class BodyRequests:
 
 
 class BodySource:
-    """Brings the bodies of one collection, and keeps some of them.
+    """Returns the whole objects (bodies) of a collection of which a cache has the metadata, and keeps some of them.
 
-    No lock is held while it asks the server. Two threads that miss one body ask for it both.
+    No lock is held during a request to the server. Two threads that need the same body may both request it.
 
     Args:
-        host: Its clock and its lock.
+        host: The source of the time and the lock.
         collection: The objects.
-        bodies: Which of them are kept.
-        requests: The way of its requests.
+        bodies: Selects the objects that are kept.
+        requests: How bodies are requested.
         transform: Changes each body; None changes nothing.
 
     Attributes:
@@ -89,17 +89,19 @@ class BodySource:
         self._has_warned = False
 
     def follow(self, heads: Store, watched: Store | None) -> None:
-        """Set the store of the metadata, and that of the second watch; None without one."""
+        """Set the store of the metadata, and the store that the second watch fills; None without such a watch."""
         self._heads, self._watched = heads, watched
 
     def changed(self, delta: Delta) -> None:
-        """Drop the body of an object that changed; a handler of the cache of the metadata."""
+        """Drop the body of a changed object. It is a handler of the cache of metadata."""
         self.kept.changed(delta, self._seen())
 
     def fetch_chosen(self, delta: Delta) -> None:
-        """Fetch the body of a changed object if the function chooses it; a subscription of the cache of the metadata.
+        """Fetch the body of a changed object if the options' function selects it.
 
-        An error of a request is no matter: the body is then fetched when it is read.
+        It is a subscription of the cache of metadata.
+
+        A failed request is ignored: the body is then fetched when it is read.
         """
         if delta.new is None or not self._is_chosen(delta.new) or self._at_hand(delta.new) is not None:
             return
@@ -109,17 +111,18 @@ class BodySource:
             log.debug("chosen body not fetched", collection=self.collection, key=delta.key, error=error)
 
     def is_at_hand(self, head: Cached) -> bool:
-        """Return whether `read` of a head answers without a request."""
+        """Return whether `read(head)` would answer without a request."""
         return self._at_hand(head) is not None
 
     def read(self, head: Cached) -> Cached | None:
-        """Return the body of a head, no older than it; None if the object is gone, or another one has its name.
+        """Return the body for the metadata `head`, no older than `head`; None if the object is gone or was replaced.
 
         Raises:
-            UsageError: It is not at hand, and the caller runs under the delivery lock of a cache.
-            StaleCache: The server's object is older than the head.
+            UsageError: The body must be fetched, but the caller runs under the delivery lock of a cache, where it must
+                not wait.
+            StaleCache: The server's object is older than `head`.
             APIError: The server refused the request.
-            ConnectionLost: There was no answer.
+            ConnectionLost: The server gave no answer.
             DecodeError: The body cannot be read.
         """
         body = self._at_hand(head)
@@ -132,15 +135,15 @@ class BodySource:
     def read_all(
         self, heads: Sequence[Cached], namespace: str = "", label_selector: str = ""
     ) -> dict[PlainKey, Cached]:
-        """Return the bodies of heads by key, without those of objects that are gone.
+        """Return the bodies for some metadata, by key, without objects that are gone.
 
-        Many that are not at hand come by pages of a list, and are not kept: they would displace those that are read
+        If many are missing, they are fetched by listing pages, and not kept: they would displace those that are read
         one by one.
 
         Args:
-            heads: The heads.
-            namespace: The namespace that they are all in; empty if unknown.
-            label_selector: The selector that they all match; empty if unknown.
+            heads: The metadata of the objects.
+            namespace: The namespace of all of them; empty if unknown.
+            label_selector: The selector that all of them match; empty if unknown.
 
         Raises:
             ControllerRuntimeError: As for `read`.
@@ -157,14 +160,14 @@ class BodySource:
         return {key: cached for key, cached in bodies.items() if cached is not None}
 
     async def on_thread(self, function: Callable[[], T]) -> T:
-        """Call a function that reads bodies, on a thread of the requests of coroutines."""
+        """Call a function that reads bodies on a thread for requests of coroutines, and return its result."""
         from controller_runtime.client.async_calls import AsyncCalls  # a program without coroutines has no event loop
 
         return await AsyncCalls(self._requests.threads).read(function)
 
     @property
     def has_function(self) -> bool:
-        """Whether a function chooses bodies."""
+        """Whether the options have a function that selects objects."""
         return self._bodies.chosen is not None
 
     def _seen(self) -> Seen:

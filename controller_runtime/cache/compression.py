@@ -37,18 +37,18 @@ MOST_WINDOWS = 64
 
 @attrs.frozen(kw_only=True)
 class Compression:
-    """The numbers of a compressed cache; a value, shared freely.
+    """The parameters of a compressed cache. It is a value, which can be shared.
 
     Attributes:
-        size: The JSON bytes from which a collection is compressed. The default, 4 MiB, is about six times the 0.7 MiB
-            that a dictionary with its tables and contexts takes in memory.
-        samples: The objects on which a dictionary is trained. Twice as many made objects 1 % smaller, and took three
-            times as long.
-        dictionary: The most bytes of a dictionary. The default is 64 KiB: with half of it objects are as small, as long
+        size: A collection is compressed once its objects have this many bytes of JSON. The default, 4 MiB, is about six
+            times the 0.7 MiB that a dictionary with its tables and contexts takes in memory.
+        samples: The number of objects on which a dictionary is trained. Twice as many made objects 1 % smaller, and
+            took three times as long.
+        dictionary: The most bytes of a dictionary. With half of the default, 64 KiB, objects are as small only as long
             as all of them are alike.
-        level: The level of Zstandard. Level 6 took five times the time of 3 and made objects no smaller.
-        window: The compressed objects after which a dictionary is judged; see `Ratio`.
-        tolerance: The growth of compressed objects, as a factor, at which a new dictionary is trained.
+        level: The compression level of Zstandard. Level 6 took five times as long as 3, and made objects no smaller.
+        window: The number of compressed objects after which a dictionary is evaluated; see `Ratio`.
+        tolerance: A new dictionary is trained once the compressed share of objects has grown by this factor.
 
     Raises:
         ValueError: A number is not positive (`size` may be 0), or `tolerance` is not above 1.
@@ -63,7 +63,7 @@ class Compression:
 
 
 def compression_of(compress: bool | Compression | None) -> Compression | None:
-    """Return how a cache compresses by its `CacheOptions.compress`; None if it does not.
+    """Return the parameters of compression for a `CacheOptions.compress`; None for no compression.
 
     Raises:
         UsageError: Compression is asked for, and `zstandard` is not installed.
@@ -91,8 +91,7 @@ class Zstandard:
         dictionary: The dictionary, as trained.
         level: The level of compression.
 
-    Threads: any. A context serves one thread at a time: it is taken from those that are idle and put back after the
-        call, so there are never more contexts than threads that call at the same instant.
+    Threads: any. Each call takes an idle context of the library, or makes one, and puts it back.
     """
 
     def __init__(self, dictionary: bytes, level: int) -> None:
@@ -115,7 +114,7 @@ class Zstandard:
         return found if len(found) <= len(raw) * _WORTH else None
 
     def unpack(self, payload: memoryview) -> bytes:
-        """Return what was compressed.
+        """Return the original bytes of a compressed payload.
 
         Raises:
             DecodeError: The payload is damaged, or was compressed with another dictionary.
@@ -132,13 +131,13 @@ class Zstandard:
         return found
 
     def size(self, payload: memoryview) -> int:
-        """Return the bytes of what was compressed, as the head of the payload says."""
+        """Return the number of original bytes of a compressed payload, as its header states."""
         size: int = self._module.frame_content_size(payload)
         return size
 
 
 def trained(samples: Sequence[bytes], compression: Compression) -> Zstandard | None:
-    """Return a codec with a dictionary that is trained on `samples`; None if they are too few or too small for one."""
+    """Return a codec with a dictionary trained on `samples`; None if they are too few or too small to train one."""
     module = _zstandard()
     parts = [sample[:_LONGEST_SAMPLE] for sample in samples]
     size = sum(map(len, parts))
@@ -152,11 +151,11 @@ def trained(samples: Sequence[bytes], compression: Compression) -> Zstandard | N
 
 @attrs.define
 class Samples:
-    """Objects that are spread evenly over all that have come, for a dictionary. Threads: one.
+    """A sample of objects, spread evenly over all objects that were added, to train a dictionary on. Threads: one.
 
     Attributes:
         wanted: How many objects a dictionary needs.
-        seen: The objects that have come.
+        seen: The number of objects that were added.
     """
 
     wanted: int
@@ -165,7 +164,7 @@ class Samples:
     _kept: list[Cached] = attrs.field(factory=list)
 
     def add(self, cached: Cached) -> None:
-        """Note an object that has come."""
+        """Add an object, of which only some are kept."""
         if self.seen % self._stride == 0:
             self._kept.append(cached)
         self.seen += 1
@@ -174,7 +173,7 @@ class Samples:
             self._stride *= 2
 
     def take(self) -> list[Cached]:
-        """Return at least as many as are wanted, if so many have come, and begin again."""
+        """Return the kept objects, at least `wanted` if so many were added, and start again without any."""
         found, self._kept = self._kept, []
         self.seen, self._stride = 0, 1
         return found
@@ -182,14 +181,14 @@ class Samples:
 
 @attrs.define
 class Ratio:
-    """Judges a dictionary by the objects that it compressed: the first window is what the later ones are held against.
+    """Evaluates a dictionary by its compression ratio: compares each window of objects with the first window.
 
-    Each training doubles the window, up to `MOST_WINDOWS` first ones. So objects that no dictionary makes small cost
-    ever fewer trainings.
+    Each training doubles the window, up to `MOST_WINDOWS` times the first one. So objects that no dictionary compresses
+    well cost ever fewer trainings.
 
     Attributes:
-        window: Objects after which the dictionary is judged.
-        tolerance: The growth of compressed objects, as a factor, that is too much.
+        window: The number of objects after which the dictionary is evaluated.
+        tolerance: The factor by which the ratio may grow.
 
     Threads: one.
     """
@@ -203,7 +202,7 @@ class Ratio:
     _packed: int = 0
 
     def note(self, raw: int, packed: int) -> bool:
-        """Note the bytes of one object before and after; return whether the dictionary serves no longer."""
+        """Count one object, with its bytes before and after compression; return True if a new dictionary is needed."""
         self._objects += 1
         self._raw += raw
         self._packed += packed
@@ -215,22 +214,22 @@ class Ratio:
         return share > self._first * self.tolerance
 
     def trained(self) -> None:
-        """Note that the dictionary is trained anew, and judge it by its own objects from `restart` on."""
+        """Count a training. The next dictionary is evaluated from `restart` on."""
         self._trainings += 1
         self.restart()
 
     def restart(self) -> None:
-        """Begin with the first window of a dictionary."""
+        """Start with the first window of a dictionary."""
         self._first, self._objects, self._raw, self._packed = None, 0, 0, 0
 
 
 class Training:
-    """Decides when to train a dictionary, from the objects that are added to a store.
+    """Decides when a new dictionary is trained, from the objects that are added to a store.
 
     Args:
-        compression: The options, with the bounds.
+        compression: The parameters.
 
-    Threads: the one that writes the store.
+    Threads: the one that writes to the store.
     """
 
     def __init__(self, compression: Compression) -> None:
@@ -243,12 +242,12 @@ class Training:
         self._plain = 0
 
     def note(self, kept: Packed, cached: Cached, before: Cached | None, codec: Codec) -> bool:
-        """Note an object that the store takes, and return whether a dictionary may be due; see `is_large`.
+        """Count an object that is stored, and return True if a dictionary may be needed; `is_large` decides then.
 
         Args:
-            kept: Its form in the store.
+            kept: The object in the form in which it is stored.
             cached: The object.
-            before: Its state before; None if there is none.
+            before: The previous state of the object; None if there is none.
             codec: The codec by which objects are packed now.
         """
         self._samples.add(kept)
@@ -264,21 +263,25 @@ class Training:
         return is_due and self._samples.seen >= self._compression.samples
 
     def is_large(self, held: int | None) -> bool:
-        """Return whether the collection is large, given the bytes of JSON in the store; None before its first list.
+        """Return whether the collection is large enough for a dictionary.
 
-        Before that list, all objects that have come are there. Later some of them may have gone.
+        `held` is the JSON size of the stored objects in bytes; None before the first list, when the objects added so
+        far are counted, since none has gone yet.
         """
         if self._codec is PLAIN and held is not None:
             self._grown = held
         return self._codec is not PLAIN or self._grown >= self._bound
 
     def samples(self) -> list[Cached]:
-        """Return the objects to train a dictionary on. If none comes of it, the next are due at twice the bytes."""
+        """Return the objects to train a dictionary on.
+
+        If the training fails, the next one is tried at twice the size.
+        """
         self._bound = max(2 * self._grown, 1)
         self._ratio.trained()
         return self._samples.take()
 
     def had_none(self) -> bool:
-        """Return whether objects have come while there was no dictionary, since the last call."""
+        """Return whether objects were added without a dictionary since the last call."""
         plain, self._plain = self._plain, 0
         return plain > 0

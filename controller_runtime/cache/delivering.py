@@ -13,9 +13,11 @@ is_delivering = _DELIVERING.get
 
 
 class Delivering:
-    """A block in which `is_delivering` is true; a class, because each change of a cache passes one.
+    """A context manager: inside its block `is_delivering` is true.
 
-    Threads: those that hold the delivery lock of its cache, which guards its field.
+    It is a class for speed, since each change passes one.
+
+    Threads: those that hold the delivery lock of the cache, which guards its field.
     """
 
     __slots__ = ("_token",)

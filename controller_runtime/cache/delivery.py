@@ -27,16 +27,16 @@ _HANDLER = "a handler of an informer"
 class Delivery:
     """Changes a store and calls its handlers.
 
-    Each handler is called once for every change, in the order in which the store changes, and can read the
-    change in the store. A handler that is added later is first called for the objects in the store, as
-    initial deltas. It then misses no change and gets none twice.
+    Each handler is called once for every change, in the order of the changes, after the store has the change. A handler
+    that is added later is first called for the objects in the store, as initial deltas; it misses no later change, and
+    gets none twice.
 
     Args:
-        host: For its locks.
+        host: The source of the locks.
         store: The store to change.
-        label: The collection, for messages.
+        label: The name of the collection, for messages.
         peers: The stores that may have the same objects, whose memory is then shared; None if there are none.
-        packing: Packs the objects of the store; None if it keeps them as they come.
+        packing: Packs the objects of the store; None keeps them unpacked.
 
     Attributes:
         synced: Set once the store is filled and every handler has been called for the whole initial list.
@@ -65,7 +65,7 @@ class Delivery:
         return len(self._handlers)  # one number, so whole without the lock
 
     def to_store(self, cached: Cached) -> Cached:
-        """Return the object in the store, or in one of its peers, if it equals `cached`; else its form in the store."""
+        """Return the object to store for `cached`: an equal one from this store or a peer, or a packed form of it."""
         found = self._store.to_store(cached, self.shared)
         self._packing.start_if_due()
         self._packing.wait_if_ahead()
@@ -76,7 +76,10 @@ class Delivery:
         return None if self._peers is None else self._peers.shared(self._store, cached)
 
     def exchange(self, pairs: Iterable[tuple[Cached, Cached]]) -> None:
-        """Have the store keep other forms of some objects; no handler is called, because no object has changed."""
+        """Replace objects of the store (the first of each pair) by the same objects in another form (the second).
+
+        No handler is called, because no object has changed.
+        """
         with self._lock, self._sharing()() as shared:
             # The other store may have packed the same object meanwhile.
             found = ((old, new, shared(old)) for old, new in pairs)
@@ -105,12 +108,12 @@ class Delivery:
         self.synced.set()
 
     def drop(self, drop: Callable[[], None]) -> None:
-        """Have the store drop objects, by a function of it, while no change is being applied; no handler is called."""
+        """Call `drop`, which removes objects from the store, while no change is being applied. No handler is called."""
         with self._lock:
             drop()
 
     def wait_for_handlers(self) -> None:
-        """Wait until the handlers have been called for every change that the store shows at this moment."""
+        """Wait until the handlers have been called for every change that the store has now."""
         with self._lock:
             pass
 

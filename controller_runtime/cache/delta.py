@@ -9,15 +9,15 @@ from apimachinery.objects import Cached, ObjectKey
 
 
 class Delta(NamedTuple):
-    """One change of the store: an object was added (no `old`), changed, or deleted (no `new`).
+    """One change of a store: an object was added (`old` is None), changed, or deleted (`new` is None).
 
-    An object that was deleted and created again while the connection was down is one change, whose two
-    sides differ in `uid`.
+    If an object was deleted and created again while the connection was down, this is one change, in which the uids of
+    `old` and `new` differ.
 
     Attributes:
-        old: The object before the change.
-        new: The object after the change.
-        initial: The object was in the first list, or was in the store when the handler was added.
+        old: The object before the change; None if it was added.
+        new: The object after the change; None if it was deleted.
+        initial: True if the object was in the first list, or in the store when the handler was added.
     """
 
     old: Cached | None
@@ -26,7 +26,7 @@ class Delta(NamedTuple):
 
     @property
     def object(self) -> Cached:
-        """The object after the change, or, if it was deleted, its last state."""
+        """The object after the change; if it was deleted, its last state."""
         found = self.new if self.new is not None else self.old
         assert found is not None, "a delta without an object"
         return found

@@ -17,15 +17,15 @@ MANY = 1_000
 
 
 class DividedStore(Store):
-    """A store of the objects in a share; those of others do not enter it.
+    """A store that keeps only the objects of its share (those of this replica in a ring).
 
-    An object that a change takes out of the share, such as a child that another owner has adopted, is deleted for the
-    handlers. One whose slot is not in the share any more goes without a word.
+    If a change takes an object out of the share, such as a child that another owner has adopted, handlers get a
+    deletion. An object whose slot leaves the share is removed without calling handlers.
 
     Args:
         host: As for `Store`.
         label: As for `Store`.
-        portion: The share that it keeps.
+        portion: The share of the cache.
         form: As for `Store`.
 
     Threads: as for `Store`; `drop_others` counts as a write.
@@ -37,7 +37,7 @@ class DividedStore(Store):
 
     @property
     def is_partial(self) -> bool:
-        """Whether the store has a share of the collection alone."""
+        """True: the store has only a share of the collection."""
         return True
 
     def apply(self, event: WatchEvent, sharing: Sharing = alone) -> Delta | None:
@@ -62,7 +62,7 @@ class DividedStore(Store):
         return deltas
 
     def drop_others(self) -> None:
-        """Drop the objects that are not in the share any more."""
+        """Drop the objects that are no longer in the share, without calling handlers."""
         kept = {key: cached for key, cached in self._objects.items() if self._portion.keeps(cached)}
         indices = {name: index.within(kept) for name, index in self._indices.items()}
         sizes, dropped = sizes_of(kept.values()), len(self._objects) - len(kept)

@@ -13,14 +13,14 @@ Sharing = Callable[[], AbstractContextManager[Callable[[Cached], Cached | None]]
 
 
 def nothing(cached: Cached) -> None:
-    """Find no equal object."""
+    """Return None: there is no equal object in another store."""
 
 
 _ALONE: AbstractContextManager[Callable[[Cached], Cached | None]] = nullcontext(nothing)
 
 
 def alone() -> AbstractContextManager[Callable[[Cached], Cached | None]]:
-    """Return the block of a store that shares no objects with others: its function finds no equal object."""
+    """Return the context manager of a store that shares no objects; it yields a function that returns None."""
     return _ALONE
 
 
@@ -29,5 +29,5 @@ Form = Callable[[Cached, Cached | None, Cached | None], Cached]
 
 
 def as_received(cached: Cached, before: Cached | None, found: Cached | None) -> Cached:
-    """Return the object itself, or the one in another store: the form of a store that does not pack."""
+    """Return `found`, the equal object of another store, if there is one, else `cached`: a store that does not pack."""
     return cached if found is None else found

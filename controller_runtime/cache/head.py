@@ -17,27 +17,27 @@ R = TypeVar("R")
 
 
 class BodiesOf(Protocol):
-    """Brings the bodies of one collection; see `body_source.BodySource`. Threads: any."""
+    """Returns the whole objects (bodies) of one collection; see `body_source.BodySource`. Threads: any."""
 
     def read(self, head: Cached) -> Cached | None:
-        """Return the body of a head; None if the object is gone."""
+        """Return the body for the metadata `head`; None if the object is gone."""
 
     def read_all(self, heads: Sequence[Cached], namespace: str, label_selector: str) -> dict[PlainKey, Cached]:
-        """Return the bodies of heads by key, without those of objects that are gone."""
+        """Return the bodies for some metadata, by key, without objects that are gone."""
 
     def is_at_hand(self, head: Cached) -> bool:
-        """Return whether `read` of a head answers without a request."""
+        """Return whether `read(head)` would answer without a request."""
 
     def on_thread(self, function: Callable[[], R]) -> Awaitable[R]:
-        """Call a function that reads bodies, on another thread than the coroutine's."""
+        """Call a function that reads bodies on another thread than the coroutine's, and return its result."""
 
 
 class Head(Cached, gc=False, frozen=True, eq=False):
-    """An object of a cache that keeps the metadata of all: its metadata is at hand, its body is fetched on demand.
+    """An object of which a cache has only the metadata; the rest (its body) is fetched when it is read.
 
     Attributes:
         of: The metadata, as the store keeps it.
-        bodies: Brings the body; None where a handler is called for a change, which must not wait.
+        bodies: Fetches the body; None in handlers of changes, which must not wait.
 
     Threads: any.
     """
@@ -53,11 +53,11 @@ class Head(Cached, gc=False, frozen=True, eq=False):
 
     @property
     def raw(self) -> bytes:
-        """The object's JSON, fetched if it is not at hand.
+        """The JSON of the whole object, fetched if it is not kept.
 
         Raises:
             NotFound: The object is gone.
-            UsageError: A mapper, a predicate or an index asks, which must not wait.
+            UsageError: The reader is a mapper, a predicate or an index, which must not wait.
         """
         if self.bodies is None:
             raise UsageError(
@@ -71,7 +71,7 @@ class Head(Cached, gc=False, frozen=True, eq=False):
 
     @property
     def head(self) -> bytes:
-        """The JSON of its metadata."""
+        """The JSON of the metadata."""
         return self.of.raw
 
     @property
@@ -81,32 +81,32 @@ class Head(Cached, gc=False, frozen=True, eq=False):
 
     @property
     def namespace(self) -> str:
-        """Its namespace."""
+        """The object's namespace."""
         return self.of.namespace
 
     @property
     def uid(self) -> str:
-        """Its uid."""
+        """The object's uid."""
         return self.of.uid
 
     @property
     def resource_version(self) -> str:
-        """Its resourceVersion."""
+        """The object's resourceVersion."""
         return self.of.resource_version
 
     @property
     def plain_key(self) -> PlainKey:
-        """Its key, which is that of the store."""
+        """The object's name and namespace, as the store has them."""
         return self.of.plain_key
 
     @property
     def size(self) -> int:
-        """The size of its metadata as JSON, in bytes."""
+        """The size of the metadata as JSON, in bytes."""
         return self.of.size
 
 
 def of_heads(handler: Callable[[Delta], R], bodies: BodiesOf | None) -> Callable[[Delta], R]:
-    """Return a handler that gets the deltas of a store of metadata as those of heads, with `bodies`."""
+    """Return a handler for a store of metadata that calls `handler` with `Head` objects, which fetch from `bodies`."""
 
     def handle(delta: Delta) -> R:
         old, new = (None if each is None else Head(each, bodies) for each in (delta.old, delta.new))
@@ -116,23 +116,23 @@ def of_heads(handler: Callable[[Delta], R], bodies: BodiesOf | None) -> Callable
 
 
 def index_of_heads(values_of: IndexFunction) -> IndexFunction:
-    """Return an index function that gets the objects of a store of metadata as heads, whose bodies it must not read."""
+    """Return an index function for a store of metadata that calls `values_of` with `Head` objects without bodies."""
     plain("an index", values_of)
     return lambda cached: values_of(Head(cached, None))
 
 
 def whole(found: Cached | None) -> Cached | None:
-    """Return an object with its body; None if it is gone."""
+    """Return the whole object for a `Head`, and any other object unchanged; None if the object is gone."""
     return found.bodies.read(found.of) if type(found) is Head and found.bodies is not None else found
 
 
 def all_whole(found: Sequence[Cached], namespace: str = "", label_selector: str = "") -> Sequence[Cached]:
-    """Return objects with their bodies, without those that are gone.
+    """Return the whole objects for `Head`s, and other objects unchanged, without objects that are gone.
 
     Args:
         found: The objects.
-        namespace: The namespace that they are all in; empty if unknown.
-        label_selector: The selector that they all match; empty if unknown.
+        namespace: The namespace of all of them; empty if unknown.
+        label_selector: The selector that all of them match; empty if unknown.
     """
     heads: dict[BodiesOf, list[Cached]] = {}
     for each in found:
@@ -149,16 +149,16 @@ def all_whole(found: Sequence[Cached], namespace: str = "", label_selector: str 
 
 
 def metadata_of(found: Iterable[Cached]) -> list[Cached]:
-    """Return what is at hand of objects: the metadata of a head, and all of another one."""
+    """Return the metadata of each `Head`, and other objects unchanged; nothing is fetched."""
     return [each.of if type(each) is Head else each for each in found]
 
 
 class HeadReads:
-    """Reads a store of metadata as one of whole objects, whose bodies are fetched as they are read; a `Readable`.
+    """Reads a store of metadata as if it had whole objects, whose bodies are fetched when they are read; a `Readable`.
 
     Args:
         store: The store.
-        bodies: Brings the bodies.
+        bodies: Fetches the bodies.
 
     Threads: any, for every method.
     """

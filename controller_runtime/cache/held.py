@@ -16,13 +16,13 @@ from apimachinery.objects import Cached, ObjectKey
 
 @attrs.frozen(eq=False)
 class Held:
-    """The states of one key in some stores: when the work began, and as it saw them later; None for an absence.
+    """The states of one object that a piece of work, such as a reconcile, has seen, so that its reads stay consistent.
 
     Attributes:
-        key: The key.
-        states: The state in each store.
-        is_own: Whether a later state may be seen by this work; one that may not is another worker's object.
-        bodies: The last body that this work saw, by the store of its metadata, where a cache keeps bodies of some.
+        key: The key of the object.
+        states: The state that was last seen in each store; None if the object was absent.
+        is_own: Returns whether the work may see a later state; False for an object that now belongs to another replica.
+        bodies: The body that was last seen, by the store of its metadata, for caches that keep only some bodies.
 
     Threads: one; it is in the context of the work.
     """
@@ -34,13 +34,13 @@ class Held:
 
     @property
     def present(self) -> Cached | None:
-        """The state of the first store that has the object; None if all show its absence."""
+        """The state in the first store that has the object; None if it is absent from all stores."""
         return next((cached for cached in self.states.values() if cached is not None), None)
 
     def read(self, store: object, key: ObjectKey, found: Cached | None) -> Cached | None:
-        """Return the state to see where a store has `found`: that, if it is the work's own, else the one held.
+        """Return the state that this work shall see where the store now has `found`, and remember it.
 
-        A state that was seen is held from then on.
+        That is `found`, if it is this work's own object, else the state that was seen last.
         """
         if key != self.key or store not in self.states:
             return found
@@ -49,11 +49,13 @@ class Held:
         return self.states[store]
 
     def body(self, store: object, key: ObjectKey, found: Cached | None) -> Cached | None:
-        """Return the body to see where there is `found`: that, if it is the work's own, else the last one seen.
+        """Return the body that this work shall see where `found` is the current one, and remember it.
+
+        That is `found`, if it is this work's own object, else the body that was seen last.
 
         Raises:
-            StaleCache: The object is gone, or another worker's, before this work saw its body. An absence would not be
-                the truth: another object may have the name. The cache is about to see it.
+            StaleCache: No body was seen yet, and the object is gone or belongs to another replica. To report an absence
+                could be wrong, since another object may have the name; the cache is about to see it.
         """
         if key != self.key or store not in self.states:
             return found
@@ -70,10 +72,10 @@ HELD: contextvars.ContextVar[Held | None] = contextvars.ContextVar("held object"
 
 @contextlib.contextmanager
 def holding(held: Held) -> Iterator[None]:
-    """Have reads in this context find what is held, to the end of the context.
+    """Return a context manager: inside its block, reads of the object's key see the states in `held`.
 
-    So work that began with an object does not see it vanish, whether it was deleted or has become another replica's;
-    and work that began with an absence does not see an object that is another replica's.
+    So work that began with an object does not see it vanish, even if it is deleted or goes to another replica; and work
+    that began without the object does not see one of another replica.
     """
     token = HELD.set(held)
     try:

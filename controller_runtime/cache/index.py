@@ -25,7 +25,7 @@ class Index:
     Attributes:
         keys: Keys by value; a value is here only if an object has it.
 
-    Threads: those that hold the lock of the index's store; `values` and `over` without it.
+    Threads: those that hold the lock of the index's store. `values` and `over` must be called without it.
     """
 
     def __init__(self, values_of: IndexFunction) -> None:
@@ -34,11 +34,11 @@ class Index:
         self.keys: dict[str, dict[PlainKey, None]] = {}
 
     def values(self, cached: Cached | None) -> tuple[str, ...]:
-        """Return the values of an object; an empty tuple for None. Never called under the lock: it runs users' code."""
+        """Return the values of an object; an empty tuple for None. Not called under a lock: it runs code of users."""
         return () if cached is None else tuple(called(_WHAT, self._values_of, cached))
 
     def move(self, key: PlainKey, old: tuple[str, ...], new: tuple[str, ...]) -> None:
-        """Remove the key from under the `old` values, and add it under the `new` ones."""
+        """Remove `key` from the `old` values, and add it to the `new` ones."""
         for value in old:
             holders = self.keys.get(value, {})
             holders.pop(key, None)
@@ -48,7 +48,7 @@ class Index:
             self.keys.setdefault(value, {})[key] = None
 
     def within(self, objects: Mapping[PlainKey, Cached]) -> Index:
-        """Return a new index of those of its keys that are among `objects`; the function is not called again."""
+        """Return a new index with those keys that are in `objects`; the index function is not called."""
         fresh = Index(self._values_of)
         for value, keys in self.keys.items():
             if kept := {key: None for key in keys if key in objects}:

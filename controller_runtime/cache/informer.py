@@ -48,7 +48,7 @@ class Registration:
         self.remove = remove
 
     def has_synced(self) -> bool:
-        """Return True once the handler has received the whole initial list."""
+        """Return whether the handler has received the whole initial list."""
         return self._synced.is_set()
 
     def wait_for_sync(self, stop: Stop, deadline: float | None) -> bool:
@@ -59,31 +59,30 @@ class Registration:
 class Informer:
     """A local copy of one collection that reports its changes.
 
-    Changes of one object are reported in the server's order, and only after the store has them, so that a
-    handler can read them there. Changes that follow each other quickly, or that happen while the
-    connection is down, may be reported as one; a deletion that only a new list reveals is reported like
-    any other. There is no resync: nothing is reported that did not change.
+    Changes of one object are reported in the server's order, and only after the store has them, so that a handler can
+    read them there. Changes in quick succession, or while the connection is down, may be reported as one. A deletion
+    that only a new list reveals is reported, too. There is no resync: only changes are reported.
 
     Args:
-        host: For its clock, threads, locks and randomness.
+        host: The source of time, threads, locks and randomness.
         listwatch: Lists and watches the collection.
-        options: How the store fills.
+        options: The options of the cache.
         peers: The stores that may have the same objects, whose memory is then shared.
-        bodies: Brings the bodies of the objects, of which `listwatch` has the metadata; None if it has all of them.
-        readers: Returns the names of the classes that the objects are read as, for a warning.
+        bodies: Returns the whole objects, if `listwatch` has only metadata; otherwise None.
+        readers: Returns the names of the classes into which readers decode the objects, for a warning.
 
     Attributes:
         collection: The collection.
         resource: The resource of the collection.
-        store: The local copy; of metadata alone, if there are `bodies`.
-        reads: The `Readable` of its listers: the store, or the same with bodies that are fetched on demand.
+        store: The local copy; it has only metadata if there are `bodies`.
+        reads: The `Readable` for listers: the store, or the store with bodies that are fetched on demand.
         bodies: As given.
         kept_resource: The resource of the objects in the store.
         reflector: Fills the store; public for its state and counters.
-        portion: The share of the objects that the store keeps; None for all.
-        audit: The findings of a `CacheAudit`; the thread of that audit alone writes to it.
+        portion: The share of the objects that the store keeps (in a ring); None for all.
+        audit: The counts of a `CacheAudit`; only the thread of the audit writes to it.
 
-    Threads: any, for every method; `run` once, on a thread of its own.
+    Threads: any, for every method; `run` once, on its own thread.
     """
 
     def __init__(
@@ -137,7 +136,7 @@ class Informer:
 
     @property
     def last_error(self) -> str:
-        """The reason for which the last list or watch failed; empty once one has succeeded."""
+        """The error of the last list or watch; empty if it succeeded."""
         return self.reflector.liveness.last_error
 
     @property
@@ -152,11 +151,11 @@ class Informer:
             return [subscription for subscription in self._subscriptions if not subscription.ended]
 
     def advise(self, text: str) -> None:
-        """Let the error of a request that is forbidden say how to get the right; called before the informer runs."""
+        """Add `text`, a way to get the missing right, to the error of a forbidden request. Call it before `run`."""
         self._listwatch.advice = text
 
     def has_synced(self) -> bool:
-        """Return True once the store is filled and every handler has been called for the whole initial list."""
+        """Return whether the store is filled, and every handler has been called for the whole initial list."""
         return self._delivery.synced.is_set()
 
     def wait_for_sync(self, stop: Stop, deadline: float | None) -> bool:
@@ -164,11 +163,11 @@ class Informer:
         return self._delivery.synced.wait(stop, deadline)
 
     def add_handler(self, handler: Handler) -> Registration:
-        """Call `handler` for every object that exists, as an initial delta, then for every change.
+        """Call `handler` for each existing object, as an initial delta, then for each change; return its registration.
 
-        The handler runs on the reflector's thread (on the caller's thread for the objects that are in the
-        store already), under the delivery lock. So it must be quick, must not wait, and must not add or
-        remove handlers. An exception in it stops the program.
+        The handler runs under the delivery lock: on the calling thread for objects that are in the store already, then
+        on the reflector's thread. So it must be quick, must not wait, and must not add or remove handlers. An exception
+        in it stops the program.
         """
         synced = Latch(self._host, f"sync of a handler of {self}")
         if self.bodies is not None:
@@ -176,10 +175,11 @@ class Informer:
         return Registration(synced, self._delivery.add(handler, synced.set))
 
     def subscribe(self, callback: Callable[[Delta], None], *, name: str) -> Subscription:
-        """Call `callback` for every object, then for every change, on a new thread that runs while the informer runs.
+        """Call `callback` for every object, then for every change, on a new thread; return the subscription.
 
         Args:
-            callback: May be slow, keep state and have side effects. An exception in it stops the program.
+            callback: A function that may be slow, keep state and have side effects. An exception in it stops the
+                program.
             name: The thread's name.
         """
         if self.bodies is not None:
@@ -203,17 +203,17 @@ class Informer:
         self._delivery.add_index(name, values_of if self.bodies is None else index_of_heads(values_of))
 
     def wait_for_handlers(self) -> None:
-        """Wait until the handlers have been called for every change that the store shows at this moment."""
+        """Wait until the handlers have been called for every change that the store has now."""
         self._delivery.wait_for_handlers()
 
     def run(self, stop: Stop, program: Stop | None = None) -> None:
-        """Keep the store in step with the server until `stop` is set, and start the threads of the subscriptions.
+        """Start the threads of the subscriptions, and keep the store up to date until `stop` is set.
 
         Call it on a thread made by `core.stop.spawn`: a failure must set `stop`, which ends each `wait_for_sync`.
 
         Args:
             stop: Ends the run.
-            program: The stop that an exception in a subscription sets; None for `stop`.
+            program: The stop that is failed by an exception in a subscription; None for `stop`.
 
         Raises:
             Exception: The error of a handler, an index function or the transform.
@@ -232,16 +232,16 @@ class Informer:
         self.reflector.run(stop)
 
     def leave_share(self) -> None:
-        """End the waits for this informer to fill its share, because it is no longer used."""
+        """End the waits for this informer's share of the objects, because the informer is no longer used."""
         if self.portion is not None:
             self.portion.share.drop(self.portion)
 
     def join_until(self, deadline: float | None) -> list[Thread]:
-        """Wait for its own and the subscriptions' threads; return those that still run at `deadline` (monotonic s)."""
+        """Wait for the threads of this informer; return those that still run at `deadline` (monotonic seconds)."""
         with self._lock:
             threads = [self._packing.thread, *(subscription.thread for subscription in self._subscriptions)]
         return [thread for thread in threads if thread is not None and not thread.join_until(deadline)]
 
 
 def nothing() -> None:
-    """Do nothing, as what waits for a handler whose initial list nobody waits for."""
+    """Do nothing. It is the callback for a handler whose initial list nobody waits for."""

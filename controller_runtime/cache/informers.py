@@ -37,13 +37,13 @@ class Informers:
     """Makes, shares, runs and ends informers.
 
     Args:
-        host: For the informers' threads and locks.
-        transport: Carries the informers' requests; it is not closed here.
-        options: How each cache fills.
-        transforms: Transforms for single resources, each in place of that of the options. A transform belongs to the
-            resource and not to a caller, because all callers share one copy of a collection.
-        namespace: The namespace of each collection that names none; empty for all namespaces. Collections of
-            cluster-scoped resources have none. It is an attribute, too.
+        host: The source of time, threads and locks.
+        transport: Carries the requests; it is not closed here.
+        options: The options of each cache.
+        transforms: Transforms by resource, which replace the transform of the options. A transform belongs to a
+            resource, not to a caller, because all callers share one copy of a collection.
+        namespace: The namespace of collections that name none; empty for all namespaces. It does not apply to
+            cluster-scoped resources. Also an attribute.
 
     Threads: any, for every method.
     """
@@ -74,15 +74,18 @@ class Informers:
         self._stop: Stop | None = None  # that of the program, once started
 
     def fetch_bodies(self, requests: BodyRequests) -> None:
-        """Set the way of requests for bodies, where a cache keeps those of some; a manager sets that of its client."""
+        """Set how whole objects are requested for caches that have only metadata.
+
+        A manager sets the requests of its client.
+        """
         with self._lock:
             self._making.body_requests = requests
 
     def make_stores(self, make_store: MakeStore) -> None:
-        """Have every cache keep all its objects in a store of another kind: a plan's show what is planned, too.
+        """Make the stores of all caches by `make_store` from now on; a plan has stores that also show planned changes.
 
         Raises:
-            UsageError: An informer exists already, which has a store.
+            UsageError: An informer, with its store, exists already.
         """
         with self._lock:
             if self._shared:
@@ -90,7 +93,7 @@ class Informers:
             self._options = attrs.evolve(self._options, make_store=make_store)
 
     def transform(self, resource: Kind[Any], transform: Transform) -> None:
-        """Set the transform of a resource, in place of the one that it had.
+        """Set the transform of a resource; it replaces an earlier one.
 
         Raises:
             UsageError: An informer of the resource exists already, which would not use the transform.
@@ -105,7 +108,7 @@ class Informers:
         """Keep only a share of the objects of a resource in its caches.
 
         Raises:
-            UsageError: The resource is cached already, or has another share.
+            UsageError: The resource is cached already, or has a share already.
         """
         known = resource_of(resource)
         with self._lock:
@@ -115,10 +118,10 @@ class Informers:
             self._shares[known] = share
 
     def scope(self, all_kinds: CacheScope, kinds: Mapping[Kind[Any], CacheScope] = MappingProxyType({})) -> None:
-        """Set what caches hold of all kinds and of single ones, where their readers do not say it; see `CacheScope`.
+        """Set the scopes of caches, for all kinds and for single kinds; see `CacheScope`.
 
         Raises:
-            UsageError: Something that this would change is cached already, or bodies are set for all kinds.
+            UsageError: A cache that this would change exists already, or `all_kinds` has bodies.
         """
         if all_kinds.bodies is not None:
             raise UsageError("bodies are those of a kind: scope_caches(kinds={SECRETS: CacheScope(bodies=…)})")
@@ -131,12 +134,12 @@ class Informers:
             self._scope, self._scopes = all_kinds, scopes
 
     def note_view(self, resource: Resource[Any], view: type[Any]) -> None:
-        """Note the class that a caller reads the objects of a resource as; see `views`."""
+        """Record that a caller decodes the objects of a resource into `view`; see `views`."""
         with self._lock:
             self._views.setdefault(resource, set()).add(view)
 
     def views(self) -> Mapping[Resource[Any], frozenset[type[Any]]]:
-        """Return the classes that callers read the objects of each resource as; `dict` stands for any use."""
+        """Return the classes into which callers decode the objects, by resource; `dict` stands for any use."""
         with self._lock:
             return {resource: frozenset(views) for resource, views in self._views.items()}
 
@@ -146,31 +149,31 @@ class Informers:
 
     @property
     def collections(self) -> list[Collection]:
-        """The collections that have an informer, each once."""
+        """The collections that have an informer, without duplicates."""
         with self._lock:
             return [*dict.fromkeys(key.collection for key in self._shared)]
 
     def of(
         self, collection: Collection, *, linger: float = 0.0, any_version: bool = False, whole: bool = False
     ) -> Informer:
-        """Return the informer of a collection and linger, the same one to each caller.
+        """Return the informer of a collection and linger; all callers get the same one.
 
-        The fields that the collection leaves open follow from the scopes of its kind and of all kinds.
+        Fields of the collection that are empty are filled from the scopes of its kind and of all kinds.
 
-        A new informer runs at once if `start` was called, else from that call on. A caller that no longer needs
-        the informer may `release` it, once for each call of `of`.
+        A new informer runs from the call of `start` on. A caller that no longer needs the informer may `release` it,
+        once for each call of `of`.
 
         Args:
             collection: The objects to list and watch.
             linger: Seconds by which the delivery of changes may be delayed, so that the changes of a busy collection
                 are delivered together: a wake-up of the thread costs more than a change.
-            any_version: Begin with any state that the server has at hand, as by `CacheOptions.any_version`. Callers
-                that do not ask for it share the informer.
-            whole: Keep all of each object, whatever caches of the kind keep.
+            any_version: Begin with any state that the server has in memory, as `CacheOptions.any_version`. Callers
+                without this option share the informer.
+            whole: Keep whole objects, even if the scope of the kind keeps only some bodies.
 
         Raises:
             ValueError: A selector is malformed, or a namespace was given for a cluster-scoped resource.
-            UsageError: `any_version` is asked for, and the informer exists already and begins with the most recent.
+            UsageError: `any_version` is True, but the informer exists already without this option.
             UsageError: The scopes name several namespaces; see `each`.
         """
         first, *others = self._scoped(collection)
@@ -182,10 +185,10 @@ class Informers:
         return self._of(Key(first.normalized(), linger), any_version)
 
     def each(self, *collections: Collection, any_version: bool = False) -> list[Informer]:
-        """Return the informers that hold the objects of some collections together, as `of` returns one.
+        """Return the informers that together hold the objects of some collections; see `of`.
 
-        A collection in several namespaces, by the scopes of its kind, has an informer for each. A collection that
-        another one covers has none of its own.
+        If the scopes of a kind name several namespaces, there is one informer for each. A collection that is part of
+        another one has no separate informer.
 
         Raises:
             ValueError: As for `of`.
@@ -250,14 +253,14 @@ class Informers:
         return attrs.evolve(options, any_version=any_version or options.any_version, portion=portion)
 
     def release(self, informer: Informer) -> None:
-        """Give back an informer. The last release ends it; the next `of` makes a new one.
+        """Release an informer that `of` returned. The last release ends the informer; the next `of` makes a new one.
 
-        This does not wait for the end. A handler that is running is not interrupted, and after this call at
-        most the changes that have arrived already are reported. Listers still read the last state of the
-        store. May be called from the informer's own handlers and subscriptions.
+        This does not wait for the end. A running handler is not interrupted, and changes that have arrived already may
+        still be reported. Listers still read the last state of the store. Handlers and subscriptions of the informer
+        may call this.
 
         Raises:
-            UsageError: The informer was released as often as it was asked for already.
+            UsageError: The informer was already released as often as `of` returned it.
         """
         with self._lock:
             found = [(key, shared) for key, shared in self._shared.items() if shared.informer is informer]
@@ -281,7 +284,7 @@ class Informers:
         """Run every informer until `stop` is set, including those that are made later.
 
         Raises:
-            UsageError: This was called before.
+            UsageError: `start` was called before.
         """
         with self._lock:
             if self._stop is not None:
@@ -292,7 +295,7 @@ class Informers:
             shared.start(self._host, stop)
 
     def wait_for_sync(self, stop: Stop, timeout: float) -> bool:
-        """Wait until every informer that exists now has its initial list; return False if `stop` was set first.
+        """Wait until every current informer has its initial list; return True, or False if `stop` was set first.
 
         An informer that is released during the wait is not waited for.
 
@@ -301,7 +304,8 @@ class Informers:
             timeout: Seconds for all informers together.
 
         Raises:
-            CacheSyncTimeout: Some informers are not in sync in time; the message names each with its last error.
+            CacheSyncTimeout: Some informers did not have their list in time; the message names each with its last
+                error.
         """
         deadline = self._host.monotonic() + timeout
         late = [informer for informer in self if not informer.wait_for_sync(stop, deadline)]

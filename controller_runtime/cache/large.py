@@ -26,16 +26,19 @@ Readers = Callable[[], Iterable[str]]
 
 
 def bound_of(limit: int | None) -> int:
-    """Return the bytes from which a cache is worth a warning, given those that the process may have; None: unknown."""
+    """Return the size in bytes at which a cache causes a warning.
+
+    `limit` is the memory limit of the process, or None.
+    """
     return USUAL_BOUND if limit is None else min(USUAL_BOUND, int(limit * SHARE))
 
 
 def remedies(collection: Collection, *, can_compress: bool, is_compressed: bool) -> list[str]:
-    """Return what would make a cache of `collection` smaller, each with its line.
+    """Return the ways to make a cache of `collection` smaller, each as a text with the code or command to use.
 
     Args:
         collection: The collection.
-        can_compress: Whether the extra for it is installed.
+        can_compress: Whether the package for compression is installed.
         is_compressed: Whether the cache is compressed.
     """
     name = collection.resource.plural
@@ -57,19 +60,19 @@ def remedies(collection: Collection, *, can_compress: bool, is_compressed: bool)
 
 
 def readers_of(views: Callable[[], Mapping[Resource[Any], Iterable[type]]], resource: Resource[Any]) -> Readers:
-    """Return what names the classes that the objects of a resource are read as."""
+    """Return a function that returns the names of the classes into which the objects of a resource are decoded."""
     return lambda: {view.__name__ for view in views().get(resource, ())}
 
 
 class LargeCache:
-    """Tells once when a cache takes more memory than a bound.
+    """Warns once if a cache takes more memory than a bound.
 
     Args:
         collection: The collection.
-        bound: The bytes; None for 256 MiB, or a quarter of the process's limit where that is less.
-        readers: Returns the names of the classes that it is read as.
+        bound: The bound in bytes; None for 256 MiB, or a quarter of the process's limit if that is less.
+        readers: Returns the names of the classes into which readers decode the objects.
 
-    Threads: `is_due` one at a time, by its owner's lock; the others any.
+    Threads: `is_due` one at a time, under its owner's lock; the other methods any.
     """
 
     def __init__(
@@ -84,11 +87,11 @@ class LargeCache:
         self._is_told = False
 
     def is_far(self, sizes: Sizes) -> bool:
-        """Return whether nothing is due, whoever asks: each write of a store asks this first, without a lock."""
+        """Return whether no warning is needed. Each write to the store calls this first, without a lock."""
         return self._is_told or sizes.held <= self._bound  # one flag, which is set once
 
     def is_due(self, sizes: Sizes) -> bool:
-        """Return True once, when the cache takes more than the bound."""
+        """Return True once: at the first call with a size above the bound."""
         is_due = not self.is_far(sizes)
         self._is_told |= is_due
         return is_due
@@ -110,7 +113,7 @@ class LargeCache:
 
 
 def has_all_secrets(collection: Collection) -> bool:
-    """Return whether a collection is that of all Secrets of a cluster, with their data."""
+    """Return whether the collection has all Secrets of a cluster, with their data."""
     resource = collection.resource
     is_secrets = (resource.group, resource.plural) == ("", "secrets") and not resource.is_partial
     return is_secrets and not (collection.namespace or collection.label_selector or collection.field_selector)

@@ -8,11 +8,11 @@ from apimachinery.stop import Stop
 
 
 class Latch:
-    """A flag that is set once and stays set; a latch that will never be set is given up instead.
+    """A flag that is set once and stays set. It can be given up, if it will never be set.
 
     Args:
-        host: For its clock and its lock.
-        label: Names the lock.
+        host: The source of the time and the lock.
+        label: The name of the lock.
 
     Threads: any, for every method.
     """
@@ -35,13 +35,16 @@ class Latch:
             self._condition.notify_all()
 
     def give_up(self) -> None:
-        """End all waits, present and future: the latch will not be set. Idempotent; no effect if the latch is set."""
+        """End all current and future waits, because the latch will not be set.
+
+        Idempotent; no effect if the latch is set.
+        """
         with self._condition:
             self._given_up = True
             self._condition.notify_all()
 
     def wait(self, stop: Stop, deadline: float | None) -> bool:
-        """Wait until the latch is set or given up, or for `stop` or `deadline`; return whether the latch is set."""
+        """Wait until the latch is set or given up, or for `stop` or `deadline` (monotonic seconds); return `is_set`."""
         forget = stop.on_set(self._wake)
         try:
             with self._condition:

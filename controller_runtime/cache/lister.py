@@ -25,14 +25,13 @@ T = TypeVar("T")
 class Lister(Generic[T]):
     """Reads one collection from its store, as objects of one class.
 
-    Objects are decoded on each read and belong to the caller: changing one does not change the store.
-    Reads never leave the process, so they may be behind the server; `behind` and `wait_for` compare the
-    store with a resourceVersion that the caller knows.
+    Each read decodes new objects, so changing one does not change the store. Reads show the state of the cache, which
+    may be behind the server; `behind` and `wait_for` compare the cache with a resourceVersion that the caller knows.
 
     Args:
         store: The store to read, or a `Union` of several.
         resource: The resource of the objects in the store.
-        view: The class to read as; None for that of the resource.
+        view: The class to decode into; None for the default class of the resource.
 
     Raises:
         ValueError: `view` has fields that objects of this kind cannot have.
@@ -57,17 +56,20 @@ class Lister(Generic[T]):
 
     @property
     def source(self) -> Readable:
-        """The store or the union of stores that it reads."""
+        """The store, or union of stores, that this lister reads."""
         return self._reads.store
 
     @property
     def resets(self) -> int:
-        """How often the server's data was restored from a backup; older resourceVersions mean nothing any more."""
+        """How often the server's data was restored from a backup.
+
+        After a restore, earlier resourceVersions are meaningless.
+        """
         return self._reads.resets
 
     @property
     def is_partial(self) -> bool:
-        """Whether reads show this replica's share of the objects only (`Ring.divide`): then absence proves nothing."""
+        """Whether reads show only this replica's share of the objects (`Ring.divide`), so that others are missing."""
         return self._reads.is_partial
 
     def __len__(self) -> int:
@@ -76,14 +78,16 @@ class Lister(Generic[T]):
     def get(self, key: ObjectKey) -> T | None:
         """Return the object of that key; None if the store has none.
 
-        Where a cache keeps the bodies of some (`CacheScope.bodies`), this may send a request; see `Bodies`.
+        With a cache that keeps only some objects whole (`CacheScope.bodies`), this may send a request; see `Bodies`.
 
         Raises:
-            UnreadableObject: The object cannot be read as the class of this lister.
-            UsageError: Its body is not at hand, and a mapper, a predicate or an index asks for it.
-            StaleCache: Its body is older than its metadata, since the server's data was restored from a backup.
-            APIError: The server refused the request for its body.
-            ConnectionLost: There was no answer.
+            UnreadableObject: The object cannot be decoded into the class of this lister.
+            UsageError: A request would be needed, but the caller is a mapper, a predicate or an index, which must not
+                wait.
+            StaleCache: The fetched object is older than its metadata, since the server's data was restored from a
+                backup.
+            APIError: The server refused the request.
+            ConnectionLost: The server gave no answer.
         """
         cached = self._reads.get(key)
         if (steps := current_steps()) is not None:
@@ -92,9 +96,9 @@ class Lister(Generic[T]):
         return None if cached is None else self._decode(cached.raw)
 
     async def body(self, key: ObjectKey) -> T | None:
-        """Return what `get` returns, for coroutines: a body that is not at hand is fetched while other coroutines run.
+        """Return the object of that key as `get` does, but let other coroutines run during a request.
 
-        It differs from `get` only where a cache keeps the bodies of some (`CacheScope.bodies`).
+        It differs from `get` only with a cache that keeps only some objects whole (`CacheScope.bodies`).
 
         Raises:
             Exception: As for `get`.
@@ -121,7 +125,7 @@ class Lister(Generic[T]):
         return found
 
     def by_index(self, name: str, value: str) -> list[T]:
-        """Return the objects that have `value` in the index `name`; unreadable ones are left out, as in `list`.
+        """Return the objects that have `value` in the index `name`, without those that cannot be decoded; see `list`.
 
         Raises:
             UsageError: There is no such index.
@@ -142,23 +146,23 @@ class Lister(Generic[T]):
     def staleness(self) -> float:
         """Return the seconds since the server last reported a change, or by a bookmark that there was none.
 
-        The cache shows a state that was true at the server at most so long ago, plus the time that a message takes.
+        The cache shows a state that the server had at most so long ago, plus the time that a message takes.
         """
         return self._reads.staleness()
 
     def fresh(self, within: float, *, wait: float = 0.0) -> Self:
-        """Return this lister if what it reads is not too old, such as `pods.fresh(within=120).list()`.
+        """Return this lister, if its cache is not too old: `pods.fresh(within=120).list()`.
 
-        A server reports each change at once, and about once a minute that there was none; a quiet kind was measured to
-        be silent for 121 s. So a bound below two minutes refuses a healthy cache now and then. In a reconcile the error
+        A server reports each change at once, and about once a minute that there was none; for a quiet kind a silence of
+        121 s was measured. So a limit below two minutes sometimes rejects a healthy cache. In a reconcile the error
         causes a retry.
 
         Args:
-            within: The most that `staleness` may be, in seconds.
-            wait: Seconds to wait for the server, if it is more.
+            within: The greatest `staleness` that is accepted, in seconds.
+            wait: The most seconds to wait for a report of the server, if `staleness` is greater.
 
         Raises:
-            StaleCache: The server has told nothing for longer.
+            StaleCache: The server has reported nothing for longer than `within`.
         """
         if not self._reads.wait_until_fresh(within, wait):
             age = self._reads.staleness()
@@ -166,27 +170,27 @@ class Lister(Generic[T]):
         return self
 
     def behind(self, version: str) -> bool:
-        """Return whether the store has yet to reach a resourceVersion. Cheap, for reconcilers that must not wait."""
+        """Return whether the cache has not reached `version` yet. It is cheap, for reconcilers that must not wait."""
         return self._reads.behind(version)
 
     def wait_for(self, version: str, timeout: float) -> bool:
-        """Wait until the store has reached a resourceVersion; return False after `timeout` seconds.
+        """Wait until the cache has reached a resourceVersion; return True, or False after `timeout` seconds.
 
         Args:
             version: The resourceVersion, such as that of the answer to a write.
-            timeout: Seconds.
+            timeout: The most seconds to wait.
         """
         return self._reads.wait_for(version, timeout)
 
     def wait_for_deletion(self, obj: AnyObject, timeout: float) -> bool:
-        """Wait until reads show that `obj` was deleted; return False after `timeout` seconds.
+        """Wait until the cache shows that `obj` was deleted; return True, or False after `timeout` seconds.
 
-        Reads show this once the object is absent, or has a deletion timestamp because a finalizer or a grace
-        period delays its end, or another object has its name.
+        The cache shows this if the object is absent, or has a deletion timestamp (a finalizer or a grace period delays
+        its end), or another object has its name.
 
         Args:
-            obj: The object in a state that was read before its deletion.
-            timeout: Seconds.
+            obj: The object, as it was read before its deletion.
+            timeout: The most seconds to wait.
 
         Raises:
             DecodeError: `obj` has no readable metadata.
@@ -203,11 +207,11 @@ class Lister(Generic[T]):
         return out
 
     def list(self, namespace: str = "", selector: str = "") -> list[T]:
-        """Return the objects that a label selector matches (empty: all), in one namespace (empty: in all).
+        """Return the objects that match a label selector (empty: all) in a namespace (empty: all namespaces).
 
-        An object that cannot be read as the class of this lister is logged and left out, so that a single malformed
-        object does not stop every controller that lists. `get` raises for it. Bodies that a cache with the bodies of
-        some lacks come by pages of a list.
+        An object that cannot be decoded into the class of this lister is logged and left out, so that a single
+        malformed object does not stop every controller that lists; `get` raises for it. A cache that keeps only some
+        objects whole (`CacheScope.bodies`) may list the others from the server.
 
         Raises:
             ValueError: The selector is malformed.

@@ -11,21 +11,22 @@ MISSING_TOLD_EVERY = 300.0
 
 
 class Liveness:
-    """The signs of life that a reflector has had from the server, and the failures of its lists and watches.
+    """When a reflector last got messages from the server, and how its lists and watches failed.
 
     Args:
         now: When the reflector was made, in monotonic seconds.
 
     Attributes:
-        heard_at: When the server was last heard from, in monotonic seconds; at first, when the reflector was made. A
-            line or a whole list counts, and so does an opened stream, unless the watch before came to nothing.
-        told_at: When a line or a whole list last came, in monotonic seconds; at first, when the reflector was made.
-            Unlike the opening of a watch, these tell how far the cache has got.
+        heard_at: When the server last gave a sign of life, in monotonic seconds; at first, when the reflector was made.
+            A line or a complete list counts. An opened stream counts, too, unless the watch before failed without a
+            line.
+        told_at: When a line or a complete list last came, in monotonic seconds; at first, when the reflector was made.
+            Opening a watch does not count, since it brings the cache no news.
         failed_at: When a list or watch last failed, in monotonic seconds; None if none has.
         last_error: The text of the last failure; empty once a list or watch has succeeded.
         lists: Lists begun, streamed or paged.
         watches: Watches begun, streamed lists included.
-        idle: Streams given up because they were silent.
+        idle: Streams that were closed because they were silent.
         skipped: Objects and lines that could not be read.
 
     Threads: written by the reflector's thread; read from any.
@@ -43,17 +44,20 @@ class Liveness:
         self._is_opening_ignored = False
 
     def opened(self, now: float) -> None:
-        """Note that the server has opened a stream."""
+        """Record that the server has opened a stream at `now`."""
         if not self._is_opening_ignored:
             self.heard_at = now
 
     def heard(self, now: float) -> None:
-        """Note that a line, or a whole list, has come."""
+        """Record that a line, or a complete list, has come at `now`."""
         self.heard_at = self.told_at = now
         self._is_opening_ignored = False
 
     def failed(self, error: ControllerRuntimeError, now: float) -> bool:
-        """Note that a list or a watch has failed, and return whether people should be notified of it again."""
+        """Record that a list or a watch has failed; return True if the failure should be logged.
+
+        A kind that the server does not serve is logged only every `MISSING_TOLD_EVERY` seconds.
+        """
         self.idle += isinstance(error, StreamIdle)
         self.last_error = kept_text(error)
         self.failed_at = now
@@ -66,5 +70,5 @@ class Liveness:
         return is_due
 
     def came_to_nothing(self) -> None:
-        """Note that a watch was opened and then failed, so that opening the next one is not a sign of life."""
+        """Record that a watch failed after it was opened, so that opening the next one is no sign of life."""
         self._is_opening_ignored = True

@@ -29,11 +29,11 @@ class Making:
     """Makes informers from their options.
 
     Args:
-        host: For the informers' threads and locks.
+        host: The source of time, threads and locks.
         transport: Carries the informers' requests.
 
     Attributes:
-        body_requests: The way of requests for bodies.
+        body_requests: How whole objects are requested for caches of metadata.
 
     Threads: those that hold the lock of the informers.
     """
@@ -47,14 +47,14 @@ class Making:
     def make(
         self, key: Key, options: CacheOptions, readers: Readers, bodies: Bodies | None, watched: Informer | None
     ) -> Shared:
-        """Return a new informer, which has one user.
+        """Return a new informer with a count of one user.
 
         Args:
-            key: Its collection and linger.
-            options: How it fills.
-            readers: Returns the names of the classes that the objects are read as.
-            bodies: Which objects it keeps whole; None for all of them.
-            watched: Has those that a second watch brings.
+            key: The collection and linger of the informer.
+            options: The options of the cache.
+            readers: Returns the names of the classes into which readers decode the objects.
+            bodies: Selects the objects that are kept whole; None for all.
+            watched: The informer of the whole objects that `bodies` selects by a selector; None without one.
         """
         collection = key.collection
         source = None
@@ -74,5 +74,5 @@ class Making:
         return Shared(informer, Stop(self._host, f"stop of {informer}"), options.any_version, watched)
 
     def set_peers(self, resource: Resource[Any], informers: Iterable[Informer]) -> None:
-        """Have the stores of one resource share the memory of equal objects."""
+        """Let the stores of one resource share the memory of equal objects."""
         self._peers[resource].stores = tuple(one.store for one in informers if one.kept_resource == resource)

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class ObservedReads:
-    """Reads a store for code that may run in a reconcile; each result passes the running attempt, if there is one.
+    """Reads a store in code that may run in a reconcile; the running attempt, if any, records or replays each result.
 
     Args:
         resource: The resource of the objects.
@@ -45,7 +45,10 @@ class ObservedReads:
             return whole(self.store.get(key))
 
     def select(self, verb: str, what: str, read: Callable[[], Sequence[Cached]]) -> Sequence[Cached]:
-        """Return what `read` finds in the store; `verb` and `what` tell one selection from another."""
+        """Return the objects that `read` takes from the store.
+
+        `verb` and `what` describe the selection in the record.
+        """
         attempt = current_attempt()
         if attempt is None:
             return read()
@@ -61,12 +64,12 @@ class ObservedReads:
         return self.select("by_index", f"{name}={value}", lambda: all_whole(self.store.by_index(name, value)))
 
     def metadata_by_index(self, name: str, value: str) -> Sequence[Cached]:
-        """Return the same, without the bodies of a cache that keeps those of some."""
+        """Return the objects that have `value` in the index `name`, without fetching bodies."""
         return self.select("by_index", f"{name}={value}", lambda: metadata_of(self.store.by_index(name, value)))
 
     @property
     def version(self) -> str:
-        """The resourceVersion that has been reached; empty before the first list."""
+        """The resourceVersion that the store has reached; empty before the first list."""
         return self._ask("version", lambda: self.store.version)
 
     @property
@@ -76,7 +79,7 @@ class ObservedReads:
 
     @property
     def is_partial(self) -> bool:
-        """Whether only a share of the objects is there."""
+        """Whether the store has only a share of the objects."""
         return self._ask("is_partial", lambda: self.store.is_partial)
 
     def count(self) -> int:
@@ -88,19 +91,19 @@ class ObservedReads:
         return self._ask("staleness", self.store.staleness)
 
     def behind(self, version: str) -> bool:
-        """Return whether a resourceVersion has yet to be reached."""
+        """Return whether the store has not reached `version` yet."""
         return self._ask(f"behind {version}", lambda: self.store.behind(version))
 
     def wait_for(self, version: str, timeout: float) -> bool:
-        """Wait until a resourceVersion is reached; return False after `timeout` seconds."""
+        """Wait until the store has reached `version`; return True, or False after `timeout` seconds."""
         return self._ask(f"wait_for {version}", lambda: self.store.wait_for(version, timeout))
 
     def wait_until_fresh(self, within: float, timeout: float) -> bool:
-        """Wait until `staleness` is at most `within` seconds; return False after `timeout` seconds."""
+        """Wait until `staleness` is at most `within` seconds; return True, or False after `timeout` seconds."""
         return self._ask(f"wait_until_fresh {within:g}", lambda: self.store.wait_until_fresh(within, timeout))
 
     def wait_for_deletion(self, obj: ObjectMeta, timeout: float) -> bool:
-        """Wait until no read shows `obj` any more; return False after `timeout` seconds."""
+        """Wait until the store shows that `obj` was deleted; return True, or False after `timeout` seconds."""
         what = f"wait_for_deletion {obj.namespace}/{obj.name} {obj.uid} {obj.resource_version}"
         return self._ask(what, lambda: self.store.wait_for_deletion(obj, timeout))
 

@@ -24,31 +24,30 @@ MakeStore: TypeAlias = "Callable[[Host, str, Form, Collection, Transform | None]
 
 @attrs.frozen(kw_only=True)
 class CacheOptions:
-    """The options that decide how a cache fills.
+    """The options of a cache.
 
     Attributes:
-        streaming: Begin with a streamed list; a server that cannot stream is asked for pages instead. False asks for
-            pages at once.
-        patience: How long the cache waits for the server, and the most that it accepts in one list.
-        any_version: Begin with any state that the server has at hand, which may be older than what this program has
-            seen before it was restarted; False begins with the most recent. Later lists are never older than the state
-            that the cache has.
+        streaming: Begin with a streamed list, or with pages if the server cannot stream. False begins with pages.
+        patience: The timeouts of the cache, and the bounds of one list.
+        any_version: Begin with any state that the server has in memory, which may be older than the state that this
+            program saw before a restart. False begins with the most recent state. Later lists are never older than the
+            cache.
         transform: Changes each object before it is stored; None stores what the server sent.
-        drop_managed_fields: Ask the server to leave out `metadata.managedFields` (Kubernetes 1.38, alpha). None does if
-            `transform` removes them, so that the cache has the same objects from every server; False never asks.
-        reachable: Tells that the server has answered another client of this process, which shortens the wait after a
-            lost connection; None if no other client tells it.
-        portion: The share of the objects that the cache keeps; None for all. Such a cache lists by pages, because a
-            streamed list does not tell whether the server has chosen the objects.
-        compress: Whether the objects are compressed in memory, which needs the extra `lean`. None does where it is
-            installed, once the objects are 4 MiB of JSON; True does for any collection, from 250 objects on; a
-            `Compression` has other bounds.
-        bodies: The objects that are kept whole, where the metadata of all is enough; None keeps all whole, and so does
-            a cache with a `make_store`.
+        drop_managed_fields: Ask the server to leave out `metadata.managedFields` (Kubernetes 1.38, alpha). None asks if
+            `transform` removes them, so that the cache has the same objects from every server. False never asks.
+        reachable: Reports that the server has answered another client of this process, which shortens the wait after a
+            lost connection; None for no such report.
+        portion: The share of the objects that the cache keeps (in a ring); None for all. A cache with a share lists by
+            pages, because a streamed list does not show whether the server selected the objects.
+        compress: Whether the objects are compressed in memory, which needs the extra `lean`. None compresses if it is
+            installed, once the objects have 4 MiB of JSON. True compresses any collection, from 250 objects on. A
+            `Compression` sets other bounds.
+        bodies: Selects the objects that are kept whole, while the cache has only the metadata of the others. None keeps
+            all objects whole, and so does a cache with a `make_store`.
         make_store: Makes the store, from its host, label and form, the collection and the transform; None makes a
-            `Store`. A cache with a portion has a store of its own.
-        warn_at: The bytes of memory from which one warning says what would make the cache smaller. None is 256 MiB, or
-            a quarter of the memory that the process may have where that is less.
+            `Store`. It is not used for a cache with a portion.
+        warn_at: The size in bytes at which a warning is logged, with ways to make the cache smaller. None is 256 MiB,
+            or a quarter of the process's memory limit if that is less.
     """
 
     streaming: bool = True

@@ -29,13 +29,12 @@ class _Record:
 class OwnWrites:
     """Remembers the resourceVersion of the last write for each owner, until the caches have reached it.
 
-    A reconciler that counts objects creates or deletes one too many if the cache lacks the reconciler's
-    last write. So the reconciler calls `wrote` after each write, and `check` before it reads. `check` raises
-    as long as a cache is behind, and the reconcile is retried with backoff. No thread waits, and the
-    reconciles of other owners are not delayed.
+    A reconciler that counts objects creates or deletes one too many if the cache lacks its last write. So it calls
+    `wrote` after each write, and `check` before it reads. `check` raises while a cache is behind, and the reconcile is
+    retried with backoff. No thread waits, and the reconciles of other owners are not delayed.
 
     Args:
-        host: For the lock.
+        host: The source of the lock.
 
     Threads: any, for every method.
     """
@@ -49,14 +48,14 @@ class OwnWrites:
         return len(self._records)  # one number, so whole without the lock
 
     def wrote(self, owner: ObjectKey, uid: str, lister: Lister[Any], version: str) -> None:
-        """Note that a write for `owner` was answered with the resourceVersion `version`, which `lister` must reach.
+        """Record that a write for `owner` was answered with the resourceVersion `version`, which `lister` must reach.
 
         Args:
             owner: The key of the object that is reconciled.
-            uid: The owner's uid; the writes for an earlier object of that name, with another uid, are forgotten.
+            uid: The owner's uid. Writes for an earlier object of that name, with another uid, are forgotten.
             lister: Reads the collection that was written to.
-            version: The resourceVersion in the answer. If it is not a number, the write is not noted, because a cache
-                could never be seen to reach it.
+            version: The resourceVersion in the answer. If it is not a number, the write is not recorded, because it
+                could not be compared with the cache.
         """
         if not version.isdecimal():
             return
@@ -69,7 +68,7 @@ class OwnWrites:
                 record.writes[lister] = _Write(version, lister.resets)
 
     def check(self, owner: ObjectKey) -> None:
-        """Raise if a cache does not show the last write for `owner` yet; else forget the writes for `owner`.
+        """Raise an error if a cache does not show the last write for `owner` yet; otherwise forget its writes.
 
         Raises:
             StaleCache: A cache is behind; the message names the cache and both resourceVersions.
@@ -88,7 +87,9 @@ class OwnWrites:
                 del self._records[owner]
 
     def forget(self, owner: ObjectKey, uid: str = "") -> None:
-        """Forget the writes for `owner`, as after its deletion; with `uid`, only those for the owner with that uid."""
+        """Forget the writes for `owner`, for example after its deletion; with `uid`, only for an owner
+        with that uid.
+        """
         with self._lock:
             record = self._records.get(owner)
             if record is not None and uid in ("", record.uid):

@@ -15,7 +15,7 @@ class Pace:
     """Decides how long one reflector waits after a failure, and carries out the wait.
 
     Args:
-        host: For its clock and randomness.
+        host: The source of time and randomness.
         backoff: The delays.
         reachable: Ends a wait when the server answers another client of this process.
 
@@ -31,11 +31,11 @@ class Pace:
         self._was_shortened = False
 
     def list_begins(self, now: float) -> None:
-        """Note that a list is asked for at `now`, in monotonic seconds."""
+        """Record that a list is requested at `now`, in monotonic seconds."""
         self._listed_at = now
 
     def worked(self, seconds: float) -> None:
-        """Note that a watch worked for `seconds`; if that is long enough, the next delay is the first one again."""
+        """Record that a watch worked for `seconds`; if that is long enough, the next delay is the initial one again."""
         self._retrying.worked(seconds)
 
     def delay(self, error: ControllerRuntimeError, *, is_relist: bool) -> float:
@@ -43,8 +43,8 @@ class Pace:
 
         Args:
             error: Why the last try failed; it may carry the server's own `retry_after`.
-            is_relist: The server answers, but has lost what the watch needs, so a list follows. A list costs the
-                server most, so the delay counts from the last list: if that was long ago, the wait is short.
+            is_relist: True if the watch cannot be resumed, so that a list follows. A list is expensive for the server,
+                so the delay counts from the last list: if that was long ago, the wait is short.
         """
         delay = self._retrying.next_delay()
         if is_relist:
@@ -54,11 +54,11 @@ class Pace:
         return max(delay, requested or 0.0)
 
     def wait(self, error: ControllerRuntimeError, delay: float, stop: Stop) -> None:
-        """Wait `delay` seconds, or until `stop` is set; a wait after a lost connection may be shortened.
+        """Wait `delay` seconds, or until `stop` is set. After a lost connection the wait may be shortened.
 
-        Such a wait also ends when the server answers another client, but not before the first delay of the
-        backoff has passed. After a wait that was shortened, the next one is not. So a server that fails this
-        watch only, and answers everything else, gets at most twice the requests that the delays allow.
+        It then also ends when the server answers another client, but not before the initial delay of the backoff has
+        passed. No two waits in a row are shortened, so a server that fails only this watch gets at most twice the
+        requests that the delays allow.
         """
         may_be_shortened = is_lost(error) and not self._was_shortened
         at_least = min(delay, self._backoff.initial) if may_be_shortened else delay

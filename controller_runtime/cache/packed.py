@@ -24,7 +24,7 @@ _EMPTY = BESIDE + 16 + 3 * 8 + sys.getsizeof(b"") + sys.getsizeof("")
 
 
 class Codec(Protocol):
-    """Packs the JSON of objects and unpacks it; a value of a store keeps the one by which it was packed.
+    """Packs and unpacks the JSON of objects. Each stored object refers to the codec by which it was packed.
 
     Threads: any.
     """
@@ -33,21 +33,21 @@ class Codec(Protocol):
         """Return the packed form of `raw`; None if it would not be smaller."""
 
     def unpack(self, payload: memoryview) -> bytes:
-        """Return what was packed.
+        """Return the original bytes of a payload.
 
         Raises:
             DecodeError: The payload is damaged, or was packed by another codec.
         """
 
     def size(self, payload: memoryview) -> int:
-        """Return the bytes of what was packed, without unpacking it."""
+        """Return the number of original bytes of a payload, without unpacking it."""
 
 
 class Plain:
-    """The codec of objects that are not compressed."""
+    """A codec that does not compress."""
 
     def pack(self, raw: bytes) -> bytes:
-        """Return `raw`."""
+        """Return `raw` unchanged."""
         return raw
 
     def unpack(self, payload: memoryview) -> bytes:
@@ -55,7 +55,7 @@ class Plain:
         return bytes(payload)
 
     def size(self, payload: memoryview) -> int:
-        """Return the bytes of the payload."""
+        """Return the size of the payload in bytes."""
         return len(payload)
 
 
@@ -63,14 +63,14 @@ PLAIN: Codec = Plain()
 
 
 class Packed(Cached, gc=False, frozen=True, eq=False):
-    """One object in a store; see `packed`.
+    """An object in the compact form in which a store keeps it; made by `packed`.
 
-    Beside a `Received`, it is without a text for each of uid and resourceVersion, and its key is the one of the
-    store's dict.
+    It takes less memory than a `Received`: uid and resourceVersion are not separate strings, and its key is the one in
+    the store's dict.
 
     Attributes:
-        plain_key: Its name and namespace.
-        body: The lengths of uid and resourceVersion, one byte each; these two; and the payload of the codec.
+        plain_key: The name and namespace of the object.
+        body: The lengths of uid and resourceVersion, one byte each; then both; then the payload of the codec.
         codec: Unpacks the payload.
 
     Threads: any.
@@ -82,7 +82,7 @@ class Packed(Cached, gc=False, frozen=True, eq=False):
 
     @property
     def raw(self) -> bytes:
-        """The object's JSON, unpacked at each access.
+        """The object's JSON; each access unpacks it.
 
         Raises:
             DecodeError: The payload is damaged; the message names the object.
@@ -99,30 +99,30 @@ class Packed(Cached, gc=False, frozen=True, eq=False):
 
     @property
     def namespace(self) -> str:
-        """Its namespace."""
+        """The object's namespace."""
         return self.plain_key[1]
 
     @property
     def uid(self) -> str:
-        """Its uid."""
+        """The object's uid."""
         return self.body[_LENGTHS : _LENGTHS + self.body[0]].decode()
 
     @property
     def resource_version(self) -> str:
-        """Its resourceVersion."""
+        """The object's resourceVersion."""
         start = _LENGTHS + self.body[0]
         return self.body[start : start + self.body[1]].decode()
 
     @property
     def size(self) -> int:
-        """The bytes of its JSON; nothing is unpacked."""
+        """The size of the object's JSON in bytes; nothing is unpacked."""
         if self.codec is PLAIN:  # most are, and a record of reads asks for each
             return len(self.body) - _LENGTHS - self.body[0] - self.body[1]
         return self.codec.size(self._payload)
 
     @property
     def held(self) -> int:
-        """The bytes of memory that a store needs for it."""
+        """The memory that a store needs for this object, in bytes."""
         return len(self.body) + len(self.plain_key[0]) + _EMPTY
 
     @property
@@ -136,11 +136,11 @@ def packed(cached: Cached, codec: Codec, like: Cached | None = None) -> Cached:
 
     Args:
         cached: The object.
-        codec: Packs it; if it cannot make it smaller, the JSON is kept as it is.
-        like: The state before, whose key is used again, so that each object has its name in memory once.
+        codec: Packs the JSON; if the result would not be smaller, the JSON is kept as it is.
+        like: The previous state of the object, whose key is reused, so that each name is in memory only once.
 
     Returns:
-        A `Packed`; `cached` itself if its header does not fit, as no server of Kubernetes sends one.
+        A `Packed`; or `cached` itself if its uid or version is too long, which does not happen with Kubernetes.
     """
     uid, version = cached.uid.encode(), cached.resource_version.encode()
     if len(uid) > _LONGEST or len(version) > _LONGEST:
@@ -155,12 +155,12 @@ def packed(cached: Cached, codec: Codec, like: Cached | None = None) -> Cached:
 
 
 def is_plain(cached: Cached) -> bool:
-    """Return whether the JSON of an object is in memory as it is."""
+    """Return whether the JSON of an object is in memory uncompressed."""
     return not isinstance(cached, Packed) or cached.codec is PLAIN
 
 
 def held_by(cached: Cached) -> int:
-    """Return the bytes of memory that a store needs for an object in either form, as an estimate."""
+    """Return the memory that a store needs for an object in either form, in bytes, as an estimate."""
     if isinstance(cached, Packed):
         return cached.held
     texts = cached.raw, cached.name, cached.uid, cached.resource_version

@@ -35,20 +35,20 @@ class _Run:
 
 
 class Packing:
-    """Gives the objects of one cache the form in which its store keeps them.
+    """Packs the objects of one cache for its store, and compresses them once there are enough of them.
 
-    They are compressed once there are enough of them, with a dictionary that a thread of its own trains. The objects
-    that are in the store then are packed again by that thread, where it makes them smaller; the others stay as they
-    are, and are read with the dictionary that they were written with. The thread runs while there is such work.
+    A separate thread trains a dictionary for the compression, then packs the objects in the store again where that
+    makes them smaller. The others keep their form, and are read with the dictionary that they were packed with. The
+    thread runs only while there is such work.
 
     Args:
-        host: Its threads and its lock.
-        label: The collection, for messages.
+        host: The source of threads and the lock.
+        label: The name of the collection, for messages.
         compression: How objects are compressed; None if they are not.
         large: Warns of a store that takes much memory; None if nothing does.
 
     Attributes:
-        thread: The thread that worked last; None before the first.
+        thread: The last thread that was started; None before the first.
 
     Threads: `form` and `stored` from the one that writes the store; the other methods from any.
     """
@@ -79,11 +79,17 @@ class Packing:
         return self._codec  # one reference
 
     def follow(self, store: Store, exchange: Exchange, shared: Callable[[Cached], Cached | None]) -> None:
-        """Set the store, what exchanges its objects, and what finds an equal object of another store; before `run`."""
+        """Set the store, and two functions; call it before `run`.
+
+        Args:
+            store: The store.
+            exchange: Replaces objects of the store by other forms of them.
+            shared: Returns an equal object of another store, or None.
+        """
         self._store, self._exchange, self._shared = store, exchange, shared
 
     def run(self, stop: Stop, program: Stop) -> None:
-        """Let threads start until `stop` is set; an exception on one fails `program`."""
+        """Allow threads to start until `stop` is set. An exception on one fails `program`."""
         with self._condition:
             self._run = _Run(stop, program)
 
@@ -92,8 +98,8 @@ class Packing:
 
         Args:
             cached: The object.
-            before: Its state before, whose key is used again; None if there is none.
-            found: Its form in another store, which is kept if no smaller one is possible here; None without one.
+            before: The previous state of the object, whose key is reused; None if there is none.
+            found: The equal object of another store, which is used unless a smaller form is possible here; or None.
         """
         codec = self._codec  # one reference
         kept = found
@@ -111,7 +117,9 @@ class Packing:
         return kept
 
     def stored(self) -> None:
-        """Note that all objects that were formed are in the store: those without a dictionary are packed again."""
+        """Report that all objects returned by `form` are in the store; those without a dictionary are then packed
+        again.
+        """
         # The codec is one reference. The thread that sets it misses objects that were formed before and stored after.
         if self._codec is not PLAIN and self._training is not None and self._training.had_none():
             self._ask(())
@@ -137,7 +145,7 @@ class Packing:
             self._due = samples or self._due or ()
 
     def start_if_due(self) -> None:
-        """Start the thread if there is work for it and it does not run. No lock may be held."""
+        """Start the thread if there is work for it and it is not running. The caller must not hold a lock."""
         if self._due is None:  # one reference; work that comes at this instant is followed by another call
             return
         with self._condition:
@@ -148,9 +156,11 @@ class Packing:
         self.thread = spawn(self._host, run.program, f"packing/{self._label}", lambda: self._work(run.stop))
 
     def wait_if_ahead(self) -> None:
-        """Wait for the dictionary if as much came during its training as before. No lock may be held.
+        """Wait for the dictionary if, during its training, as much was added as before.
 
-        So a first list needs little more memory than what stays of it, however fast it comes.
+        The caller must not hold a lock.
+
+        So a first list needs little more memory than it takes in the end, however fast it comes.
         """
         if not self._is_ahead:
             return

@@ -11,24 +11,25 @@ from controller_runtime.core.backoff import Backoff
 
 @attrs.frozen(kw_only=True)
 class Patience:
-    """The bounds of lists and watches, with times in seconds. An immutable value, which any number of caches can share.
+    """The timeouts of lists and watches, in seconds. It is an immutable value, which caches can share.
 
     Attributes:
-        silence: After so long without a complete line a watch is closed, and opened again where it ended. A server
-            sends a bookmark each minute, but the first one of a watch of a quiet kind was measured to take 121 s.
-        initial_silence: The same while a streamed list arrives; shorter, since a server does not pause within a list.
-        overdue: After so long without a sign of life a cache counts as out of date. It must be longer than `silence`,
-            or a cache with a silent watch would count before that watch can be opened again; gaps of 180 s were
-            measured on healthy servers.
+        silence: After this time without a complete line, a watch is closed, and a new one continues where it ended. A
+            server sends a bookmark each minute, but the first one of a watch of a quiet kind was measured to take 121
+            s.
+        initial_silence: The same for a streamed list; it is shorter, since a server does not pause within a list.
+        overdue: After this time without a sign of life, a cache counts as out of date. It must be longer than
+            `silence`, so that a silent watch can be opened again before; gaps of 180 s were measured on healthy
+            servers.
         watch: The shortest and the longest time after which the server is asked to end a watch. Each watch draws its
             time at random between the two, so that the watches of many caches do not end together.
         backoff: Delays between two tries.
-        missing_kind: The time after which a kind that the server does not serve is looked for again. It does not grow,
-            since such a request costs the server nothing, and the definition may be installed at any moment.
-        lists: The most that one list may bring, and how quickly its pages are asked for.
+        missing_kind: The delay between two requests for a kind that the server does not serve. It does not grow, since
+            such a request costs the server little, and the definition may be installed at any moment.
+        lists: The bounds of one list's size and of the rate of its pages.
 
     Raises:
-        ValueError: A bound is not positive, `overdue` is not longer than `silence`, or the bounds of `watch` are less
+        ValueError: A value is not positive, `overdue` is not longer than `silence`, or the values of `watch` are less
             than a second or not in order.
     """
 

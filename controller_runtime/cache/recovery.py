@@ -20,7 +20,7 @@ from controller_runtime.cache.state import Listing, Receiving, Resuming, State, 
 
 
 class Failure(enum.Enum):
-    """The kinds of failure. The value of each tells what the failure says about the request that failed."""
+    """The kinds of failure; the value of each is what the failure means for the request."""
 
     VERSION = "the server does not have the version asked for"
     EVENT = "the server cannot read what an event would carry, now or in another watch"
@@ -30,11 +30,11 @@ class Failure(enum.Enum):
 
 
 class Recovery(NamedTuple):
-    """The answer to a failure.
+    """How a reflector continues after a failure.
 
     Attributes:
         state: The state to enter.
-        wait: Whether to wait for the delay of the backoff first.
+        wait: True to wait for the delay of the backoff first.
     """
 
     state: Listing | Streaming | Resuming
@@ -42,12 +42,12 @@ class Recovery(NamedTuple):
 
 
 def recovery(state: State, failure: Failure, *, streaming: bool) -> Recovery:
-    """Return the state that follows from a failure in `state`, and whether to wait first.
+    """Return how a reflector continues after a failure in `state`.
 
     Args:
         state: The state in which the failure happened.
         failure: The kind of the failure.
-        streaming: Whether a new list begins as a streamed one.
+        streaming: Whether a new list is requested as a streamed list.
     """
     relist = Streaming() if streaming else Listing()
     match state, failure:
@@ -74,7 +74,7 @@ def recovery(state: State, failure: Failure, *, streaming: bool) -> Recovery:
 
 
 def classify(error: ControllerRuntimeError) -> Failure:
-    """Return the kind of failure that `error` is."""
+    """Return the kind of failure that `error` represents."""
     match error:
         case Expired():
             return Failure.VERSION
@@ -95,7 +95,7 @@ def classify(error: ControllerRuntimeError) -> Failure:
 def is_lost(error: ControllerRuntimeError) -> bool:
     """Return whether `error` means that the server cannot be reached.
 
-    A silent stream does not: other requests may still be answered.
+    A silent stream (`StreamIdle`) does not count: other requests may still be answered.
     """
     return isinstance(error, ConnectionLost) and not isinstance(error, StreamIdle)
 

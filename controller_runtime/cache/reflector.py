@@ -46,31 +46,31 @@ class Sink(Protocol):
     """Receives the lists and changes of a reflector, such as a `Delivery`. Threads: the reflector's."""
 
     def to_store(self, cached: Cached) -> Cached:
-        """Return the object already stored if it equals `cached`, else the form in which `cached` will be stored."""
+        """Return the object to store for `cached`: the stored object if it is equal, otherwise a form of `cached`."""
 
     def replace(self, objects: dict[PlainKey, Cached], version: str) -> object:
-        """Make `objects` the whole collection; `version` is the resourceVersion of their list."""
+        """Replace the whole content by `objects`; `version` is the resourceVersion of their list."""
 
     def apply(self, event: WatchEvent) -> object:
         """Apply one watch event."""
 
 
 class Reflector:
-    """Feeds one collection to a sink until it is stopped.
+    """Lists and watches one collection, and passes objects and changes to a sink, until it is stopped.
 
-    The reflector never gives up: after a failure it waits for a growing delay, or for the one that the
-    server asked for, and tries again. A stream cannot hang, because it is closed after too long a silence.
-    An object that cannot be read is logged and skipped.
+    The reflector never gives up: after a failure it waits for a growing delay, or for the delay that the server asked
+    for, and tries again. A stream cannot hang, because it is closed after `patience.silence` seconds without a line. An
+    object that cannot be read is logged and skipped.
 
     Args:
-        host: For its clock and randomness.
-        source: The collection.
-        sink: Where the objects go.
-        options: How the sink fills.
+        host: The source of time and randomness.
+        source: Lists and watches the collection.
+        sink: Receives the objects and changes.
+        options: The options of the cache.
 
     Attributes:
         patience: The `patience` of the options.
-        state: The present state; see `state.py`.
+        state: The current state; see `state.py`.
         liveness: When the server was last heard from, the last error, and the counters.
 
     Threads: `run` on one; `relist` from any; the attributes are read from any.
@@ -95,14 +95,14 @@ class Reflector:
         self._relist = RelistRequest(host)
 
     def relist(self, why: str = "") -> None:
-        """List again in place of the watch that is open or comes next; without a reason, what the portion lacks."""
+        """Request a new list in place of a watch; with an empty `why`, only if the portion lacks slots."""
         self._relist.make(why)
 
     def run(self, stop: Stop) -> None:
-        """Keep the sink in step with the server until `stop` is set.
+        """List and watch until `stop` is set, so that the sink stays up to date.
 
         Raises:
-            Exception: The sink or the transform raised it, which is a bug of theirs.
+            Exception: The sink or the transform raised it, which is a bug in one of them.
         """
         while not stop.is_set():
             try:

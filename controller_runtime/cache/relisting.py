@@ -8,14 +8,12 @@ from controller_runtime.client.listwatch import WatchStream
 
 
 class RelistRequest:
-    """Keeps why a collection is to be listed again, and ends the watch that is open when a reason comes.
-
-    A reason is set before a stream is opened, so that the reflector finds it; or later, and then closes the stream.
+    """Holds the reason for a new list, and closes the open watch when a reason is set.
 
     Args:
-        host: Its lock.
+        host: The source of the lock.
 
-    Threads: `make` from any, the rest the reflector's.
+    Threads: `make` from any, the other methods from the reflector's.
     """
 
     def __init__(self, host: Host) -> None:
@@ -26,11 +24,11 @@ class RelistRequest:
 
     @property
     def is_made(self) -> bool:
-        """Whether there is a reason to list again."""
+        """Whether there is a reason for a new list."""
         return bool(self._why)  # one reference; a reason that comes right after this closes the stream
 
     def make(self, why: str) -> None:
-        """Set a reason, and close the open stream; without a reason, only close it."""
+        """Set the reason and close the open stream. An empty `why` only closes the stream."""
         with self._lock:
             self._why = why or self._why
             stream = self._open
@@ -38,12 +36,12 @@ class RelistRequest:
             stream.close()
 
     def follow(self, stream: WatchStream | None) -> None:
-        """Note which stream is open; None if none is."""
+        """Set the stream that is open; None if none is."""
         with self._lock:
             self._open = stream
 
     def take(self) -> str:
-        """Return the reason and forget it; empty if absent."""
+        """Return the reason and clear it; empty if there is none."""
         with self._lock:
             why, self._why = self._why, ""
         return why

@@ -27,26 +27,27 @@ def _by_name(namespaces: Iterable[str] | Mapping[str, CacheScope] | None) -> Map
 
 @attrs.frozen(kw_only=True)
 class CacheScope:
-    """The part of a kind that caches hold, and how they store it. Each field counts for itself.
+    """The part of a kind that caches hold, and how they store it. Each field is set separately.
 
-    A field that is None is not set, and the next wider scope decides: that of the namespace within the scope of the
-    kind, that of the kind, that of the namespace within the scope of all kinds, that of all kinds. An empty one is set:
-    to everything.
+    A field that is None is not set, and the next scope in this order decides: the namespace's scope within the kind's
+    scope, the kind's scope, the namespace's scope within the scope of all kinds, the scope of all kinds. An empty value
+    is set, and means everything.
 
     Attributes:
-        namespaces: Only these namespaces: their names, or scopes by their names. With `""` as one of them, all the
-            others are cached as well. It does not count for cluster-scoped kinds.
+        namespaces: Only these namespaces: their names, or a scope by each name. The name `""` stands for all other
+            namespaces. Ignored for cluster-scoped kinds.
         label_selector: Only objects whose labels match.
         field_selector: Only objects whose fields match.
-        transform: Changes objects before they are stored. It belongs to a kind as a whole, so the scope of a single
-            namespace cannot have one.
-        compress: Whether the caches compress their objects, as `CacheOptions.compress` says; of a kind as a whole. To
-            leave it to the size of each collection, set it in no scope.
-        bodies: Which objects are kept whole; of all others the caches keep the metadata, and fetch the rest when it is
-            read. None keeps all whole. It belongs to a kind as a whole, and all kinds cannot have one.
+        transform: Changes objects before they are stored. It applies to a whole kind, so the scope of a namespace
+            cannot have one.
+        compress: Whether the caches compress their objects; see `CacheOptions.compress`. It applies to a whole kind. If
+            no scope sets it, the size of each collection decides.
+        bodies: Selects the objects that are kept whole. Of the others the caches have only the metadata, and fetch the
+            rest when it is read. None keeps all whole. It applies to one whole kind, so the scope of all kinds cannot
+            have it.
 
     Raises:
-        UsageError: `namespaces` is one name, or the scope of a namespace has more than selectors.
+        UsageError: `namespaces` is a single text, or the scope of a namespace has fields other than selectors.
     """
 
     namespaces: Mapping[str, CacheScope] | None = attrs.field(default=None, converter=_by_name)
@@ -73,7 +74,7 @@ class Scopes:
     Attributes:
         all: The scope of all kinds.
         kind: The scope of one kind.
-        namespace: The only namespace of kinds whose own scope names none; empty if it is not set.
+        namespace: The namespace for kinds whose scope has no namespaces; empty if it is not set.
     """
 
     all: CacheScope = _UNSET
@@ -81,7 +82,7 @@ class Scopes:
     namespace: str = ""
 
     def of(self, collection: Collection) -> list[Collection]:
-        """Return the collections to cache for readers that ask for `collection`; what it names itself counts first.
+        """Return the collections to cache for readers of `collection`. Its own fields take precedence over the scopes.
 
         Raises:
             UsageError: A cluster-scoped kind has a scope with namespaces.
@@ -114,12 +115,14 @@ def _first(values: Iterable[str | None]) -> str:
 
 
 def options_of(scopes: Iterable[CacheScope], options: CacheOptions, transform: Transform | None) -> CacheOptions:
-    """Return the options of a cache of one kind: what its scopes set, the narrower first, else what `options` say.
+    """Return the options of a cache of one kind.
+
+    Values of the scopes, the narrower first, take precedence over `options`.
 
     Args:
-        scopes: Those of the kind and of all kinds.
+        scopes: The scope of the kind, then that of all kinds.
         options: The options of all caches.
-        transform: The transform that was set for the kind alone, which comes before all others; None without one.
+        transform: The transform that was set for this kind, which takes precedence; None if there is none.
     """
     scopes = [*scopes]
     transforms = (transform, *(scope.transform for scope in scopes), options.transform)
@@ -130,7 +133,10 @@ def options_of(scopes: Iterable[CacheScope], options: CacheOptions, transform: T
 
 
 def bodies_of(collection: Collection, options: CacheOptions) -> Bodies | None:
-    """Return which bodies a cache of a collection keeps; None if it keeps all, as that of a second watch does."""
+    """Return how a cache of a collection selects the objects that it keeps whole; None if it keeps all whole.
+
+    The cache that a selector's second watch fills keeps all whole, too.
+    """
     bodies = options.bodies
     if bodies is None or collection.resource.is_partial or options.make_store is not None:
         return None
@@ -139,12 +145,15 @@ def bodies_of(collection: Collection, options: CacheOptions) -> Bodies | None:
 
 
 def options_of_heads(options: CacheOptions) -> CacheOptions:
-    """Return the options of a cache of metadata: a transform that may expect whole objects changes bodies alone."""
+    """Return the options for a cache of metadata.
+
+    It has only a transform that removes fields: others need whole objects.
+    """
     return options if isinstance(options.transform, Without) else attrs.evolve(options, transform=None)
 
 
 def covers(wide: Collection, narrow: Collection) -> bool:
-    """Return whether each object of `narrow` is sure to be in `wide`: whether `wide` asks for no more than `narrow`."""
+    """Return whether every object of `narrow` is certainly in `wide`, because `wide` has no further requirement."""
     if wide.resource != narrow.resource or wide.namespace not in ("", narrow.namespace):
         return False
     labels, fields = LabelSelector.parse(wide.label_selector), FieldSelector.parse(wide.field_selector)
@@ -154,6 +163,6 @@ def covers(wide: Collection, narrow: Collection) -> bool:
 
 
 def without_covered(collections: Iterable[Collection]) -> list[Collection]:
-    """Return the collections, each once, without those that another one covers: one cache is enough for both."""
+    """Return the collections without duplicates, and without those that another one contains."""
     wanted = list(dict.fromkeys(collection.normalized() for collection in collections))
     return [one for one in wanted if not any(other != one and covers(other, one) for other in wanted)]

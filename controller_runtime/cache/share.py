@@ -17,13 +17,13 @@ from controller_runtime.client.decoding import Page
 
 
 class Division(Protocol):
-    """Divides the objects of a kind among slots; pure. Threads: any."""
+    """Assigns the objects of a kind to slots of a ring; pure. Threads: any."""
 
     def slot_of(self, cached: Cached) -> int | None:
-        """Return the slot of an object, by its header; None if no slot has it."""
+        """Return the slot of an object, from its header; None if it belongs to no slot."""
 
     def selector(self, slots: int) -> str:
-        """Return the `shardSelector` for the objects of some slots; empty if a server cannot choose them."""
+        """Return the `shardSelector` for the objects of some slots (bits); empty if a server cannot select them."""
 
 
 def _nothing() -> None:
@@ -31,18 +31,18 @@ def _nothing() -> None:
 
 
 class Portion:
-    """The share of one cache.
+    """The share of one cache: the slots of the ring whose objects it keeps. Sets of slots are bit sets.
 
     Args:
-        host: Its lock.
-        share: The share of the kind.
-        wanted: The slots at first.
+        host: The source of the lock.
+        share: The share of this replica in the kind.
+        wanted: The initial slots.
 
     Attributes:
-        share: The share of the kind.
-        on_widened: Called, with no lock held, when a list is needed.
-        drop_others: Drops the objects that the cache should not have; called with no lock held.
-        is_selected: Whether the server said that the last list was a shard; None before the first list.
+        share: The share of this replica in the kind.
+        on_widened: Called, with no lock held, when a new list is needed.
+        drop_others: Removes objects that the cache should not have; called with no lock held.
+        is_selected: Whether the server selected the objects of the last list by shard; None before the first list.
 
     Threads: any; `pages` and `completed` the reflector's.
     """
@@ -67,22 +67,22 @@ class Portion:
 
     @property
     def lacks_slots(self) -> bool:
-        """Whether it wants slots whose objects no complete list has brought yet."""
+        """Whether the cache should have slots whose objects no complete list has brought yet."""
         with self._lock:  # the two change together
             return bool(self._wanted & ~self._filled)
 
     @property
     def selector(self) -> str:
-        """The `shardSelector` to send now; empty for none."""
+        """The `shardSelector` to send now; empty to send none."""
         return self.share.division.selector(self._wanted)  # one number
 
     def keeps(self, cached: Cached) -> bool:
-        """Return whether the cache keeps an object."""
+        """Return whether the object belongs to a slot of this share."""
         slot = self.share.division.slot_of(cached)
         return slot is not None and bool(self._wanted >> slot & 1)  # one number; `want` removes what comes too late
 
     def want(self, slots: int) -> None:
-        """Set the slots of which the cache shall have the objects."""
+        """Set the slots whose objects the cache should have."""
         with self._lock:
             before, self._wanted = self._wanted, slots
             self._filled &= slots
@@ -91,11 +91,12 @@ class Portion:
             self.on_widened()
 
     def pages(self, first: Callable[..., Page], pages: Callable[[], Iterator[Page]]) -> Iterator[Page]:
-        """Return the pages of a list of what is wanted now, with the objects of the share only.
+        """Yield the pages of a list for the slots that are wanted now, with only their objects.
 
         Args:
-            first: Lists one page of at most so many objects; all that is needed while nothing is wanted.
-            pages: Lists all.
+            first: Lists one page with at most `most` objects. It is used if no slot is wanted, for the version to watch
+                from.
+            pages: Lists all pages.
         """
         with self._lock:
             self._coming = self._wanted
@@ -107,21 +108,21 @@ class Portion:
             yield page._replace(items=[*filter(self.keeps, page.items)])
 
     def completed(self) -> None:
-        """Note that the list of `pages` is in the cache."""
+        """Record that the whole list of `pages` is in the cache."""
         with self._lock:
             self._filled, self._coming = self._coming, 0
         self.share.on_filled()
 
 
 class Share:
-    """The share of one replica in a kind.
+    """The share of one replica in a kind: the slots of the ring whose objects its caches keep.
 
     Args:
-        host: For locks.
-        division: Divides the objects of the kind among slots.
+        host: The source of locks.
+        division: Assigns the objects of the kind to slots.
         on_filled: Called after the caches have filled slots; with no lock held, and on the caches' threads.
-        on_narrowed: Called by `want`, with no lock held, when the caches have objects that they should not have:
-            `drop_others` is to be called, on a thread that can wait. None drops them at once.
+        on_narrowed: Called by `want`, with no lock held, when the caches have objects outside of the share. It should
+            have `drop_others` called on a thread that can wait. None drops them at once.
 
     Attributes:
         division: As given.
@@ -147,19 +148,19 @@ class Share:
         self._portions: list[Portion] = []
 
     def portion(self) -> Portion:
-        """Add a cache, and return its portion."""
+        """Add a cache with this share, and return its portion."""
         with self._lock:
             portion = Portion(self._host, self, self._wanted)
             self._portions.append(portion)
         return portion
 
     def drop(self, portion: Portion) -> None:
-        """Forget the share of a cache that has ended."""
+        """Forget the portion of a cache that has ended."""
         with self._lock:
             self._portions.remove(portion)
 
     def want(self, slots: int) -> int:
-        """Set the slots of which all caches shall have the objects; return those that all of them have."""
+        """Set the slots whose objects all caches should have; return those whose objects all of them have already."""
         with self._lock:
             before, self._wanted = self._wanted, slots
             portions = [*self._portions]
@@ -173,7 +174,7 @@ class Share:
         return filled
 
     def drop_others(self) -> None:
-        """Drop from the caches the objects that are not in the share any more. It takes long if there are many."""
+        """Remove the objects outside of the share from the caches. It takes long if there are many."""
         with self._lock:
             portions = [*self._portions]
         for portion in portions:

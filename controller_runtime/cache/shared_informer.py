@@ -14,7 +14,7 @@ from controller_runtime.cache.informer import Informer
 
 
 class Key(NamedTuple):
-    """Identifies an informer: callers that ask for the same collection and linger share one."""
+    """The key of an informer: callers with the same collection and linger (seconds of delay) share one."""
 
     collection: Collection
     linger: float
@@ -22,13 +22,13 @@ class Key(NamedTuple):
 
 @attrs.define(eq=False)
 class Shared:
-    """An informer, and how many callers use it.
+    """An informer, and the number of its users.
 
     Attributes:
         informer: The informer.
-        stop: Ends this informer and nothing else.
-        any_version: Whether it begins with any state that the server has.
-        watched: Has the bodies that a second watch brings; None if there is none.
+        stop: Ends only this informer.
+        any_version: Whether it begins with any state that the server has in memory.
+        watched: The informer of a second watch, which brings whole objects; None if there is none.
         users: The calls of `Informers.of` that returned the informer, less those of `Informers.release`.
         thread: The thread of the informer's `run`; None before it is started.
         has_run: Whether the informer's `run` has ended.
@@ -43,7 +43,7 @@ class Shared:
     has_run: bool = False
 
     def start(self, host: Host, program: Stop) -> None:
-        """Run the informer on a thread of its own until `stop` or that of the program is set."""
+        """Run the informer on a new thread until `stop` or `program` is set."""
         forget = program.on_set(self.stop.set)
         # A released informer leaves no callback at the program's stop, which would keep its store in memory.
         self.stop.on_set(forget)
@@ -57,10 +57,10 @@ class Shared:
         self.thread = spawn(host, program, f"reflector/{self.informer.resource.plural}", run)
 
     def has_ended(self) -> bool:
-        """Return whether the informer has run, and neither the informer nor a subscription of it still runs."""
+        """Return whether the informer's `run` has ended, and all its subscriptions."""
         return self.has_run and not self.informer.subscriptions
 
     def join_until(self, deadline: float | None) -> list[Thread]:
-        """Wait for the threads of the informer and its subscriptions; return those that still run at `deadline`."""
+        """Wait for the informer's threads; return those that still run at `deadline` (monotonic seconds)."""
         own = [] if self.thread is None or self.thread.join_until(deadline) else [self.thread]
         return own + self.informer.join_until(deadline)

@@ -11,19 +11,22 @@ from controller_runtime.cache.packed import held_by
 
 
 class Sizes(NamedTuple):
-    """The bytes of a store.
+    """The sizes of the objects of a store, in bytes.
 
     Attributes:
-        held: Those that its objects take in memory, with their keys and their places in the store, as an estimate.
-            An object that several stores share counts in each of them.
-        json: Those of the objects' JSON.
+        held: The memory of the objects with their keys and their entries in the store, as an estimate. An object that
+            several stores share counts in each.
+        json: The size of the objects' JSON.
     """
 
     held: int = 0
     json: int = 0
 
     def changed(self, old: Cached | None, new: Cached | None, json_of_new: int | None = None) -> Sizes:
-        """Return the sizes after one object has become another; None for none, or for unknown bytes of its JSON."""
+        """Return the sizes after `old` was replaced by `new`, each of which may be None.
+
+        `json_of_new` is the JSON size of `new` if the caller knows it.
+        """
         held, json = self
         if old is not None:
             held, json = held - held_by(old), json - old.size

@@ -12,10 +12,10 @@ from controller_runtime.cache.streamed import StreamedList
 
 @attrs.frozen
 class Listing:
-    """The list is asked for page by page.
+    """The reflector requests the list page by page.
 
     Attributes:
-        most_recent: Ask for the most recent state, because the server refused the resourceVersion last seen.
+        most_recent: True to request the most recent state, because the server refused the last known version.
     """
 
     most_recent: bool = False
@@ -24,7 +24,7 @@ class Listing:
 
 @attrs.frozen
 class Streaming:
-    """A streamed list, which is a watch that begins with the objects that exist, is asked for.
+    """The reflector requests a streamed list: a watch that begins with the existing objects.
 
     Attributes:
         most_recent: As for `Listing`.
@@ -36,11 +36,10 @@ class Streaming:
 
 @attrs.frozen
 class Receiving:
-    """A streamed list arrives.
+    """The reflector receives a streamed list.
 
     Attributes:
-        received: The part of the list that has come. A failure drops this part, since half a list is of no use and
-            takes memory.
+        received: The part of the list that has come. A failure drops it, since an incomplete list is of no use.
         most_recent: As for `Listing`.
     """
 
@@ -51,7 +50,7 @@ class Receiving:
 
 @attrs.frozen
 class Resuming:
-    """A watch from the resourceVersion last seen is asked for.
+    """The reflector requests a watch from the last known resourceVersion.
 
     Attributes:
         is_retry: True if the last watch failed, and no line has come since then.
@@ -63,11 +62,11 @@ class Resuming:
 
 @attrs.frozen
 class Watching:
-    """A watch is open.
+    """The reflector has an open watch.
 
     Attributes:
         since: When the server opened it, or when the streamed list was complete; monotonic seconds.
-        is_retry: True if the watch before this one failed, and no line has come since then.
+        is_retry: True if the previous watch failed, and no line has come since then.
     """
 
     since: float

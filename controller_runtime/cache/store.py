@@ -24,18 +24,18 @@ from controller_runtime.client.decoding import EventType, WatchEvent
 class Store:
     """The local copy of one collection.
 
-    Each read sees the store between two writes. A reconcile sees the change that caused it, or a later
-    state, because the store changes before the handlers are called. Objects are immutable.
+    Each read sees the store between two writes. A reconcile sees the change that caused it, or a later state, because
+    the store changes before the handlers are called. Objects are immutable.
 
-    ResourceVersions do not go backwards: an event that is older than the object in the store is ignored,
-    and `version` only grows. The exception is `replace` with an older list, which happens when the server's
-    data was restored from a backup. Such a list is accepted, because the resourceVersions in the store
-    belong to a history that no longer exists; `resets` counts such lists.
+    ResourceVersions do not go backwards: an event that is older than the object in the store is ignored, and `version`
+    only grows. The exception is `replace` with an older list, which happens when the server's data was restored from a
+    backup. Such a list is accepted, because the resourceVersions in the store belong to a history that no longer
+    exists; `resets` counts such lists.
 
     Args:
-        host: For the clock and the lock.
-        label: Names the lock.
-        form: Returns the form in which an object is kept. Called by the thread that writes, under no lock of the store.
+        host: The source of the time and the lock.
+        label: The name of the lock.
+        form: Returns the form in which an object is stored. The writing thread calls it, without a lock of the store.
 
     Threads: any thread may read. Only one thread at a time may write (`apply`, `replace`, `exchange`, `add_index`),
         which the delivery lock ensures.
@@ -62,36 +62,39 @@ class Store:
 
     @property
     def filled(self) -> bool:
-        """True once the first list has come."""
+        """Whether the first list has come."""
         return self._filled  # set once and never cleared
 
     @property
     def resets(self) -> int:
-        """The number of restores of the server's data from a backup; older resourceVersions mean nothing any more."""
+        """How often the server's data was restored from a backup; earlier resourceVersions are then meaningless."""
         return self._resets  # one number, so whole without the lock
 
     @property
     def sizes(self) -> Sizes:
-        """The bytes of its objects, in memory and as JSON."""
+        """The sizes of the objects in bytes: in memory and as JSON."""
         return self._sizes  # one reference, so whole without the lock
 
     @property
     def is_partial(self) -> bool:
-        """Whether the store has a share of the collection alone."""
+        """Whether the store has only a share of the collection: False here."""
         return False
 
     def __len__(self) -> int:
         return len(self._objects)  # one number, so whole without the lock
 
     def get(self, key: ObjectKey) -> Cached | None:
-        """Return the object of that key, or the state of it that is held in this context; None if there is none."""
+        """Return the object of that key; None if there is none.
+
+        In work under `holding`, return the state that this work may see.
+        """
         with self._condition:
             found = self._objects.get(key)
         held = HELD.get()
         return found if held is None else held.read(self, key, found)
 
     def stored(self, key: PlainKey) -> Cached | None:
-        """Return the object of that key, whatever is held; None if there is none."""
+        """Return the object of that key, regardless of `holding`; None if there is none."""
         return self._objects.get(key)  # a look-up in a dict is whole, and the dict is replaced as a whole
 
     def by_index(self, name: str, value: str) -> tuple[Cached, ...]:
@@ -114,24 +117,26 @@ class Store:
             return tuple(self._indices[name].keys)
 
     def wait_for(self, version: str, timeout: float) -> bool:
-        """Wait until the store has reached a resourceVersion, as of a write; return False after `timeout` seconds."""
+        """Wait until the store has reached `version`; return True, or False after `timeout` seconds."""
         return self._wait(lambda: not self.behind(version), timeout)
 
     def staleness(self) -> float:
-        """Return the seconds since the server last reported a change, or that there was none; infinite before that."""
+        """Return the seconds since the server last reported a change, or that there was none; infinite
+        before a list.
+        """
         if not self._filled:  # set once and never cleared
             return float("inf")
         return 0.0 if self.liveness is None else self._host.monotonic() - self.liveness.told_at
 
     def wait_until_fresh(self, within: float, timeout: float) -> bool:
-        """Wait until `staleness` is at most `within` seconds; return False after `timeout` seconds."""
+        """Wait until `staleness` is at most `within` seconds; return True, or False after `timeout` seconds."""
         return self._wait(lambda: self.staleness() <= within, timeout)
 
     def wait_for_deletion(self, obj: ObjectMeta, timeout: float) -> bool:
-        """Wait until the store shows that `obj` was deleted; return False after `timeout` seconds.
+        """Wait until the store shows that `obj` was deleted; return True, or False after `timeout` seconds.
 
-        The store shows this once the object is absent, or has a deletion timestamp because a finalizer or a grace
-        period delays its end, or another object has its name.
+        The store shows this if the object is absent, or has a deletion timestamp (a finalizer or a grace period delays
+        its end), or another object has its name.
         """
         key = ObjectKey(obj.name, obj.namespace)
 
@@ -153,11 +158,11 @@ class Store:
         return True
 
     def behind(self, version: str) -> bool:
-        """Return whether the store has yet to reach a resourceVersion; without a lock, so cheap."""
+        """Return whether the store has not reached `version` yet. It is cheap: it takes no lock."""
         return compare_versions(self._version, version) < 0  # one reference, so whole without the lock
 
     def equal_to(self, cached: Cached) -> Cached | None:
-        """Return the object in the store that equals `cached` in every byte; None without one."""
+        """Return the object in the store that equals `cached` in every byte; None if there is none."""
         # Without the lock: a look-up in a dict is whole, objects are immutable, and one that is missed at this instant
         # is only kept twice.
         stored = self._objects.get(cached.plain_key)
@@ -169,14 +174,14 @@ class Store:
         return stored if is_equal else None
 
     def to_store(self, cached: Cached, shared: Callable[[Cached], Cached | None] = nothing) -> Cached:
-        """Return what the store keeps of a listed object: the equal one here, or that `shared` finds, or a form."""
+        """Return the object to store for a listed one: an equal one here, one that `shared` finds, or a new form."""
         if (own := self.equal_to(cached)) is not None:
             return own
         # Of the state before only the key is used, so it is taken without the lock.
         return self._form(cached, self._objects.get(cached.plain_key), shared(cached))
 
     def exchange(self, pairs: Iterable[tuple[Cached, Cached]]) -> None:
-        """Put another form of objects in the place of the one that is in the store, if it still is."""
+        """Replace the first object of each pair, if it is still in the store, by another form of it, the second."""
         with self._condition:
             for old, new in pairs:
                 if self._objects.get(old.plain_key) is old:
@@ -184,7 +189,7 @@ class Store:
                     self._sizes = self._sizes.changed(old, new)
 
     def add_index(self, name: str, values_of: IndexFunction) -> None:
-        """Index all objects, present and future ones, by the values that `values_of` returns for each.
+        """Index all current and future objects by the values that `values_of` returns for each.
 
         Raises:
             ValueError: The name is taken.
@@ -200,7 +205,7 @@ class Store:
 
         Args:
             event: The event.
-            sharing: Finds an equal object to keep in place of the event's.
+            sharing: Finds an equal object of another store, which is then stored instead.
 
         Raises:
             Exception: An index function raised it; the store is then unchanged.
@@ -237,12 +242,12 @@ class Store:
         return Delta(old, new)
 
     def replace(self, objects: dict[PlainKey, Cached], version: str, sharing: Sharing = alone) -> list[Delta]:
-        """Replace the content of the store with a list, and return exactly the differences, deletions first.
+        """Replace the content of the store by a list, and return the differences, deletions first.
 
         Args:
-            objects: The listed objects by key, each as `to_store` returns it; the store keeps the dict itself.
+            objects: The listed objects by key, as returned by `to_store`. The store keeps this dict.
             version: The resourceVersion of the list.
-            sharing: Finds equal objects to keep in place of those listed.
+            sharing: Finds equal objects of other stores, which are then stored instead.
 
         Raises:
             Exception: An index function raised it; the store is then unchanged.
@@ -284,7 +289,7 @@ class Store:
             self._condition.notify_all()
 
     def list(self) -> list[Cached]:
-        """Return every object, in the order of the last list; objects that were added since then come last."""
+        """Return all objects, in the order of the last list; objects that were added since then come last."""
         with self._condition:
             return [*self._objects.values()]
 

@@ -14,10 +14,10 @@ class StreamedList:
     """Collects the objects with which a watch begins, until the bookmark that ends the list.
 
     Args:
-        what: The collection, for messages.
-        bounds: The most that may come before that bookmark. Every event counts, also a change of an object that has
-            come already, or a server that repeats itself could fill the memory.
-        to_store: Returns the object already stored if it equals the new one, else the form to store.
+        what: The name of the collection, for messages.
+        bounds: The bounds of the events before that bookmark. Repeated events for one object count, too, so that a
+            server that repeats itself cannot fill the memory.
+        to_store: Returns the stored object if it equals the new one, otherwise the form to store.
 
     Attributes:
         objects: The objects so far, by key.
@@ -31,7 +31,7 @@ class StreamedList:
         self._tally = ListTally(what, bounds)
 
     def take(self, event: WatchEvent) -> bool:
-        """Take one event, which may also change an object of the list; return True if it ends the list.
+        """Take one event, which may also change an object of the list; return True if the event ends the list.
 
         Raises:
             DecodeError: The list exceeds `bounds`.

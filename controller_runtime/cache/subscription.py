@@ -14,23 +14,23 @@ from controller_runtime.cache.store import Delta
 
 
 class Subscription:
-    """Passes each delta once, in order, to one callback; made by `Informer.subscribe`.
+    """Passes each delta once, in order, to one callback on a separate thread; made by `Informer.subscribe`.
 
-    The backlog is unbounded, because the store must not wait for a callback; the length of the backlog is a
-    metric. An exception in the callback ends the subscription and stops the program: a callback may keep state, and
-    could never learn of a delta that it missed.
+    The backlog is unbounded, because the store must not wait for a callback; its length is a metric. An exception in
+    the callback ends the subscription and stops the program: a callback may keep state, which would stay wrong after a
+    missed delta.
 
     Args:
-        host: For its thread, its clock and its lock.
+        host: The source of the thread, the time and the lock.
         callback: Receives each delta.
-        name: The thread's name.
+        name: The name of the thread.
 
     Attributes:
         name: As given.
         thread: The thread; None before the informer runs.
         ended: Whether the thread has ended.
 
-    Threads: any, for every method; the callback runs on the subscription's own.
+    Threads: any, for every method; the callback runs on the subscription's thread.
     """
 
     def __init__(self, host: Host, callback: Callable[[Delta], None], name: str) -> None:
@@ -52,7 +52,7 @@ class Subscription:
         return len(self._backlog)  # one number, so whole without the lock
 
     def has_synced(self) -> bool:
-        """Return True once the callback has received the whole initial list."""
+        """Return whether the callback has received the whole initial list."""
         return self._synced.is_set()
 
     def wait_for_sync(self, stop: Stop, deadline: float | None) -> bool:
@@ -69,18 +69,18 @@ class Subscription:
             self._remove()
 
     def attach(self, add: Callable[[Callable[[Delta], None], Callable[[], None]], Callable[[], None]]) -> None:
-        """Begin to collect deltas: register with `add`, which is `Delivery.add`."""
+        """Start to collect deltas, by registering a handler with `add` (`Delivery.add`)."""
         self._remove = add(self._put, lambda: self._put(None))
 
     def start(self, stop: Stop, program: Stop) -> None:
-        """Start the thread, which ends at `stop`; an exception in the callback fails `program`."""
+        """Start the thread, which ends when `stop` is set. An exception in the callback fails `program`."""
         self.thread = spawn(self._host, program, self.name, lambda: self._run(stop))
 
     def end(self) -> None:
         """End the thread, without removing the handler from the delivery.
 
-        It is a callback of the stop, which a handler may set. There the delivery's lock is taken, so that removing the
-        handler, which needs the lock, would be a deadlock.
+        This is a callback of the stop. A handler, which holds the delivery's lock, may set the stop; removing the
+        handler needs that lock, and would be a deadlock.
         """
         with self._condition:
             self._closed = True

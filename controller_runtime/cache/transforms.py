@@ -101,12 +101,16 @@ def edited(edit: Callable[[dict[str, Any]], None]) -> Edited:
 
 
 def plain_transform(kind: Kind[Any], transform: Transform) -> Transform:
-    """Return the transform of a kind; raise `UsageError` if it is an `async def`."""
+    """Return `transform` if it is a plain function. `kind` is named in the error.
+
+    Raises:
+        UsageError: It is an `async def`.
+    """
     return plain(f"the transform of {resource_of(kind)}", transform)
 
 
 def transformed(cached: Cached, transform: Transform | None) -> Cached:
-    """Return `cached` with the bytes that `transform` makes of it; without a transform, return `cached`.
+    """Return `cached` with its bytes changed by `transform`; unchanged if `transform` is None.
 
     Raises:
         DecodeError: The transform could not read the object; the message names the object.

@@ -16,19 +16,19 @@ from controller_runtime.cache.store import Store
 
 
 class Readable(Protocol):
-    """The reads of a store that listers are made of."""
+    """The reading methods of a store or a `Union`, on which listers are built."""
 
     @property
     def version(self) -> str:
-        """The resourceVersion that has been reached; empty before the first list."""
+        """The resourceVersion that the store has reached; empty before the first list."""
 
     @property
     def resets(self) -> int:
-        """The number of times that the server's data was restored from a backup."""
+        """How often the server's data was restored from a backup."""
 
     @property
     def is_partial(self) -> bool:
-        """Whether only a share of the objects is here."""
+        """Whether the store has only a share of the objects."""
 
     def __len__(self) -> int: ...
 
@@ -36,41 +36,41 @@ class Readable(Protocol):
         """Return the object of that key; None if there is none."""
 
     def list(self) -> Sequence[Cached]:
-        """Return every object."""
+        """Return all objects."""
 
     def by_index(self, name: str, value: str) -> Sequence[Cached]:
         """Return the objects that have `value` in the index `name`."""
 
     def behind(self, version: str) -> bool:
-        """Return whether a resourceVersion has yet to be reached."""
+        """Return whether the store has not reached `version` yet."""
 
     def wait_for(self, version: str, timeout: float) -> bool:
-        """Wait until a resourceVersion is reached; return False after `timeout` seconds."""
+        """Wait until the store has reached `version`; return True, or False after `timeout` seconds."""
 
     def staleness(self) -> float:
         """Return the seconds since the server last reported a change, or by a bookmark that there was none."""
 
     def wait_until_fresh(self, within: float, timeout: float) -> bool:
-        """Wait until `staleness` is at most `within` seconds; return False after `timeout` seconds."""
+        """Wait until `staleness` is at most `within` seconds; return True, or False after `timeout` seconds."""
 
     def wait_for_deletion(self, obj: ObjectMeta, timeout: float) -> bool:
-        """Wait until reads show that `obj` was deleted; return False after `timeout` seconds."""
+        """Wait until the store shows that `obj` was deleted; return True, or False after `timeout` seconds."""
 
 
 def stores_of(readable: Readable) -> Sequence[Readable]:
-    """Return the stores that are read: one, or those of a `Union`."""
+    """Return the stores behind `readable`: those of a `Union`, or `readable` itself."""
     return readable.stores if isinstance(readable, Union) else [readable]
 
 
 class Union:
-    """Several stores of one kind as one: each object once, in its newest state.
+    """Reads several stores of one kind as one store: each object once, in its newest state.
 
-    The stores follow the server each by itself. So an object that leaves one collection and enters another, because a
+    Each store follows the server independently. So an object that leaves one collection and enters another, because a
     label has changed, may for a moment be in both or in neither.
 
     Args:
-        host: Its clock.
-        stores: The stores; two at least.
+        host: The source of the time.
+        stores: The stores, at least two.
 
     Threads: any, for every method.
     """
@@ -86,7 +86,7 @@ class Union:
 
     @property
     def version(self) -> str:
-        """The resourceVersion that every store has reached; empty until all have their first list."""
+        """The resourceVersion that all stores have reached; empty until each has its first list."""
         first, *others = [store.version for store in self._stores]
         for version in others:
             first = first if compare_versions(first, version) <= 0 else version
@@ -94,7 +94,7 @@ class Union:
 
     @property
     def resets(self) -> int:
-        """The number of restores of the server's data from a backup, as the stores have counted it together."""
+        """How often the server's data was restored from a backup, summed over the stores."""
         return sum(store.resets for store in self._stores)
 
     @property
@@ -125,24 +125,24 @@ class Union:
         return [each for key, each in found.items() if self.get(ObjectKey(*key)) in (each, None)]
 
     def behind(self, version: str) -> bool:
-        """Return whether any store has yet to reach a resourceVersion."""
+        """Return whether any store has not reached `version` yet."""
         return any(store.behind(version) for store in self._stores)
 
     def wait_for(self, version: str, timeout: float) -> bool:
-        """Wait until every store has reached a resourceVersion; return False after `timeout` seconds."""
+        """Wait until every store has reached `version`; return True, or False after `timeout` seconds."""
         return all(store.wait_for(version, left) for store, left in self._left(timeout))
 
     def staleness(self) -> float:
-        """Return the longest time since the server told any of the stores of a change, or that there was none."""
+        """Return the greatest `staleness` of the stores, in seconds."""
         return max(store.staleness() for store in self._stores)
 
     def wait_until_fresh(self, within: float, timeout: float) -> bool:
-        """Wait until `staleness` is at most `within` seconds; return False after `timeout` seconds."""
+        """Wait until `staleness` is at most `within` seconds; return True, or False after `timeout` seconds."""
         waited = all(store.wait_until_fresh(within, left) for store, left in self._left(timeout))
         return waited and self.staleness() <= within
 
     def wait_for_deletion(self, obj: ObjectMeta, timeout: float) -> bool:
-        """Wait until no store shows `obj` any more; return False after `timeout` seconds."""
+        """Wait until every store shows that `obj` was deleted; return True, or False after `timeout` seconds."""
         return all(store.wait_for_deletion(obj, left) for store, left in self._left(timeout))
 
     def _left(self, timeout: float) -> Iterator[tuple[Readable, float]]:
@@ -165,7 +165,7 @@ class Peers:
     """The stores of one resource, which share the bytes of equal objects.
 
     Args:
-        host: Its lock.
+        host: The source of the lock.
 
     Attributes:
         stores: The stores; replaced as a whole, under the lock of the informers.
@@ -180,14 +180,14 @@ class Peers:
         self._lock = host.lock("stores that share objects")
 
     def shared(self, own: Store, cached: Cached) -> Cached | None:
-        """Return the equal object of another store than `own`; None if there is none."""
+        """Return the equal object of a store other than `own`; None if there is none."""
         for store in self.stores:
             if store is not own and (found := store.equal_to(cached)) is not None:
                 return found
         return None
 
     def sharing(self, own: Store) -> Sharing:
-        """Return what `own` passes to its changes, so that it keeps equal objects of the other stores."""
+        """Return the `Sharing` that `own` passes to its changes, to reuse equal objects of the other stores."""
         if len(self.stores) < 2:
             return alone
 

@@ -11,8 +11,8 @@ class ActiveReconciles:
     """Counts the reconciles that were handed to an event loop and have not ended, up to a limit.
 
     Args:
-        host: Makes the condition.
-        limit: How many there may be.
+        host: The source of the lock's condition.
+        limit: The most reconciles at a time.
 
     Threads: `wait_for_room` and `add` from one, the rest from any.
     """
@@ -25,7 +25,7 @@ class ActiveReconciles:
         self._is_closed = False
 
     def wait_for_room(self, stop: Stop) -> bool:
-        """Wait until there are fewer than the limit, and return True; return False once `stop` is set."""
+        """Wait until fewer reconciles than the limit are active, and return True; return False once `stop` is set."""
         forget = stop.on_set(self._wake)
         try:
             with self._condition:
@@ -48,14 +48,14 @@ class ActiveReconciles:
             self._condition.notify_all()
 
     def wait_for_one(self) -> bool:
-        """Wait until there is at least one, and return True; return False once this is closed."""
+        """Wait until at least one reconcile is active, and return True; return False once this is closed."""
         with self._condition:
             while self._active == 0 and not self._is_closed:
                 self._condition.wait_until(None)
             return not self._is_closed
 
     def close(self) -> None:
-        """End `wait_for_one`, because no reconcile will begin any more."""
+        """End `wait_for_one`, because no further reconcile will begin."""
         with self._condition:
             self._is_closed = True
             self._condition.notify_all()

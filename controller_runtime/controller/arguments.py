@@ -9,11 +9,11 @@ import math
 def check_controller(name: str, reconciler: object, workers: int, reconcile_timeout: float | None) -> None:
     """Check the arguments of `Controller`.
 
-    A plain function is refused as a reconciler: a reconciler has dependencies, which are the fields of a class, and a
-    method that returns its metrics.
+    A reconciler must be an object, not a function: it has dependencies, which are the fields of a class, and a method
+    that returns its metrics.
 
     Raises:
-        ValueError: An empty name, less than one worker, or a timeout that is not positive.
+        ValueError: `name` is empty, `workers` is less than one, or `reconcile_timeout` is not positive.
         TypeError: `reconciler` has no method `reconcile`, or is a class.
     """
     if not name:
@@ -33,7 +33,7 @@ def check_period(name: str, seconds: float, jitter: float) -> None:
     """Check the arguments of `Controller.every`.
 
     Raises:
-        ValueError: A period that is not positive, or a negative jitter.
+        ValueError: `seconds` is not positive, or `jitter` is negative.
     """
     if not 0.0 < seconds < math.inf:
         raise ValueError(f"{name}: seconds ({seconds}) must be positive")

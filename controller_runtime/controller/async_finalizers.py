@@ -19,20 +19,19 @@ T = TypeVar("T", bound=AnyObject)
 
 
 class AsyncFinalizers(Generic[T]):
-    """The finalizers of one controller for one kind, as `Finalizers`, with functions that are awaited.
+    """The finalizers of one controller for one kind, like `Finalizers`, with coroutine functions.
 
-    A coroutine is awaited in the reconcile that found its object deleted. So it is cancelled at the controller's
-    `reconcile_timeout`, its error is that of the reconcile, which is counted and retried, and its finalizer is taken
-    off only after it has returned. An `AsyncReconciler` begins with::
+    A coroutine is awaited in the reconcile that found its object being deleted. So it is cancelled at the controller's
+    `reconcile_timeout`, its error fails the reconcile, which is counted and retried, and its finalizer is removed only
+    after it has returned. An `AsyncReconciler` begins with::
 
         topic = await self.finalizers.get(self.topics, request)
-        if topic is None:
-            return Result()
+        if topic is None: return Result()
 
     Args:
         client: Writes the finalizers.
         resource: The collection of the objects.
-        view: The class as which the reconciler reads the objects; None for that of the resource.
+        view: The class into which the reconciler decodes the objects; None for the default class of the resource.
 
     Threads: `register` before the controller starts; the others from coroutines of any event loop.
     """
@@ -49,12 +48,12 @@ class AsyncFinalizers(Generic[T]):
         self._functions: FinalizerFunctions[T, Awaitable[None]] = FinalizerFunctions()
 
     def register(self, name: str, finalize: Callable[[T], Awaitable[None]]) -> Self:
-        """Register a coroutine function to await with an object that is being deleted, before the server removes it.
+        """Register a coroutine function that is awaited for an object being deleted, before the server removes it.
 
         Args:
             name: The finalizer, with a DNS prefix of your own: `example.com/topic`.
-            finalize: Undoes what was done for the object. It may be called again after it has succeeded, or after it
-                was cancelled, so it must not fail because there is nothing left to undo.
+            finalize: Undoes the controller's work for the object, which is its argument. It may be called again after
+                it has succeeded, or after it was cancelled, so it must not fail because there is nothing left to undo.
 
         Raises:
             ValueError: The name is registered already, or is not a qualified name.
@@ -63,11 +62,11 @@ class AsyncFinalizers(Generic[T]):
         return self
 
     def register_for_metadata(self, name: str, finalize: Callable[[PartialObjectMetadata], Awaitable[None]]) -> Self:
-        """Register a coroutine function that needs the metadata only; see `Finalizers.register_for_metadata`.
+        """Register a coroutine function that needs only the metadata; see `Finalizers.register_for_metadata`.
 
         Args:
             name: As for `register`.
-            finalize: As for `register`, but it is called with the metadata only.
+            finalize: As for `register`, but its argument has only the metadata.
 
         Raises:
             ValueError: The name is registered already, or is not a qualified name.
@@ -76,7 +75,7 @@ class AsyncFinalizers(Generic[T]):
         return self
 
     async def get(self, lister: Lister[T], request: Request) -> T | None:
-        """Return the object to reconcile, with its finalizers added; None if there is nothing to do for it.
+        """Return the object to reconcile, after adding its finalizers; None if it does not exist or is being deleted.
 
         Raises:
             UnreadableObject: As for `Finalizers.get`.
@@ -93,17 +92,17 @@ class AsyncFinalizers(Generic[T]):
         return None if obj is None or await self.handle(obj) else obj
 
     async def handle(self, obj: T) -> bool:
-        """Add the finalizers, or if the object is being deleted await their functions, one after the other.
+        """Add the finalizers to an object; if it is being deleted, await their functions instead, one after another.
 
-        When this returns False, the object has the finalizers: work that has to be undone later may begin. A coroutine
-        that is cancelled meanwhile removes no finalizer.
+        When this returns False, the object has the finalizers: work that has to be undone later may begin. If it is
+        cancelled meanwhile, it removes no finalizer.
 
         Returns:
             True if the object is being deleted, so that there is nothing else to do for it.
 
         Raises:
             Exception: The error of a finalizer's function, or an `ExceptionGroup` if several failed. The other
-                functions were awaited all the same, and the finalizers of those that succeeded are removed.
+                functions are still awaited, and the finalizers of those that succeeded are removed.
             UsageError: A function returned something that cannot be awaited; its finalizer stays.
             Conflict: The object has changed since it was read.
         """

@@ -72,19 +72,20 @@ class _LoopThread:
 
 
 class AsyncWorkers:
-    """Coroutines that share one queue and one event loop, on a thread named `<name>/loop`.
+    """The workers of an `AsyncReconciler`: coroutines on one event loop, on a thread named `<name>/loop`.
 
-    Once `stop` is set they begin no further reconcile, but finish those that are running. When it is cancelled, the
-    coroutines are cancelled. A coroutine that goes on though it was cancelled keeps its key and its place among the
-    workers, so that its object is not reconciled twice at a time.
+    Once `stop` is set, no further reconcile begins, but running ones finish. When `stop` is cancelled, the coroutines
+    are cancelled. A coroutine that ignores its cancellation keeps its key and counts as a running worker, so that its
+    object is not reconciled twice at a time.
 
     Args:
-        host: Its clock, threads, randomness and event loops.
+        host: The source of time, threads, randomness and event loops.
         name: The controller's name.
         reconciler: Does the work.
-        queue: The requests.
-        stop: Ends them, and is failed if one of the threads fails.
-        settlement: Settles each request at the end of its reconcile, which is cancelled at the timeout.
+        queue: The queue of requests.
+        stop: Ends the workers; it is failed if one of the threads fails.
+        settlement: Counts each reconcile, and retries or forgets its request at the end. It has the timeout, at which a
+            reconcile is cancelled.
 
     Threads: `counters` and `last` from any; the rest from one.
     """
@@ -133,11 +134,11 @@ class AsyncWorkers:
         return late or [thread for thread in self._helpers if not thread.join_until(deadline)]
 
     def counters(self) -> ReconcileCounters:
-        """Return the metrics of this instant."""
+        """Return the current metrics."""
         return self._tally.snapshot()
 
     def last(self) -> list[tuple[Ended, Outcome, float]]:
-        """Return the last reconciles, the oldest first."""
+        """Return the last reconciles, the oldest first, each with its outcome and its duration in seconds."""
         return self._tally.last()
 
     def _spawn(self, name: str, target: Callable[[], None]) -> Thread:

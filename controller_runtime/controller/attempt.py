@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 
 def attempt(act: Callable[[], None], on_error: Callable[[Exception | SystemExit], None]) -> bool:
-    """Call `act`, and return whether it succeeded; if it raised, call `on_error` while the error is being handled.
+    """Call `act` and return True; if it raised, call `on_error` (inside the `except`) and return False.
 
-    One object that user code cannot deal with, such as one without a label that a mapper takes for granted, must not
-    stop a program that works for all others. So callers keep the work that failed, and try it again.
+    One object for which user code fails, such as an object without a label that a mapper expects, must not stop a
+    program that works for all others. So callers keep the failed work, and try it again.
 
     Args:
-        act: The call of user code. It may be called again, so it must be free of side effects.
+        act: Calls user code. It may be called again, so it must not have side effects.
         on_error: Logs and remembers the error. It must not raise.
     """
     try:

@@ -11,22 +11,22 @@ from controller_runtime.queue.workqueue import WorkQueue
 
 
 class Channel:
-    """Passes requests to the one controller that `receive`s it, without ever waiting.
+    """Passes requests from user code to one controller (see `Controller.receive`), without ever waiting.
 
-    Until that controller is started (a replica that does not lead may wait long for that), the channel holds the
-    requests back: each once, and at most `capacity` of them. From then on it adds them to the controller's queue,
-    which holds each once. Once the controller has stopped, its queue ignores them.
+    Until the controller starts (on a replica that does not lead this may take long), the channel holds the requests
+    back, without duplicates and at most `capacity` of them. Then it adds them to the controller's queue, which has no
+    duplicates either. Once the controller has stopped, its queue ignores them.
 
     Args:
-        host: Its locks, such as `Manager.host`.
-        capacity: How many different requests are held back before the start.
+        host: The source of locks, such as `Manager.host`.
+        capacity: The most different requests that are held back before the start.
 
     Attributes:
-        pushed: How many requests were pushed.
-        refused: How many of them were refused.
+        pushed: The number of requests that were pushed.
+        refused: The number of requests that were refused.
 
     Raises:
-        ValueError: A capacity below one.
+        ValueError: `capacity` is below one.
 
     Threads: any; `push` is quick enough to be called under a lock.
     """
@@ -48,11 +48,11 @@ class Channel:
         self.refused = 0
 
     def push(self, request: Request, *, cause: str = "pushed") -> bool:
-        """Request a reconcile, and return False if it is refused because too many requests are held back.
+        """Request a reconcile; return True, or False if it is refused because too many requests are held back.
 
         Args:
-            request: The key of what to reconcile. The object need not exist.
-            cause: Why, for the log: a few words, the same ones for the same reason.
+            request: The key to reconcile. The object need not exist.
+            cause: The reason, for the log: a few words, always the same for the same reason.
         """
         with self._lock:
             self.pushed += 1
@@ -70,7 +70,7 @@ class Channel:
         """Reserve the channel for one controller; called by `Controller.receive`.
 
         Raises:
-            UsageError: Another controller receives it.
+            UsageError: A controller receives this channel already.
         """
         with self._lock:
             if self._is_received:
@@ -78,7 +78,7 @@ class Channel:
             self._is_received = True
 
     def attach(self, intake: Intake) -> Synced:
-        """Feed the controller's queue, first with the requests that were held back; see `sources.Source`."""
+        """Add requests to the controller's queue from now on, first those that were held back; see `sources.Source`."""
         with self._lock:
             held_back, self._held_back, self._queue = self._held_back, {}, intake.queue
         for request, cause in held_back.items():

@@ -40,37 +40,36 @@ from controller_runtime.queue.workqueue import WorkQueue
 
 
 class Controller:
-    """Reconciles the keys that its sources request: up to `workers` at a time, and never one key twice at a time.
+    """Reconciles the keys that its sources request: up to `workers` at a time, but never the same key twice at a time.
 
-    The objects of an initial list are reconciled as well, but changes that happen meanwhile come before them (the
-    initial list has low priority in the queue). A controller runs once, with one manager.
+    The objects of an initial list are reconciled as well, but with low priority in the queue: changes that happen
+    meanwhile come before them. A controller runs once, with one manager.
 
     Args:
-        name: Its name in logs, threads and metrics; unique in its manager.
+        name: The name in logs, threads and metrics; unique in its manager.
         reconciler: Does the work, on threads or, if it is an `AsyncReconciler`, on one event loop.
-        workers: How many reconciles run at the same time.
-        limiter: Decides how long failed requests wait; it belongs to this controller only. By default each request
-            has a delay of its own, from 5 ms, doubled by each failure, to 1000 s.
-        reconcile_timeout: Seconds that one reconcile may take; None is any time. A reconcile that takes longer counts
-            as failed, whatever it returns, and is retried with a growing delay. From the timeout on `Manager.client`
-            refuses its requests, and requests that began before end by then. But Python cannot end a
-            thread: a reconcile that hangs in something else keeps its worker and its key, and `/readyz` and
-            `/debug/controllers` show it. A reconciler that waits should look at `reconcile_deadline`. The coroutine of
-            an `AsyncReconciler` is cancelled.
-        fair_by: Returns the group of a request, such as `by_namespace`. Groups then take turns, so that many requests
-            of one group hold up those of others no longer than `WorkQueue` states. It must be pure and quick. None:
-            requests are taken in the order in which they became due.
-        may_wake_itself: Let nothing but its own writes cause its reconciles, for as long as it likes; else that is a
-            warning, and fails a test. Its writes count as written by others. It is for work in many small steps
-            that ends by itself, and for programs that play both sides, such as a workload and the kubelet.
-        warm_up: Attach the sources before this replica leads, so that a new leader finds its queue filled and
+        workers: The most reconciles that run at the same time.
+        limiter: Decides how long failed requests wait; not shared with other controllers. By default each request has
+            its own delay, which starts at 5 ms and is doubled by each failure, up to 1000 s.
+        reconcile_timeout: Seconds that one reconcile may take; None for no limit. A reconcile that takes longer counts
+            as failed, even if it returns a result, and is retried with a growing delay. At the timeout, requests by
+            `Manager.client` end, and later ones are refused. But Python cannot end a thread: a reconcile that hangs in
+            other code keeps its worker and its key, and `/readyz` and `/debug/controllers` show it. A reconciler that
+            waits should respect `reconcile_deadline`. The coroutine of an `AsyncReconciler` is cancelled.
+        fair_by: Returns the group of a request, such as `by_namespace`. Groups then alternate, so that many requests of
+            one group delay those of others no longer than `WorkQueue` states. The function must be pure and quick.
+            None: requests are taken in the order in which they became due.
+        may_wake_itself: Allow a long series of reconciles that only the controller's own writes cause. Without it such
+            a series is logged as a warning, and fails a test. Meant for work in many small steps that ends by itself,
+            and for programs that simulate several components, such as a workload and the kubelet.
+        warm_up: Attach the sources before this replica leads, so that the queue of a new leader is filled and it
             reconciles at once. Mappers, predicates, callbacks of `follow` and functions of `every` then run on each
-            replica, so none of them may write.
+            replica, so they must not write to the server.
 
     Raises:
-        ValueError: An empty name, less than one worker, or a timeout that is not positive.
+        ValueError: `name` is empty, `workers` is less than one, or `reconcile_timeout` is not positive.
         TypeError: `reconciler` is not an object with a method `reconcile`.
-        UsageError: `reconcile` is a coroutine in a `Reconciler`, or none in an `AsyncReconciler`; or `metrics` or
+        UsageError: `reconcile` is a coroutine in a `Reconciler`, or is not one in an `AsyncReconciler`; or `metrics` or
             `fair_by` is a coroutine.
 
     Threads: one until it is started, then any; the metrics can be read from any.
@@ -113,22 +112,23 @@ class Controller:
         label_selector: str = "",
         field_selector: str = "",
     ) -> Self:
-        """Let changes of a collection cause requests. A controller that has been started watches at once.
+        """Let changes of a collection cause requests. If the controller has been started, this takes effect at once.
 
         Args:
             resource: The collection, or the declared class of its objects.
-            when: Which changes count; None is all of them.
-            map: Maps a change to requests; by default one for the object itself. If it or `when` raises, the change
-                is kept and tried again, while the changes of other objects go on.
-            namespace: Only this namespace; empty is all of them.
-            label_selector: Only objects that the server finds to match it; empty is all of them.
-            field_selector: The same for fields.
+            when: A predicate that selects the changes; None for all changes.
+            map: Maps a change to requests; by default to one request for the object itself. If `map` or `when` raises,
+                the change is kept and tried again; changes of other objects are not delayed.
+            namespace: Only objects in this namespace; empty for all namespaces.
+            label_selector: Only objects whose labels match; empty for all objects.
+            field_selector: Only objects whose fields match; empty for all objects.
 
         Returns:
             The controller, so that calls can be chained.
 
         Raises:
-            UsageError: `when` or `map` is an `async def`. One that returns a coroutine raises it for each change.
+            UsageError: `when` or `map` is an `async def`. A function that returns a coroutine raises this for each
+                change.
         """
         plain(f"{self.name}: `when` of a watch", when)
         plain(f"{self.name}: `map` of a watch", map)
@@ -144,20 +144,19 @@ class Controller:
         field_selector: str = "",
         linger: float = 0.0,
     ) -> Self:
-        """Call `callback` with every change once, in order, on a thread of its own.
+        """Call `callback` with every change once, in order, on a separate thread.
 
-        The callback may keep state and have side effects; the requests that it returns are reconciled. No worker
-        starts before the callback has seen the whole initial list, unless the controller has been started already.
+        The callback may keep state and have side effects; the requests that it returns are reconciled. No worker starts
+        before the callback has seen the whole initial list, unless the controller has been started already.
 
         Args:
             resource: The collection, or the declared class of its objects.
-            callback: Called for each change. If the callback raises, the manager stops: the change is not
-                delivered again, so any state that the callback keeps could be wrong from then on.
+            callback: Called for each change. If the callback raises, the manager stops: the change is not delivered
+                again, so state that the callback keeps could be wrong afterwards.
             namespace: As for `watch`.
             label_selector: As for `watch`.
             field_selector: As for `watch`.
-            linger: Seconds by which the delivery of changes may be delayed, so that many are handled together; see
-                `Informers.of`.
+            linger: Seconds by which changes may be delayed, so that many are delivered together; see `Informers.of`.
 
         Returns:
             The controller, so that calls can be chained.
@@ -169,23 +168,23 @@ class Controller:
         return self._from(Follow(Collection(resource, namespace, label_selector, field_selector), callback, linger))
 
     def every(self, seconds: float, requests: Callable[[], Iterable[Request]], *, jitter: float = 0.1) -> Self:
-        """Make requests periodically: when the controller starts, and after each period.
+        """Request reconciles periodically: when the controller starts, and after each period.
 
-        Like those of initial lists, they are reconciled after requests that changes cause. Periods that were missed,
-        because the machine was suspended, are not made up for.
+        These requests have low priority, as those of initial lists: requests that changes cause come first. Periods
+        that were missed while the machine was suspended are skipped.
 
         Args:
             seconds: The period.
-            requests: Returns the requests: `lister.keys` for all objects, or a function that returns one key that
-                stands for the whole. It runs on a thread of its own; if it raises, it is called again sooner.
-            jitter: Each period is stretched by a random part of this (0.1: by up to a tenth), so that processes
-                started together do not stay in step.
+            requests: Returns the requests: `lister.keys` for all objects, or a function that returns a single key for
+                work as a whole. It runs on a separate thread; if it raises, it is called again after a shorter delay.
+            jitter: Each period is stretched by a random part of this (0.1: by up to a tenth), so that processes started
+                together do not stay in step.
 
         Returns:
             The controller, so that calls can be chained.
 
         Raises:
-            ValueError: A period that is not positive, or a negative jitter.
+            ValueError: `seconds` is not positive, or `jitter` is negative.
             UsageError: `requests` is an `async def`.
         """
         check_period(self.name, seconds, jitter)
@@ -199,19 +198,19 @@ class Controller:
             The controller, so that calls can be chained.
 
         Raises:
-            UsageError: This or another controller receives the channel already.
+            UsageError: A controller receives the channel already.
         """
         channel.receive()
         return self._from(channel)
 
     @property
     def sources(self) -> Sequence[Source]:
-        """The sources of its requests, in the order in which they were added."""
+        """The sources of requests, in the order in which they were added."""
         return self._sources.all()
 
     @property
     def has_sources(self) -> bool:
-        """Whether anything can request a reconcile."""
+        """Whether the controller has any source of requests."""
         return bool(self._sources.all())
 
     @property
@@ -221,7 +220,7 @@ class Controller:
 
     @property
     def inspected(self) -> Sequence[Collection]:
-        """The `collections` whose changes a predicate, a mapper or a callback of this controller reads."""
+        """Those `collections` whose changes a predicate, a mapper or a callback of this controller reads."""
         return self._sources.inspected()
 
     @property
@@ -230,9 +229,9 @@ class Controller:
         return [source for source in self._sources.all() if isinstance(source, Channel)]
 
     def shareable(self, lister: Lister[Any]) -> Self:
-        """Declare that replicas may divide the work by a ring: each reconcile decides on its own object alone.
+        """Declare that replicas may divide the work by a ring, because each reconcile depends only on its own object.
 
-        With `--ring` the replicas of a program then share it; see `Ring.share`.
+        With the flag `--ring` the replicas of a program then divide it; see `Ring.share`.
 
         Args:
             lister: Reads the objects whose keys are the requests.
@@ -245,23 +244,23 @@ class Controller:
 
     @property
     def shared_objects(self) -> Lister[Any] | None:
-        """The lister that `shareable` was given; None if the controller needs the whole."""
+        """The lister that was passed to `shareable`; None if replicas cannot divide the work."""
         return self._shareable
 
     @property
     def needs_leader(self) -> bool:
-        """Whether it runs only while this replica leads: not if a ring shares its work."""
+        """Whether the controller runs only while this replica leads; False if a ring divides its work."""
         return not self._is_shared
 
     def share(self, shared: Callable[[Reconciler], Reconciler], requests: Channel) -> None:
-        """Have a ring share the work; called by `Ring.share`.
+        """Let a ring divide the work among replicas; called by `Ring.share`.
 
         Args:
-            shared: Returns a reconciler for owned requests only.
-            requests: Brings the requests of slots that come.
+            shared: Wraps the reconciler so that it reconciles only requests which this replica owns.
+            requests: The channel with the requests of slots that this replica takes over.
 
         Raises:
-            UsageError: It was started, it is shared, or its reconciler is a coroutine.
+            UsageError: The controller was started, is shared already, or reconciles by coroutines.
         """
         plain(f"{self.name}: share", shared)
         if self._has_begun or self._is_shared or isinstance(self._reconciler, AsyncReconciler):
@@ -277,26 +276,26 @@ class Controller:
 
     @property
     def reconciles(self) -> int:
-        """Number of reconciles that have ended."""
+        """The number of reconciles that have ended."""
         return self._running.workers.counters().reconciles if self._running else 0
 
     @property
     def errors(self) -> int:
-        """Number of reconciles that failed."""
+        """The number of reconciles that failed."""
         return self._running.workers.counters().errors if self._running else 0
 
     @property
     def has_begun(self) -> bool:
-        """Whether its workers have been started."""
+        """Whether the workers have been started."""
         return self._has_begun
 
     @property
     def queued(self) -> int:
-        """Number of requests that a worker could take now."""
+        """The number of requests that a worker could take now."""
         return len(self._running.intake.queue) if self._running else 0
 
     def counters(self) -> tuple[ReconcileCounters, QueueCounters] | None:
-        """Return the metrics of its reconciles and of its queue; None before the controller is started."""
+        """Return the metrics of the reconciles and of the queue; None before the controller is started."""
         return (self._running.workers.counters(), self._running.intake.queue.counters()) if self._running else None
 
     @property
@@ -305,15 +304,15 @@ class Controller:
         return self._reconciler
 
     def trouble(self) -> Trouble | None:
-        """Return the reporter of failing objects; None before the controller is started."""
+        """Return the records of objects for which this controller fails; None before the controller is started."""
         return Trouble(self._running.intake.fallible, self._running.unreadable) if self._running else None
 
     def turns(self, limit: int) -> list[Turn[Request]]:
-        """Return copies of the turns of all requests being reconciled and of up to `limit` others, for display."""
+        """Return the requests being reconciled and up to `limit` queued ones, as copies of their `Turn`s."""
         return self._running.intake.queue.turns(limit) if self._running else []
 
     def why(self, request: Request) -> Why | None:
-        """Return the reasons for which a request is reconciled; None before the controller is started."""
+        """Return why `request` is reconciled, now and in the past; None before the controller is started."""
         if self._running is None:
             return None
         last = self._running.workers.last()
@@ -321,7 +320,7 @@ class Controller:
         return Why(self._running.intake.queue.turns_of(request), past)
 
     def prepare(self, informers: Informers) -> None:
-        """Make the informers of its collections, so that their caches fill before the controller is started."""
+        """Make the informers of the collections, so that the caches fill before the controller is started."""
         self._sources.prepare(informers)
 
     def start(
@@ -334,18 +333,18 @@ class Controller:
     ) -> None:
         """Attach the sources, wait until their initial lists are in the queue, and start the workers.
 
-        A controller that `attach` has attached is not attached again. If `stop` is set while this waits, the workers
-        are started all the same and end at once.
+        Sources that `attach` has attached are not attached again. If `stop` is set while this waits, the workers are
+        still started, and end at once.
 
         Args:
-            host: Its clock, locks and threads.
-            informers: Makes the informers of its collections.
-            stop: Ends the controller, and is failed if one of its threads fails.
+            host: The source of time, locks and threads.
+            informers: Makes the informers of the collections.
+            stop: Ends the controller; it is failed if one of the controller's threads fails.
             sync_deadline: Absolute monotonic seconds by which the initial lists must be in the queue.
-            observers: Are notified of unexpected errors and of objects that cannot be read.
+            observers: Functions that are called for unexpected errors and for objects that cannot be read.
 
         Raises:
-            UsageError: It was started before.
+            UsageError: The controller was started before.
             CacheSyncTimeout: A source has not delivered its initial list by `sync_deadline`.
         """
         if self._has_begun:
@@ -362,10 +361,10 @@ class Controller:
         sync_deadline: float,
         observers: Observers = NOBODY,
     ) -> Running:
-        """Attach the sources, and wait until their initial lists are in the queue; the arguments are those of `start`.
+        """Attach the sources, wait until their initial lists are in the queue, and return the running parts.
 
         Raises:
-            UsageError: They are attached already.
+            UsageError: The sources are attached already.
             CacheSyncTimeout: As for `start`.
         """
         if self._running is not None:
@@ -394,7 +393,7 @@ class Controller:
         return running
 
     def join_until(self, deadline: float | None) -> list[Thread]:
-        """Wait for its threads, and return those that have not ended by `deadline` (absolute monotonic seconds)."""
+        """Wait for the controller's threads; return those that still run at `deadline` (absolute monotonic seconds)."""
         if self._running is None:
             return []
         late = [thread for thread in self._running.intake.threads if not thread.join_until(deadline)]

@@ -14,9 +14,9 @@ from typing import Any
 
 
 def stack_of(task: asyncio.Task[Any]) -> str:
-    """Return the task's present stack as text, the innermost call last; empty once it has ended.
+    """Return the current stack of a task as text, the innermost call last; empty once the task has ended.
 
-    Threads: any. The stack of a task that runs meanwhile on another thread may be incomplete.
+    Threads: any. If the task is running on another thread, the stack may be incomplete.
     """
     frames = ((frame, frame.f_lineno) for frame in _frames(task.get_coro()))
     return "".join(traceback.StackSummary.extract(frames).format())

@@ -29,7 +29,7 @@ _BOUNDS = (
 
 
 class Outcome(enum.Enum):
-    """How one reconcile ended, as `outcome.settle` decides."""
+    """How a reconcile ended; see `outcome.settle`."""
 
     SUCCESS = enum.auto()
     REQUEUE_AFTER = enum.auto()
@@ -41,14 +41,14 @@ class Outcome(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class ReconcileCounters:
-    """The metrics of one controller at one instant.
+    """The metrics of one controller at one moment.
 
     Attributes:
-        outcomes: Number of reconciles by how they ended.
-        durations: Seconds that each reconcile took.
-        timeouts: Number of reconciles that took at least their controller's `reconcile_timeout`, however they ended.
-        cancellations_ignored: Number of coroutines that went on after they were cancelled; always zero for a reconciler
-            that is not a coroutine.
+        outcomes: Number of reconciles by outcome.
+        durations: Histogram of the seconds that reconciles took.
+        timeouts: Number of reconciles that took at least their controller's `reconcile_timeout`, with any outcome.
+        cancellations_ignored: Number of coroutines that continued after they were cancelled; zero for a reconciler on
+            threads.
         active_workers: Number of workers inside a reconcile now.
     """
 
@@ -60,33 +60,33 @@ class ReconcileCounters:
 
     @property
     def reconciles(self) -> int:
-        """Number of reconciles that have ended, in whatever way."""
+        """The number of reconciles that have ended, with any outcome."""
         return sum(self.outcomes.values())
 
     @property
     def success(self) -> int:
-        """Number of reconciles that returned a `Result` without `requeue_after`."""
+        """The number of reconciles that returned a `Result` without `requeue_after`."""
         return self.outcomes[Outcome.SUCCESS]
 
     @property
     def requeue_after(self) -> int:
-        """Number of reconciles that returned a `Result` with `requeue_after`."""
+        """The number of reconciles that returned a `Result` with `requeue_after`."""
         return self.outcomes[Outcome.REQUEUE_AFTER]
 
     @property
     def errors(self) -> int:
-        """Number of reconciles that failed: with an expected error, a terminal one, or an unexpected one."""
+        """The number of reconciles that failed, with an expected, a terminal or an unexpected error."""
         failed = (Outcome.ERROR, Outcome.TERMINAL_ERROR, Outcome.PANIC)
         return sum(self.outcomes[outcome] for outcome in failed)
 
     @property
     def terminal_errors(self) -> int:
-        """Number of the failed reconciles, counted in `errors`, that are not retried."""
+        """The number of failed reconciles (part of `errors`) that are not retried."""
         return self.outcomes[Outcome.TERMINAL_ERROR]
 
     @property
     def panics(self) -> int:
-        """Number of the failed reconciles, counted in `errors`, that raised something unexpected: most likely bugs."""
+        """The number of failed reconciles (part of `errors`) with an unexpected error, which is most likely a bug."""
         return self.outcomes[Outcome.PANIC]
 
 
@@ -102,9 +102,8 @@ _BATCH = 64
 class ReconcileTally:
     """Counts the reconciles of one controller, and remembers the last ones.
 
-    The workers take no lock for it, because each of them would take it twice for every reconcile: a thread that waits
-    for a lock gives up the interpreter and is woken with it, and four workers would wake each other all the time. They
-    leave notes, and every `_BATCH` of them, or those that are there when someone reads, are counted under the lock.
+    For speed, workers take no lock for each reconcile: threads that wait for a lock would constantly wake each other.
+    They append notes to a list, which are counted under the lock in batches of `_BATCH`, and before each read.
 
     Threads: any.
     """
@@ -124,16 +123,16 @@ class ReconcileTally:
         self._ended: deque[tuple[Ended, Outcome, float]] = deque(maxlen=KEPT)
 
     def begin(self, request: Request) -> int:
-        """Count a reconcile that begins, and return its number: 1 for the first of the controller."""
+        """Record that a reconcile begins, and return its number: 1 for the first one of the controller."""
         self._active[request] = None
         return next(self._numbers)
 
     def end(self, outcome: Outcome, took: float, ended: Ended, *, is_late: bool = False) -> None:
-        """Count a reconcile that ends, and remember it.
+        """Count a reconcile that has ended, and remember it.
 
         Args:
             outcome: How the reconcile ended.
-            took: Seconds that it took.
+            took: The duration of the reconcile in seconds.
             ended: The reconcile that has ended.
             is_late: Whether `took` is at least the controller's timeout.
         """
@@ -147,13 +146,13 @@ class ReconcileTally:
                 self._count()
 
     def last(self) -> list[tuple[Ended, Outcome, float]]:
-        """Return the last reconciles, the oldest first."""
+        """Return the last reconciles, the oldest first, each with its outcome and its duration in seconds."""
         with self._lock:
             self._count()
             return [*self._ended]
 
     def ignore_cancellation(self) -> None:
-        """Count a coroutine that goes on though it was cancelled."""
+        """Count a coroutine that continues although it was cancelled."""
         with self._lock:
             self._cancellations_ignored += 1
 

@@ -23,12 +23,12 @@ TRACEBACKS = 16
 
 @attrs.frozen
 class Failing:
-    """One thing that user code fails for.
+    """An object, or a periodic function, for which user code fails.
 
     Attributes:
         kind: The kind of the object; empty for a periodic function.
-        key: The object; None for a periodic function.
-        failures: How often it has failed.
+        key: The key of the object; None for a periodic function.
+        failures: The number of failures so far.
         error: The last error as text.
     """
 
@@ -43,28 +43,28 @@ class Failing:
 
 
 class Fallible(Protocol):
-    """A source of requests whose user code may fail. Threads: any."""
+    """A source of requests that calls user code, which may fail. Threads: any."""
 
     @property
     def kind(self) -> str:
-        """The kind of its objects; empty for a periodic function."""
+        """The kind of the source's objects; empty for a periodic function."""
 
     @property
     def errors(self) -> int:
-        """The number of times that its user code has raised."""
+        """The number of times that user code has raised."""
 
     def failing(self, limit: int) -> tuple[int, list[Failing]]:
-        """Return how many things fail now, and up to `limit` of them."""
+        """Return the number of objects (or functions) that fail now, and up to `limit` of them."""
 
 
 class FailureLog:
-    """Logs the failures of one source: a line for each of the first objects, and a traceback for each place.
+    """Logs the failures of one source: a line for each of the first objects, and a traceback for each code location.
 
     Args:
         controller: The controller's name.
-        what: The failure, such as "change cannot be mapped", for the log.
+        what: The message of the log lines, such as "change cannot be mapped".
 
-    Threads: any. Two that fail at the same instant may both log the same traceback.
+    Threads: any. Two threads that fail at the same moment may log the same traceback twice.
     """
 
     def __init__(self, controller: str, what: str) -> None:
@@ -73,16 +73,16 @@ class FailureLog:
         self._places: set[tuple[str, str, int]] = set()
 
     def failed(self, error: BaseException, failing: int, failures: int, **fields: object) -> bool:
-        """Log that something has failed; call it while `error` is being handled.
+        """Log a failure. Call it inside the `except` that caught `error`.
 
         Args:
             error: The error.
-            failing: How many things fail, this one included.
-            failures: How often this one has failed.
-            **fields: The failed object or change, for the log.
+            failing: The number of objects that fail now, this one included.
+            failures: The number of failures of this object.
+            **fields: Fields of the log line, such as the object.
 
         Returns:
-            Whether people have been notified of this failure, so that its end should be told as well.
+            True if this failure was logged above debug level, so that its end should be logged as well.
         """
         fields = {"controller": self._controller, **fields, "failures": failures, "error": error_text(error)}
         if failures > 1:
@@ -108,7 +108,7 @@ class FailureLog:
 
 
 def error_text(error: BaseException) -> str:
-    """Return the class and the message of an error, in one line and bounded: see `kept_text`."""
+    """Return the class and message of an error in one line, of bounded length; see `kept_text`."""
     return kept_text(f"{type(error).__name__}: {error}")
 
 

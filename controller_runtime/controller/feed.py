@@ -50,13 +50,13 @@ objects that were ever deleted would fill the memory."""
 
 
 class Retries:
-    """Tries kept changes again, each after a delay of its own; one for each controller.
+    """Maps failed changes again, each after its own delay. Each controller has one instance.
 
     Args:
-        host: Its clock and locks.
+        host: The source of time and locks.
         name: The controller's name.
 
-    Threads: any; `run` on one of its own.
+    Threads: any; `run` on its own thread.
     """
 
     def __init__(self, host: Host, name: str) -> None:
@@ -67,9 +67,10 @@ class Retries:
         self._is_started = False
 
     def start(self, spawn: Callable[[str, Callable[[], None]], None]) -> None:
-        """Start the thread, with `spawn`, unless it has been started.
+        """Start the thread by `spawn`, unless it has been started.
 
-        Here and not at the first failure: that happens under an informer's lock, where no thread may be started.
+        It is not started at the first failure, because that happens under an informer's lock, where no thread may be
+        started.
         """
         with self._lock:
             was_started, self._is_started = self._is_started, True
@@ -77,7 +78,7 @@ class Retries:
             spawn("retries", self.run)
 
     def run(self) -> None:
-        """Try what is due, until `shut_down`."""
+        """Map changes again when they are due, until `shut_down`."""
         while True:
             try:
                 item = self._queue.get()
@@ -90,15 +91,15 @@ class Retries:
                 self._queue.done(item)
 
     def shut_down(self) -> None:
-        """Try nothing any more, and end `run`."""
+        """Stop trying, and end `run`."""
         self._queue.shut_down()
 
     def add(self, feed: Feed, key: PlainKey) -> None:
-        """Try the kept change of an object again, later than the last time."""
+        """Schedule another try for the failed change of an object, after a longer delay than last time."""
         self._queue.add_rate_limited((feed, key))
 
     def forget(self, feed: Feed, key: PlainKey) -> None:
-        """Forget how often an object has failed."""
+        """Reset the count of failures of an object."""
         self._queue.forget((feed, key))
 
 
@@ -113,11 +114,11 @@ class Feed:
         mapper: Maps a change to requests.
         queue: Where the requests go.
         retries: Tries kept changes again.
-        observers: Get each unexpected error of a change that has not failed before, under the delivery lock,
-            and of each change that causes requests.
+        observers: Get each unexpected error of a change that has not failed before, under the delivery lock, and of
+            each change that causes requests.
 
     Threads: `handle` one at a time, under the delivery lock of the informer; `retry` on the thread of `retries`; the
-        others any.
+        other methods any.
     """
 
     def __init__(
@@ -145,7 +146,7 @@ class Feed:
         self.errors = 0
 
     def handle(self, delta: Delta) -> None:
-        """Queue the requests of a change; keep a change that cannot be mapped, to try again."""
+        """Queue the requests of a change. A change that cannot be mapped is kept, to be tried again."""
         key = delta.object.plain_key
         if not self._kept.is_kept(key):
             attempt(partial(self._map, delta), partial(self._keep, delta))
@@ -160,14 +161,14 @@ class Feed:
         self._try(merged)
 
     def retry(self, key: PlainKey) -> None:
-        """Try the kept change of an object again, if there still is one."""
+        """Map the kept change of an object again, if there is one."""
         with self._lock:
             kept = self._kept.get(key)
         if kept is not None:
             self._try(kept)
 
     def failing(self, limit: int) -> tuple[int, list[Failing]]:
-        """Return how many objects have a kept change, and up to `limit` of them."""
+        """Return the number of objects with a kept change, and up to `limit` of them."""
         with self._lock:
             count, first = len(self._kept), self._kept.first(limit)
         return count, [Failing(self.kind, kept.last.key, kept.failures, kept.error) for kept in first]
@@ -233,11 +234,16 @@ class Feed:
 def adder(
     queue: WorkQueue[Request], collection: Collection, requests_of: Callback, tracing: Tracing | None = None
 ) -> Callable[[Delta, bool], None]:
-    """Return a function that queues the requests of a delta, with low priority if the delta is of the initial list.
+    """Return a function that queues the requests of a delta, with low priority for deltas of the initial list.
 
-    Its second argument tells whether the delta could not be mapped at first. It raises `UsageError` for a result that
-    is not requests. `tracing` makes a span of each delta with requests, unless it is of the initial list, where
-    nothing has happened.
+    The function's second argument is True if mapping the delta failed at first. The function raises `UsageError` if
+    `requests_of` returns something other than requests.
+
+    Args:
+        queue: The queue.
+        collection: The collection of the deltas, for the causes of requests.
+        requests_of: Returns the requests of a delta.
+        tracing: Makes a span of each delta with requests, except for the initial list; None makes none.
     """
     plural = collection.resource.plural
     listed, added, changed, deleted = (f"{plural} {how}" for how in ("listed", "added", "changed", "deleted"))
@@ -264,10 +270,10 @@ def adder(
 
 
 def checked(requests: object, source: Callable[..., object]) -> Iterator[Request]:
-    """Yield what a user's function returned, if it is requests.
+    """Yield the requests that a user's function returned.
 
     Args:
-        requests: The result.
+        requests: The result of the function.
         source: The function, for the message.
 
     Raises:

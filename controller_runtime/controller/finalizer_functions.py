@@ -34,7 +34,7 @@ class _ForMetadata(Generic[R]):
 class FinalizerFunctions(Generic[T, R]):
     """The functions of one controller's finalizers, by name, in the order of registration.
 
-    Threads: `register` and `register_for_metadata` before the controller starts; the others from any.
+    Threads: `register` and `register_for_metadata` before the controller starts; the other methods from any.
     """
 
     def __init__(self) -> None:
@@ -42,28 +42,36 @@ class FinalizerFunctions(Generic[T, R]):
 
     @property
     def names(self) -> Sequence[str]:
-        """The finalizers."""
+        """The names of the finalizers, in the order of registration."""
         return [*self._by_name]
 
     def register(self, name: str, finalize: Callable[[T], R]) -> None:
-        """Register a function that takes the whole object; raise ValueError for a name that is taken or invalid."""
+        """Register a function that takes the whole object.
+
+        Raises:
+            ValueError: The name is taken, or is not a qualified name.
+        """
         self._register(name, _ForWhole(finalize))
 
     def register_for_metadata(self, name: str, finalize: Callable[[PartialObjectMetadata], R]) -> None:
-        """Register a function that takes the metadata only; raise ValueError as `register` does."""
+        """Register a function that takes only the metadata.
+
+        Raises:
+            ValueError: The name is taken, or is not a qualified name.
+        """
         self._register(name, _ForMetadata(finalize))
 
     def due(self, metadata: ObjectMeta) -> Sequence[str]:
-        """Return those of the finalizers that an object has."""
+        """Return the registered finalizers that an object has, in the order of registration."""
         present = metadata.finalizers or []
         return [name for name in self._by_name if name in present]
 
     def call(self, name: str, obj: T | UnreadableObject) -> R:
-        """Call the function of a finalizer with the object that is being deleted, and return its result.
+        """Call the function of the finalizer `name` with an object that is being deleted, and return its result.
 
         Raises:
             UnreadableObject: The function needs the whole object, which cannot be read.
-            Exception: As the function raises.
+            Exception: The function raised it.
         """
         finalize = self._by_name[name]
         if isinstance(finalize, _ForMetadata):
@@ -85,7 +93,7 @@ class FinalizerFunctions(Generic[T, R]):
 
 
 def adding(obj: AnyObject, names: Sequence[str]) -> dict[str, Any] | None:
-    """Return the patch that adds those of these finalizers that an object lacks; None if it has them all."""
+    """Return the patch that adds the missing ones of these finalizers to an object; None if none is missing."""
     present = meta(obj).finalizers or []
     missing = [name for name in dict.fromkeys(names) if name not in present]
     return _patch(obj, [*present, *missing]) if missing else None
@@ -99,7 +107,7 @@ def removing(obj: AnyObject, names: Collection[str]) -> dict[str, Any] | None:
 
 
 def raise_failures(resource: Resource[Any], name: str, failures: Sequence[Exception]) -> None:
-    """Raise the error of the one finalizer that failed, or an `ExceptionGroup` of several; return if none did."""
+    """Raise the error if one finalizer failed, or an `ExceptionGroup` if several did; return if none did."""
     if len(failures) == 1:
         raise failures[0]
     if failures:

@@ -27,7 +27,7 @@ _INSTEAD = "register it with AsyncFinalizers, in an AsyncReconciler"
 
 
 def add_finalizers(client: Client, resource: Kind[Any], obj: AnyObject, names: Sequence[str]) -> Cached | None:
-    """Add those of these finalizers that the object does not have, after the ones that it has.
+    """Add the missing ones of these finalizers to an object, after those that it has.
 
     Args:
         client: Writes the patch.
@@ -36,7 +36,7 @@ def add_finalizers(client: Client, resource: Kind[Any], obj: AnyObject, names: S
         names: The finalizers, such as `example.com/address`.
 
     Returns:
-        The object after the write; None if it had them all, and nothing was written.
+        The object after the write; None if none was missing, so that nothing was written.
 
     Raises:
         Conflict: The object has changed since it was read.
@@ -48,7 +48,7 @@ def add_finalizers(client: Client, resource: Kind[Any], obj: AnyObject, names: S
 
 
 def remove_finalizers(client: Client, resource: Kind[Any], obj: AnyObject, names: Collection[str]) -> Cached | None:
-    """Remove these finalizers, and keep the order of those that stay.
+    """Remove these finalizers from an object, and keep the order of the others.
 
     Once an object that is being deleted has no finalizer left, the server deletes it.
 
@@ -56,10 +56,10 @@ def remove_finalizers(client: Client, resource: Kind[Any], obj: AnyObject, names
         client: Writes the patch.
         resource: The object's resource, or its declared class.
         obj: The object as it was read; the patch names its resourceVersion.
-        names: The finalizers to remove; those that it does not have are ignored.
+        names: The finalizers to remove; names that the object does not have are ignored.
 
     Returns:
-        The object after the write; None if it had none of them, or no longer exists.
+        The object after the write; None if it had none of these finalizers, or no longer exists.
 
     Raises:
         Conflict: The object has changed since it was read.
@@ -78,22 +78,21 @@ def _key(obj: AnyObject) -> Request:
 
 
 class Finalizers(Generic[T]):
-    """The finalizers of one controller for one kind, with the function that each stands for.
+    """The finalizers of one controller for one kind, each with the function that cleans up.
 
-    A reconciler begins with them. They read the object, and finalize it if it is being deleted:
+    A reconciler begins with them: `get` reads the object, and calls the functions if it is being deleted.
 
         cabin = self.finalizers.get(self.cabins, request)
-        if cabin is None:
-            return Result()
+        if cabin is None: return Result()
 
     A reconciler that has read the object already calls `handle` instead. An `AsyncReconciler` has `AsyncFinalizers`.
 
     Args:
         client: Writes the finalizers.
         resource: The collection of the objects.
-        view: The class as which the reconciler reads the objects; None for that of the resource.
+        view: The class into which the reconciler decodes the objects; None for the default class of the resource.
 
-    Threads: `register` before the controller starts; the others from any.
+    Threads: `register` before the controller starts; the other methods from any.
     """
 
     @overload
@@ -108,30 +107,30 @@ class Finalizers(Generic[T]):
         self._functions: FinalizerFunctions[T, None] = FinalizerFunctions()
 
     def register(self, name: str, finalize: Callable[[T], None]) -> Self:
-        """Register a function to call with an object that is being deleted, before the server removes it.
+        """Register a function that is called for an object being deleted, before the server removes it.
 
         Args:
             name: The finalizer, with a DNS prefix of your own: `example.com/volume`.
-            finalize: Undoes what was done for the object. It may be called again after it has succeeded, so it
-                must not fail because there is nothing left to undo.
+            finalize: Undoes the controller's work for the object, which is its argument. It may be called again after
+                it has succeeded, so it must not fail because there is nothing left to undo.
 
         Raises:
             ValueError: The name is registered already, or is not a qualified name.
-            UsageError: `finalize` is an `async def`. One that returns a coroutine raises it when it is called, and its
-                finalizer stays.
+            UsageError: `finalize` is an `async def`. A function that returns a coroutine raises this when it is called,
+                and its finalizer stays.
         """
         self._functions.register(name, synchronous(f"finalizer {name}", finalize, _INSTEAD))
         return self
 
     def register_for_metadata(self, name: str, finalize: Callable[[PartialObjectMetadata], None]) -> Self:
-        """Register a function that needs no more than the metadata of the object, and so can always be called.
+        """Register a function that needs only the metadata of the object, so that it can always be called.
 
-        It is called also for an object that cannot be read as the class that the reconciler asked for. Without such a
-        function an object of that kind stays, although it was deleted, until it is repaired.
+        It is called even for an object that cannot be decoded into the class of the reconciler. With `register`, the
+        deletion of such an object would wait until the object is repaired.
 
         Args:
             name: As for `register`.
-            finalize: As for `register`, but it is called with the metadata only.
+            finalize: As for `register`, but its argument has only the metadata.
 
         Raises:
             ValueError: As for `register`.
@@ -141,14 +140,14 @@ class Finalizers(Generic[T]):
         return self
 
     def get(self, lister: Lister[T], request: Request) -> T | None:
-        """Return the object to reconcile, with its finalizers added; None if there is nothing to do for it.
+        """Return the object to reconcile, after adding its finalizers; None if it does not exist or is being deleted.
 
-        There is nothing to do if the object does not exist, or if it is being deleted: then its functions have been
-        called. If the object cannot be read, those are called that need its metadata only.
+        If the object is being deleted, the functions of its finalizers are called first. If it also cannot be decoded,
+        only the functions that need just the metadata are called.
 
         Args:
             lister: Reads the object.
-            request: Its key, as `reconcile` got it.
+            request: The key of the object, as passed to `reconcile`.
 
         Raises:
             UnreadableObject: The object cannot be read, and either it is not being deleted, or one of its finalizers
@@ -166,7 +165,7 @@ class Finalizers(Generic[T]):
         return None if obj is None or self.handle(obj) else obj
 
     def handle(self, obj: T) -> bool:
-        """Add the finalizers, or if the object is being deleted call their functions in the order of registration.
+        """Add the finalizers to an object; if it is being deleted, call their functions in the order of registration.
 
         When this returns False, the object has the finalizers: work that has to be undone later may begin.
 
@@ -175,7 +174,7 @@ class Finalizers(Generic[T]):
 
         Raises:
             Exception: The error of a finalizer's function, or an `ExceptionGroup` if several failed. The other
-                functions have been called all the same, and the finalizers of those that succeeded are removed.
+                functions are still called, and the finalizers of those that succeeded are removed.
             Conflict: The object has changed since it was read.
         """
         metadata = meta(obj)

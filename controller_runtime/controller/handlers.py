@@ -41,11 +41,11 @@ def enqueue_object(delta: Delta) -> Iterable[Request]:
 
 
 def enqueue_owner(owner: Kind[Any], *, only_controller: bool = True) -> Handler:
-    """Return a handler that requests the owners of the object which are of one kind, in any API version.
+    """Return a handler that requests the owners of a changed object that have the kind `owner`, in any API version.
 
     Args:
         owner: The owners' collection, or their declared class.
-        only_controller: Leave out owners that are not the object's controller.
+        only_controller: Request only the owner that is the object's controller.
     """
     kind = resource_of(owner)
 
@@ -67,11 +67,11 @@ def enqueue_owner(owner: Kind[Any], *, only_controller: bool = True) -> Handler:
 
 
 def enqueue_mapped(requests_of: Callable[[Cached], Iterable[Request]]) -> Handler:
-    """Return a handler that requests all that `requests_of` returns for the object before and after the change.
+    """Return a handler that makes the requests which `requests_of` returns for the object before and after a change.
 
-    Each request is made once for each change. If the object cannot be decoded, the handler raises `DecodeError` after
-    it has made the requests of the state before, so the change is tried again. A state before that cannot be decoded
-    is logged and left out, because no later change would repair it.
+    Each request is made once per change. If the new state cannot be decoded, the handler makes the requests of the old
+    state, then raises `DecodeError`, so the change is tried again. An old state that cannot be decoded is logged and
+    left out, because no later change would repair it.
 
     Args:
         requests_of: Must be pure and quick, as a `Handler` is.

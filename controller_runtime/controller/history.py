@@ -18,8 +18,8 @@ class PastReconcile:
     """One reconcile that has ended.
 
     Attributes:
-        ended: When, in monotonic seconds.
-        took: Seconds.
+        ended: The time of its end, in monotonic seconds.
+        took: Its duration in seconds.
         outcome: How it ended.
         causes: Why it was requested.
     """
@@ -32,11 +32,11 @@ class PastReconcile:
 
 @attrs.frozen
 class Why:
-    """The reasons for which a controller reconciles one request.
+    """Why a controller reconciles one request.
 
     Attributes:
-        turns: Why it is reconciled at this moment, and why it will be next, as far as either is so.
-        past: Its reconciles among the last 256 of the controller, the newest first.
+        turns: The current and the next hand-out of the request by the queue, as far as they exist, with their causes.
+        past: The reconciles of the request among the last 256 of the controller, the newest first.
     """
 
     turns: Sequence[Turn[Request]]

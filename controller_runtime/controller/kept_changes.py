@@ -21,17 +21,17 @@ from controller_runtime.cache.store import Delta
 
 @attrs.frozen(eq=False)
 class KeptChange:
-    """The changes of one object that are still to be mapped.
+    """The changes of one object whose mapping failed, merged into one.
 
     Attributes:
-        mapped: The state of the object that was mapped last; None if there was none, as for a new object.
+        mapped: The last state of the object that was mapped; None if none was, as for a new object.
         last: The newest state of the object.
         is_deleted: Whether the object has been deleted; `last` is its last state then.
         is_initial: Whether the object was in the initial list and has not changed since.
         failures: How often mapping has failed since the change was kept.
-        tries_of_deletion: How often it has failed since the object was deleted.
+        tries_of_deletion: How often mapping has failed since the object was deleted.
         error: The last error as text.
-        is_told: Whether a log line has reported the failure.
+        is_told: Whether the failure was logged.
     """
 
     mapped: Cached | None
@@ -49,7 +49,7 @@ class KeptChange:
         return cls(delta.old, delta.object, delta.new is None, delta.initial)
 
     def merged(self, later: Delta) -> KeptChange:
-        """Return this with the next change of the same object added."""
+        """Return a copy to which the next change of the same object is added."""
         is_initial = self.is_initial and later.initial
         is_deleted = later.new is None
         return attrs.evolve(self, last=later.object, is_deleted=is_deleted, is_initial=is_initial, tries_of_deletion=0)
@@ -62,17 +62,17 @@ class KeptChange:
         return Delta(self.last if self.mapped is None else self.mapped, None)
 
     def after_success(self) -> KeptChange | None:
-        """Return what is left when `delta` has been mapped; None if nothing is.
+        """Return what is left to map after `delta` was mapped; None if nothing is.
 
-        A deleted object can leave a second delta. The first one ends the state that was mapped, which is certain to be
-        known to others; the second one ends the last state, which may be the one that cannot be mapped.
+        A deleted object may need two deltas. The first deletes the state that was mapped before; the second one deletes
+        the last state, which may be the one that cannot be mapped.
         """
         if self.is_deleted and self.mapped is not None and self.mapped is not self.last:
             return attrs.evolve(self, mapped=None)
         return None
 
     def after_failure(self, error: str) -> Self:
-        """Return this with one more failure."""
+        """Return a copy with one more failure, `error`."""
         tries = self.tries_of_deletion + self.is_deleted
         return attrs.evolve(self, failures=self.failures + 1, tries_of_deletion=tries, error=error)
 
@@ -80,7 +80,7 @@ class KeptChange:
 class KeptChanges:
     """The kept changes of one collection, by object: never more than there are objects that fail.
 
-    Threads: its owner's lock, for every method; `merge` and `is_kept` for one thread at a time, which needs no lock for
+    Threads: its owner's lock, for every method. `merge` and `is_kept` are called by one thread, which needs no lock for
         `is_kept`, because no other thread adds an object.
     """
 
@@ -95,7 +95,7 @@ class KeptChanges:
         return key in self._kept
 
     def get(self, key: PlainKey) -> KeptChange | None:
-        """Return the kept change of an object, or None."""
+        """Return the kept change of an object; None if there is none."""
         return self._kept.get(key)
 
     def first(self, count: int) -> list[KeptChange]:
@@ -103,11 +103,11 @@ class KeptChanges:
         return [kept for kept, _ in zip(self._kept.values(), range(count), strict=False)]
 
     def keep(self, kept: KeptChange) -> None:
-        """Keep the change of an object whose changes before were all mapped."""
+        """Add the kept change of an object that has none yet."""
         self._kept[kept.last.plain_key] = kept
 
     def merge(self, delta: Delta) -> KeptChange | None:
-        """Add a change to the kept one of its object, and return the result; None if none is kept."""
+        """Merge a change into the kept one of its object, and return the result; None if no change is kept."""
         kept = self._kept.get(delta.object.plain_key)
         if kept is None:
             return None
@@ -115,11 +115,11 @@ class KeptChanges:
         return merged
 
     def settle(self, tried: KeptChange, left: KeptChange | None) -> bool:
-        """Replace a change that was tried by what is left of it; None: nothing is.
+        """Replace a change that was tried by the part that is left to map; None removes it.
 
         Returns:
-            False, and nothing is done, if another change has been merged since, or another try has been settled: this
-            try then says nothing about what is kept now.
+            False, without an effect, if meanwhile another change was merged or another try was settled: the result of
+                this try is then out of date.
         """
         key = tried.last.plain_key
         if self._kept.get(key) is not tried:

@@ -11,12 +11,11 @@ from controller_runtime.core.attempts import current_attempt
 
 
 def state_of(reconciler: Reconciler | AsyncReconciler) -> Callable[[Request], None] | None:
-    """Return a function that passes the state of a reconciler to the running attempt; None if it gives none.
+    """Return a function that passes a reconciler's state to the running attempt; None if it has no state.
 
-    A reconciler that decides by more than what it reads may have two methods more: `snapshot(request)`, which returns
-    its state for a request as JSON, and `restore(request, state)`, which takes one back. The first is called at the
-    begin of each reconcile that is recorded, the second of one that is replayed; an error of theirs is one of the
-    reconcile.
+    A reconciler whose decisions depend on more than its reads may have two more methods: `snapshot(request)` returns
+    its state for a request as JSON, and `restore(request, state)` sets it. `snapshot` is called at the start of each
+    recorded reconcile, `restore` at the start of a replayed one. An error in them fails the reconcile.
     """
     snapshot, restore = getattr(reconciler, "snapshot", None), getattr(reconciler, "restore", None)
     if snapshot is None or restore is None:

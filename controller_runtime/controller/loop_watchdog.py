@@ -20,16 +20,16 @@ LOOP_ASKED_EVERY = 1.0
 
 
 class LoopWatchdog:
-    """Asks an event loop for an answer again and again, while reconciles are active, and logs when none comes.
+    """Checks that an event loop responds while reconciles are active, and logs when it does not.
 
-    A coroutine that computes for long, or calls a function that waits (`time.sleep`, the synchronous client), is
-    named with its stack between 2 and 3 seconds after it began, once.
+    A coroutine that blocks the loop, by a long computation or a call that waits (`time.sleep`, the synchronous client),
+    is logged once, with its stack, 2 to 3 seconds after it began.
 
     Args:
-        host: Its clock and its condition.
+        host: The source of the time and the lock's condition.
         name: The controller's name.
         loop: The event loop.
-        active: Tells whether any reconcile is active; there are no questions while none is.
+        active: The active reconciles; the loop is checked only while there are any.
         post: Calls a function on the loop's thread, or does nothing if the loop has ended.
 
     Threads: one for `run`; `close` from any.
@@ -54,10 +54,10 @@ class LoopWatchdog:
         self._is_closed = False
 
     def run(self, thread: Thread) -> None:
-        """Ask until closed.
+        """Check the loop until `close` is called.
 
         Args:
-            thread: The loop's thread, whose stack shows the call that blocks.
+            thread: The loop's thread, whose stack is logged.
         """
         while self._active.wait_for_one():
             asked = self._host.monotonic()

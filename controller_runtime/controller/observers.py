@@ -19,19 +19,21 @@ if TYPE_CHECKING:  # it needs a package that a program without tracing need not 
 
 
 def ignore_unreadable(controller: str, error: UnreadableObject) -> None:
-    """Do nothing: the log and the metrics tell enough."""
+    """Do nothing: the log and the metrics show the error."""
 
 
 @attrs.frozen
 class Observers:
-    """Called with what happens in controllers, on the thread where it happened. They must not raise and not wait.
+    """Functions and objects that receive events of controllers, on the thread of the event.
+
+    They must not raise and not wait.
 
     Attributes:
         on_panic: Gets each unexpected error of a reconcile.
-        on_unreadable: Gets the name of the controller and the error of each object that cannot be read.
-        stories: Keeps the stories of the reconciles.
+        on_unreadable: Gets the name of the controller and the error, for each object that cannot be read.
+        stories: Keeps records of the last reconciles, for the status page.
         tracing: Makes spans of changes and reconciles; None makes none.
-        self_wakes: Watches what reconciles write; None watches nothing.
+        self_wakes: Finds controllers that cause their own reconciles by their writes; None finds none.
         recorder: Records reconciles; None records nothing.
     """
 

@@ -51,7 +51,7 @@ def settle(
 ) -> Outcome:
     """Retry, requeue or forget a request whose reconcile has ended, log the end, and return the outcome to count.
 
-    Call it before `queue.done`, so that a retry stays in the request's band; and inside the `except` that caught
+    Call it before `queue.done`, so that a retry keeps the priority of the request, and inside the `except` that caught
     `end`, so that the log shows the traceback of a bug.
 
     Args:
@@ -59,10 +59,10 @@ def settle(
         request: The key that was reconciled.
         end: The value that the reconciler returned, or the error that it raised.
         took: Seconds that the reconcile took.
-        chance: Draws the jitter.
+        chance: The source of randomness for the jitter.
         causes: Why the request was reconciled.
-        timeout: Seconds that the reconcile was allowed to take; None is any time.
-        unreadable: Decides which unreadable objects end the retries; None: none of them does.
+        timeout: Seconds that the reconcile was allowed to take; None for no limit.
+        unreadable: Decides which unreadable objects end the retries; with None, none does.
     """
     if isinstance(end, Result) and not is_late(took, timeout):
         if unreadable is not None:
@@ -90,14 +90,14 @@ def is_late(took: float, timeout: float | None) -> bool:
 
 
 def outcome_of(error: BaseException) -> Outcome:
-    """Return what a reconcile that raised `error` counts as: CANCELLED, TERMINAL_ERROR, ERROR or PANIC.
+    """Return the outcome of a reconcile that raised `error`: CANCELLED, TERMINAL_ERROR, ERROR or PANIC.
 
-    An error that was raised from a terminal or cancelled one (`raise X from error`), through any number of steps,
-    counts as that one. An exception group is terminal or cancelled only if each of its members is: retrying a terminal
-    member costs no more than a try, but a member that should be retried and is not leaves its work undone until the
-    object changes. (Go takes a joined error as terminal if any of its members is.) `__context__` does not count: an
-    error that is raised while another one is handled need not be about that one. It counts for a `UsageError` alone,
-    which makes any error that is not terminal or cancelled a PANIC: see `is_bug`.
+    An error raised from a terminal or cancelled one (`raise X from error`), through any number of steps, counts as
+    terminal or cancelled. An exception group is terminal or cancelled only if all its members are: to retry a terminal
+    member costs only a try, but a member that is wrongly not retried leaves its work undone until the object changes.
+    (Go treats a joined error as terminal if any member is.) `__context__` does not count, since an error raised while
+    another one is handled need not be about it; the exception is a `UsageError`, which makes any error that is not
+    terminal or cancelled a PANIC: see `is_bug`.
     """
     if _stands_for(error, lambda each: isinstance(each, Cancelled)):
         return Outcome.CANCELLED
@@ -109,8 +109,8 @@ def outcome_of(error: BaseException) -> Outcome:
 def is_bug(error: BaseException) -> bool:
     """Return whether an error reports a bug in the program: it is unexpected, or a `UsageError` led to it.
 
-    A `UsageError` says that the program has to be corrected, whatever wraps it. So it is looked for in groups, causes
-    and contexts. Code that catches one on purpose raises its own error `from None`.
+    A `UsageError` means that the program has to be corrected, even if other errors wrap it. So groups, causes and
+    contexts are searched for it. Code that catches a `UsageError` on purpose raises its own error `from None`.
     """
     return outcome_of(error) is Outcome.PANIC or _comes_of_misuse(error)
 
@@ -139,9 +139,9 @@ def _waits_for_a_change(
 
 
 def retry_after(error: BaseException) -> float:
-    """Return the longest delay, in seconds, that `error`, the errors it was raised from, or group members ask for.
+    """Return the longest delay in seconds that `error` asks for, or its causes or group members; zero if none does.
 
-    These are the `Retry-After` of an `APIError`, and `requeue_after` of a `TemporaryError`; zero if there is neither.
+    Such delays are the `Retry-After` of an `APIError`, and `requeue_after` of a `TemporaryError`.
     """
     asked = [0.0]
     for each in _reachable(error):
@@ -153,9 +153,9 @@ def retry_after(error: BaseException) -> float:
 
 
 def own_delay(error: BaseException) -> float | None:
-    """Return the seconds after which an error itself has the retry be due; None if the limiter decides.
+    """Return the delay of the retry, in seconds, that an error sets itself; None if the limiter decides.
 
-    It is `requeue_after` of a `TemporaryError`, and the longest delay of a group in which each member has one.
+    It is the `requeue_after` of a `TemporaryError`; for a group in which each member has a delay, the longest one.
     """
     if not _stands_for(error, lambda each: isinstance(each, TemporaryError) and each.requeue_after is not None):
         return None

@@ -18,12 +18,12 @@ Function = Literal["reconcile", "mapper or predicate", "periodic function"]
 class Panic:
     """An error of a reconcile, a mapper, a predicate or a periodic function that reports a bug in the program.
 
-    It is not a `ControllerRuntimeError`, or a `UsageError` led to it: as its cause, its context or a member of a group.
+    The error is not a `ControllerRuntimeError`, or it has a `UsageError` as cause, context or group member.
 
     Attributes:
         controller: The name of the controller.
-        request: The key that was being reconciled, or that of the object whose change was being mapped; None for a
-            periodic function.
+        request: The key that was reconciled, or the key of the object whose change was mapped; None for a periodic
+            function.
         error: The error, with its traceback.
         function: The kind of function that raised it.
     """
@@ -39,4 +39,4 @@ OnPanic = Callable[[Panic], None]
 
 
 def ignore_panic(panic: Panic) -> None:
-    """Do nothing: the log and the metrics tell enough."""
+    """Do nothing: the log and the metrics show the error."""

@@ -47,7 +47,7 @@ def any_of(*predicates: Predicate) -> Predicate:
 
 
 def not_(predicate: Predicate) -> Predicate:
-    """Return a predicate that passes a change if `predicate` does not."""
+    """Return a predicate that passes exactly the changes that `predicate` does not pass."""
     passes = synchronous("not_", predicate)
     return lambda delta: not passes(delta)
 
@@ -55,7 +55,7 @@ def not_(predicate: Predicate) -> Predicate:
 def matches(selector: str) -> Predicate:
     """Return a predicate that passes a change if the label selector matches the object before or after it.
 
-    So it also passes the change by which an object leaves the selection.
+    So it also passes the change after which an object no longer matches.
 
     Raises:
         ValueError: The selector is malformed.

@@ -35,12 +35,12 @@ class Result:
 
     Attributes:
         requeue_after: Seconds after which the same request is reconciled again, unless a change requests it sooner;
-            zero or less is at once. None: only a change (or another source) requests it again.
-        jitter: The delay is stretched by a random part of this (0.1: by up to a tenth), so that many objects do not
-            come back at the same instant.
+            zero or less for immediately. None: only a change (or another source) requests it again.
+        jitter: The delay is stretched by a random part of this (0.1: by up to a tenth), so that many objects are not
+            reconciled at the same moment.
 
     Raises:
-        ValueError: A delay that is not finite, or a jitter that is negative or not finite.
+        ValueError: `requeue_after` is not finite, or `jitter` is negative or not finite.
     """
 
     requeue_after: float | None = None
@@ -58,76 +58,75 @@ class Result:
 
 
 class Reconciler(abc.ABC):
-    """Brings one object, and all that depends on it, to the desired state.
+    """Brings one object, and its dependent objects, to the desired state.
 
-    All workers of a controller share one instance. It is never called twice at a time for one key, but may be for
-    different keys.
+    All workers of a controller share one instance. `reconcile` is never called twice at a time for the same key, but
+    may run for different keys.
     """
 
     __slots__ = ()
 
     @abc.abstractmethod
     def reconcile(self, request: Request) -> Result:
-        """Read the present state, decide, and write what differs from the desired state.
+        """Read the current state, decide, and write the differences from the desired state.
 
-        The request is a key, not an event: several events may have become one request, and the object may be
-        deleted by now. If this raises, the request is retried after a growing delay, and not before a `Retry-After`
-        that the server asked for has passed. A `TemporaryError` may have a delay of its own. A `TerminalError`, or an
-        error raised from one, is not retried. An `ExceptionGroup` is retried unless all its members are terminal.
+        The request is a key, not an event: several events may have become one request, and the object may be deleted by
+        now. If this raises, the request is retried after a growing delay, and not before a `Retry-After` that the
+        server asked for has passed. A `TemporaryError` may set its own delay. A `TerminalError`, or an error raised
+        from one, is not retried. An `ExceptionGroup` is retried unless all its members are terminal.
         """
 
     @property
     def is_shared(self) -> bool:
-        """Whether it works for the slots that this replica owns, by `Ring.shared`, and so waits for no leadership."""
+        """Whether the reconciler works only for this replica's slots of a ring, and so needs no leadership."""
         return False
 
     def metrics(self) -> Iterable[Metric]:
-        """Return metrics of the reconciler's own, for the manager's `/metrics`; by default none.
+        """Return additional metrics of this reconciler, for the manager's `/metrics`; by default none.
 
         It is called for each scrape, on another thread, and before the controller starts, too. So it must be quick, and
-        may read only what is safe to read from other threads. Make the metrics with the classes of
-        `prometheus_client.core`, such as `GaugeMetricFamily`. `Endpoints.serve` raises a `UsageError` if the manager
-        has another metric of the same name.
+        may read only thread-safe state. Make the metrics with the classes of `prometheus_client.core`, such as
+        `GaugeMetricFamily`. `Endpoints.serve` raises a `UsageError` if the manager has another metric of the same name.
         """
         return ()
 
 
 class AsyncReconciler(abc.ABC):
-    """A `Reconciler` whose `reconcile` is a coroutine, so that hundreds can wait at the same time for little.
+    """A `Reconciler` whose `reconcile` is a coroutine, so that hundreds can wait at the same time at little cost.
 
     The reconciles of a controller share one event loop on a thread of the controller, and one instance; `workers` of
-    the controller bounds how many run at a time. Each runs in a task of its own, with its own context variables. They
-    must not wait without `await`, because that keeps all others waiting: use `Manager.async_client` for requests. A
-    coroutine is cancelled at its controller's `reconcile_timeout`, and when the process stops and its grace has run
-    out; it must let `asyncio.CancelledError` out.
+    the controller bounds how many run at a time. Each runs in a separate task, with its own context variables. They
+    must not block without `await`, because that blocks all others: use `Manager.async_client` for requests. A coroutine
+    is cancelled at its controller's `reconcile_timeout`, and when the process stops and its grace has passed; it must
+    not swallow `asyncio.CancelledError`.
     """
 
     __slots__ = ()
 
     @abc.abstractmethod
     async def reconcile(self, request: Request) -> Result:
-        """Read the present state, decide, and write what differs; all that `Reconciler.reconcile` says holds here."""
+        """Read the current state, decide, and write the differences; see `Reconciler.reconcile`."""
 
     async def close(self) -> None:  # noqa: B027  most reconcilers have nothing to release
-        """Release what belongs to the event loop, such as an HTTP session; called on it after the last reconcile.
+        """Release resources of the event loop, such as an HTTP session; called on the loop after the last reconcile.
 
         An error that this raises stops the manager, which then raises it.
         """
 
     def metrics(self) -> Iterable[Metric]:
-        """Return metrics of the reconciler's own; see `Reconciler.metrics`."""
+        """Return additional metrics of this reconciler; see `Reconciler.metrics`."""
         return ()
 
 
 def check_kind(name: str, reconciler: Reconciler | AsyncReconciler) -> None:
-    """Raise an error unless `reconcile` is a coroutine function exactly if the class is an `AsyncReconciler`.
+    """Check that `reconcile` is a coroutine function in an `AsyncReconciler`, and a plain one in a `Reconciler`.
 
     Args:
         name: The controller's name, for the message.
         reconciler: The reconciler.
 
     Raises:
-        UsageError: It is one without the other.
+        UsageError: The function does not fit the class.
     """
     function, kind = reconciler.reconcile, type(reconciler).__name__
     plain(f"{name}: metrics", getattr(reconciler, "metrics", None))

@@ -15,7 +15,7 @@ class Running:
     """The parts of a controller that has been started.
 
     Attributes:
-        intake: The queue, and what the sources need to feed it.
+        intake: The queue, with all that sources need to add requests.
         workers: Take requests from the queue.
         unreadable: The requests that wait until an unreadable object changes.
     """

@@ -52,17 +52,18 @@ _NONE: frozenset[str] = frozenset()
 
 @attrs.frozen
 class SelfWake:
-    """Controllers that wake themselves, or each other, as they were found.
+    """A finding: controllers whose writes cause their own or each other's reconciles, without end.
 
     Attributes:
-        controllers: Their names, in order.
+        controllers: The names of the controllers, sorted.
         request: The request whose reconcile made the last write.
         verb: The last write: created, changed or deleted.
         object: The object of that write, as resource, namespace and name: `configmaps/default/a`.
-        fields: The fields that differ from one of its writes to the next, as paths; those of the last write if none do.
-        are_times: Whether these fields hold nothing but times.
-        length: How many reconciles in a row nothing but their own writes caused.
-        seconds: In which time.
+        fields: The paths of the fields that differ between two consecutive writes; those of the last write if none
+            differ.
+        are_times: Whether all these fields are times.
+        length: The number of consecutive reconciles that only their own writes caused.
+        seconds: The time that these reconciles took together.
     """
 
     controllers: tuple[str, ...]
@@ -88,10 +89,10 @@ class SelfWake:
 
 
 class SelfWakes:
-    """Watches what the reconciles of a manager's controllers write, and reports those that wake themselves.
+    """Watches the writes of a manager's controllers, and reports controllers that cause their own reconciles.
 
     Args:
-        host: Its clock and its lock.
+        host: The source of the time and the lock.
 
     Threads: any.
     """
@@ -108,21 +109,21 @@ class SelfWakes:
         self._found: deque[SelfWake] = deque(maxlen=_KEPT)
 
     def count(self, controller: str) -> int:
-        """Return how many writes a controller's reconciles added to watched chains."""
+        """Return how many writes of a controller belong to long chains of reconciles that cause each other."""
         with self._lock:
             return self._counts[controller]
 
     def count_of_times(self, controller: str) -> int:
-        """Return how many of a controller's writes at the end of a `requeue_after` changed times alone."""
+        """Return how many of a controller's writes after a `requeue_after` changed only times."""
         with self._lock:
             return self._timed.counts[controller]
 
     def found(self) -> list[SelfWake]:
-        """Return what was reported last, the newest first."""
+        """Return the last findings, the newest first."""
         return [*reversed(self._found.copy())]  # without the lock: a deque is copied as a whole
 
     def wrote(self, running: Running, request: HTTPRequest, body: bytes) -> None:
-        """Note a write of a reconcile; see `WritesWatcher.wrote`."""
+        """Record a write of a reconcile; see `WritesWatcher.wrote`."""
         written = _written(request, body)
         if not written:
             return
@@ -172,10 +173,10 @@ class SelfWakes:
 
 
 def versions_of(causes: Iterable[PlainCause], covered: Iterable[PlainVersion]) -> tuple[list[PlainVersion], bool]:
-    """Return the versions that caused a reconcile, and whether it has a cause that is neither a version nor a time.
+    """Return the versions that caused a reconcile, and whether it has another cause that is not a time.
 
-    A request whose time has come is due whether its object changed or not. But if a version caused the reconcile as
-    well, then most often that came first, and the time was only what the last result asked for.
+    A `requeue_after` does not count as another cause: if a version caused the reconcile as well, that most often came
+    first.
     """
     versions = [*covered]
     has_other = False
@@ -194,14 +195,14 @@ def next_chain(
     controller: str,
     now: float,
 ) -> Chain:
-    """Return the chain of a reconcile from what caused it: one longer than the shortest that led to it, or a new one.
+    """Return the chain of a reconcile: one longer than the shortest chain that caused it, or a new chain.
 
     Args:
-        versions: The versions that caused it.
+        versions: The versions that caused the reconcile.
         has_other: Whether anything else did.
         chain_of: Returns the chain that led to a version; None for a version of another program.
-        controller: The name of its controller.
-        now: Monotonic seconds.
+        controller: The name of the controller.
+        now: The time in monotonic seconds.
     """
     new = Chain(1, now, _NONE)
     shortest: Chain | None = None

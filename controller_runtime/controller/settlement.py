@@ -19,16 +19,16 @@ from controller_runtime.queue.workqueue import WorkQueue
 
 
 class Settlement:
-    """Counts each reconcile, retries, requeues or forgets its request at its end, and reports unexpected errors.
+    """Begins and ends each reconcile: counts it, retries or forgets its request, and reports unexpected errors.
 
     Args:
-        host: Its clock, locks and randomness.
+        host: The source of time, locks and randomness.
         name: The controller's name.
         queue: The queue that the requests come from.
-        timeout: Seconds that one reconcile may take; None is any time. A longer one counts as failed.
-        observers: Get each unexpected error of a reconcile, keep its story and its span, and watch its writes.
-        may_wake_itself: Leave its writes unwatched.
-        unreadable: Decides which unreadable objects end the retries of a request; None: none of them does.
+        timeout: Seconds that one reconcile may take; None for no limit. A longer one counts as failed.
+        observers: Receive unexpected errors, records, spans and writes of reconciles.
+        may_wake_itself: Do not check whether its writes cause its reconciles.
+        unreadable: Decides which unreadable objects end the retries of a request; with None, none does.
 
     Attributes:
         timeout: As given.
@@ -61,7 +61,7 @@ class Settlement:
         self._attempts = None if observers.recorder is None else observers.recorder.of(name, timeout)
 
     def begin(self, request: Request) -> AbstractContextManager[None]:
-        """Count a reconcile that begins, and return the context in which it runs and is settled."""
+        """Count a reconcile that begins, and return the context manager that runs and settles it."""
         if self._stories.is_recording:
             begin_steps()
         if self._self_wakes is not None:
@@ -78,7 +78,7 @@ class Settlement:
         return self._tracing.reconcile(self._name, request, number, self._queue.causes(request))
 
     def settle(self, request: Request, end: Result | BaseException, took: float) -> None:
-        """Settle a request; see `outcome.settle` about where to call this.
+        """Retry, requeue or forget a request after its reconcile. See `outcome.settle` about where to call this.
 
         Args:
             request: The key that was reconciled.

@@ -16,7 +16,7 @@ class SourceList:
     """The sources from which the requests of a controller come, before and after it is started.
 
     Args:
-        name: The controller's.
+        name: The controller's name.
 
     Threads: one until `attach` is called, then any.
     """
@@ -34,15 +34,15 @@ class SourceList:
         return [*self._sources]
 
     def collections(self) -> Sequence[Collection]:
-        """Return the collections that are watched and followed."""
+        """Return the collections that the sources watch or follow."""
         return [source.collection for source in self._sources if source.collection is not None]
 
     def inspected(self) -> Sequence[Collection]:
-        """Return those of `collections` whose changes a predicate, a mapping or a callback reads."""
+        """Return those `collections` whose changes a predicate, a mapper or a callback reads."""
         return [each.collection for each in self._sources if isinstance(each, Watch | Follow) and each.inspects]
 
     def prepare(self, informers: Informers) -> None:
-        """Make the informers of the collections."""
+        """Make the informers of the collections, so that their caches fill."""
         for source in self._sources:
             if isinstance(source, Watch | Follow):
                 source.prepare(informers)
@@ -64,7 +64,7 @@ class SourceList:
             self._attach(self._intake)
 
     def attach(self, intake: Intake) -> list[tuple[Source, Synced]]:
-        """Attach the sources that are not attached yet, and return each with what waits for its initial list."""
+        """Attach the sources that are not attached yet; return each with a function that waits for its initial list."""
         self._intake = intake
         return self._attach(intake)
 

@@ -34,18 +34,18 @@ It returns True if the list is in the queue.
 
 @attrs.frozen
 class Intake:
-    """The queue of one started controller, with all that its sources may use.
+    """The queue of one started controller, with the other parts that its sources use.
 
     Attributes:
         name: The controller's name.
-        host: Its clock, threads and randomness.
+        host: The source of time, threads and randomness.
         informers: Makes the informers of collections.
-        queue: The queue that sources feed.
+        queue: The queue to which sources add requests.
         stop: Ends the sources.
-        observers: Are notified of changes, and of unexpected errors of mappers and predicates.
+        observers: Receive changes, and unexpected errors of mappers and predicates.
         threads: The threads that `spawn` has started.
         fallible: The sources whose user code may fail without stopping the manager.
-        retries: Tries changes again that could not be mapped.
+        retries: Maps failed changes again.
     """
 
     name: str
@@ -69,19 +69,19 @@ class Intake:
 
 
 class Source(Protocol):
-    """A source of requests: feeds the queue of one controller."""
+    """A source of requests for the queue of one controller."""
 
     @property
     def collection(self) -> Collection | None:
         """The collection that must be cached before the source is attached; None if the source needs no cache."""
 
     def attach(self, intake: Intake) -> Synced:
-        """Start to feed the queue, and return a function that waits until the initial list is in the queue."""
+        """Start to add requests to the queue; return a function that waits until the initial list is in the queue."""
 
 
 @attrs.frozen
 class Watch:
-    """Requests from a pure mapping of changes; see `Controller.watch`."""
+    """A source that maps changes to requests by a pure function; see `Controller.watch`."""
 
     collection: Collection
     when: Predicate | None
@@ -89,13 +89,13 @@ class Watch:
 
     @property
     def inspects(self) -> bool:
-        """Whether a predicate or a mapping looks at more of a change than the object's key."""
+        """Whether a predicate or a mapper reads more of a change than the object's key."""
         return self.when is not None or self.map is not enqueue_object
 
     def attach(self, intake: Intake) -> Synced:
-        """Add a handler, which runs on the informer's thread.
+        """Add a handler to the informers; return a function that waits for the initial list.
 
-        If the predicate or the mapper raises, the change is kept and tried again; other changes go on.
+        If the predicate or the mapper raises, the change is kept and tried again; other changes are not delayed.
         """
         intake.retries.start(intake.spawn)
         waits = [self._feed(intake, informer) for informer in self.prepare(intake.informers)]
@@ -116,13 +116,13 @@ class Watch:
         return informer.add_handler(feed.handle).wait_for_sync
 
     def prepare(self, informers: Informers) -> list[Informer]:
-        """Return the informers of the collection, one for each namespace of its scope, after making those missing."""
+        """Make the missing informers of the collection, one for each namespace of its scope, and return all of them."""
         return informers.each(self.collection)
 
 
 @attrs.frozen
 class Follow:
-    """Requests from a callback that may keep state and have side effects; see `Controller.follow`."""
+    """A source whose callback may keep state and have side effects; see `Controller.follow`."""
 
     collection: Collection
     callback: Callback
@@ -130,24 +130,27 @@ class Follow:
     inspects: bool = attrs.field(default=True, init=False)
 
     def attach(self, intake: Intake) -> Synced:
-        """Subscribe the callback to the collection: it gets every change once, in order, on a thread of its own."""
+        """Subscribe the callback to the collection; return a function that waits for the initial list.
+
+        The callback gets every change once, in order, on a separate thread.
+        """
         add = adder(intake.queue, self.collection, self.callback, intake.observers.tracing)
         name = f"{intake.name}/follow-{self.collection.resource.plural}"
         [informer] = self.prepare(intake.informers)
         return informer.subscribe(lambda delta: add(delta, False), name=name).wait_for_sync
 
     def prepare(self, informers: Informers) -> list[Informer]:
-        """Return the informer of the collection, after making it if none exists yet.
+        """Return the informer of the collection; make it if there is none yet.
 
         Raises:
-            UsageError: The scope of its kind has several namespaces, so there is no one order of their changes.
+            UsageError: The scope of the kind has several namespaces, so there is no single order of changes.
         """
         return [informers.of(self.collection, linger=self.linger)]
 
 
 @attrs.frozen
 class Every:
-    """Periodic requests, made on a thread of its own; see `Controller.every`."""
+    """A source of periodic requests, made on a separate thread; see `Controller.every`."""
 
     seconds: float
     requests: Callable[[], Iterable[Request]]
@@ -155,7 +158,7 @@ class Every:
     collection: None = attrs.field(default=None, init=False)
 
     def attach(self, intake: Intake) -> Synced:
-        """Queue the requests now, and again each time that the period has passed since."""
+        """Queue the requests now and after each period, on a new thread."""
         ticks = Ticks(intake.name, self, intake.queue, intake.observers.on_panic)
         intake.fallible.append(ticks)
 
@@ -170,10 +173,11 @@ class Every:
 class Ticks:
     """Makes the requests of one `Every`.
 
-    If the function raises, nothing is lost, because the next call asks for everything again. So the period goes on;
-    a long one is shortened, to growing delays. A bug is reported to `on_panic` when the function begins to fail.
+    If the function raises, nothing is lost, because the next call requests everything again. The next call then comes
+    after a growing delay, if that is shorter than the period. A bug is reported to `on_panic` at the first failure in a
+    row.
 
-    Threads: `tick` on one; the others any.
+    Threads: `tick` on one; the other methods any.
     """
 
     kind = ""
@@ -200,7 +204,7 @@ class Ticks:
         return min(delay, LONGEST_DELAY, 2.0 ** min(self._failing.failures - 1, 10))
 
     def failing(self, limit: int) -> tuple[int, list[Failing]]:
-        """Return 1 and why if the last call failed; else 0 and an empty list."""
+        """Return 1 and the failure if the last call failed; otherwise 0 and an empty list."""
         failing = self._failing
         return (0, []) if failing is None else (1, [failing][:limit])
 
@@ -218,5 +222,5 @@ class Ticks:
 
 
 def already_synced(stop: Stop, deadline: float | None) -> bool:
-    """Return True at once, because the source has no initial list to wait for; see `Synced`."""
+    """Return True: the source has no initial list to wait for; see `Synced`."""
     return True

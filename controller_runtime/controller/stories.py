@@ -26,19 +26,19 @@ _FAILED = (Outcome.ERROR, Outcome.TERMINAL_ERROR, Outcome.PANIC)
 
 @attrs.frozen
 class Story:
-    """One reconcile that has ended.
+    """The record of one reconcile that has ended, for the status page.
 
     Attributes:
-        number: Counts the stories of the manager, from 1 on.
+        number: The number of the story in its manager, from 1 on.
         controller: The controller's name.
         request: The request.
-        ended: When, in monotonic seconds.
-        took: Seconds.
+        ended: The time of its end, in monotonic seconds.
+        took: Its duration in seconds.
         outcome: How it ended.
         causes: Why it was requested.
-        steps: Its reads and writes, in order: reads of caches, and requests of the manager's client.
-        left_out: How many steps there were more.
-        requeue_after: The seconds that its result asks for; None if it asks for none.
+        steps: Its first reads and writes, in order: reads of caches, and requests of the manager's client.
+        left_out: The number of steps that are not in `steps`.
+        requeue_after: The `requeue_after` of its result, in seconds; None if it has none.
         error: The error in one line; empty if there was none.
     """
 
@@ -56,7 +56,7 @@ class Story:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it counts as an error."""
+        """Whether the outcome counts as an error."""
         return self.outcome in _FAILED
 
 
@@ -65,11 +65,11 @@ _Plain: TypeAlias = "tuple[int, str, Request, float, float, Outcome, Causes, Ste
 
 
 class Stories:
-    """Keeps the last stories of a manager, once it is asked to.
+    """Keeps the last stories (records of reconciles) of a manager, once `is_recording` is set.
 
     Attributes:
-        is_recording: Whether stories are recorded. It is False until something can show them, so that a program
-            without a page pays nothing.
+        is_recording: Whether stories are recorded. It is False until a status page can show them, so that a program
+            without one has no cost.
 
     Threads: any. There is no lock, because appending to a deque and copying it are atomic.
     """
@@ -94,7 +94,7 @@ class Stories:
         Args:
             controller: The controller's name.
             ended: The request, when it ended (monotonic seconds), and why it was requested.
-            took: Seconds.
+            took: Its duration in seconds.
             outcome: How it ended.
             end: The value that the reconciler returned, or the error that it raised.
             steps: Its reads and writes; None if they were not recorded.
@@ -111,7 +111,7 @@ class Stories:
             self._failed.append(plain)
 
     def all(self) -> list[Story]:
-        """Return the stories that are kept, the newest first; those of failures may be older than the others."""
+        """Return the kept stories, the newest first. Those of failures are kept longer than the others."""
         kept = {plain[0]: plain for plain in (*self._failed.copy(), *self._last.copy())}
         return [_story(kept[number]) for number in sorted(kept, reverse=True)]
 

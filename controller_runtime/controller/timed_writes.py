@@ -23,13 +23,13 @@ _FOR_TIMES = "coordination.k8s.io"
 
 @attrs.frozen
 class TimedWrite:
-    """A write of a controller that changed nothing but times.
+    """A write of a controller that changed only times.
 
     Attributes:
         controller: The controller's name.
         object: The object, as resource, namespace and name.
-        fields: The fields that hold the times, at most three.
-        count: How many such writes the controller has made.
+        fields: The paths of the changed times, at most three.
+        count: The number of such writes by the controller so far.
     """
 
     controller: str
@@ -46,7 +46,10 @@ class TimedWrite:
 
 
 class TimedWrites:
-    """Counts them by controller. Threads: one at a time; the caller has a lock."""
+    """Finds and counts writes that change only times, by controller.
+
+    Threads: one at a time, under the caller's lock.
+    """
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -54,10 +57,10 @@ class TimedWrites:
         self._last: dict[tuple[str, str], int] = {}
 
     def wrote(self, controller: str, request: HTTPRequest) -> TimedWrite | None:
-        """Note a write that changed something, of a reconcile that time alone caused.
+        """Record a write that changed an object, by a reconcile that only a `requeue_after` caused.
 
         Returns:
-            The write, if it changed nothing but times; None for the first write to a place, and for a Lease.
+            The write, if it changed only times; otherwise None, as for the first write to an object, and for a Lease.
         """
         named = resource_path(request.path)
         if named is None or named.group == _FOR_TIMES:

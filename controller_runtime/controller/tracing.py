@@ -44,8 +44,8 @@ class Tracing:
     """Makes the spans of one manager's controllers.
 
     Args:
-        host: Its clock and locks.
-        provider: Decides which spans are sampled and where they go. It must not raise.
+        host: The source of time and locks.
+        provider: The tracer provider, which decides the sampled spans and their exporter. It must not raise.
 
     Threads: any.
     """
@@ -59,12 +59,12 @@ class Tracing:
         return TracedTransport(self._clock, self._recent, inner)
 
     def changed(self, cause: str, collection: Collection, obj: Cached) -> None:
-        """Make the span of a change that causes reconciles; the first controller that maps the change makes it.
+        """Make the span of a change that causes reconciles, unless another controller has made it already.
 
         Args:
             cause: The text of the cause, such as `pods changed`.
             collection: The collection that changed.
-            obj: The object after the change, or as it was deleted.
+            obj: The object after the change; for a deletion, its last state.
         """
         place = (obj.plain_key, obj.resource_version)
         if self._recent.get([("cause", cause, *place)]):
@@ -87,12 +87,12 @@ class Tracing:
         span.end(self._clock.now())
 
     def reconcile(self, controller: str, request: Request, number: int, causes: Causes) -> TracedReconcile:
-        """Return the context in which a reconcile runs: its span and the fields of its log lines.
+        """Return the context manager of a reconcile, which sets its span and the fields of its log lines.
 
         Args:
             controller: The controller's name.
             request: The key.
-            number: The number of the reconcile in the log.
+            number: The number of the reconcile, for the log.
             causes: Why it was requested.
         """
         changes = self._recent.get(("cause", text, key, version) for text, key, version, _ in causes)
@@ -118,12 +118,12 @@ class Tracing:
         return TracedReconcile(self._clock, span, controller, request, number)
 
     def ended(self, controller: str, request: Request, outcome: Outcome, end: Result | BaseException) -> None:
-        """Note how the reconcile ended that runs on this thread, and remember it if it will be repeated.
+        """Record the end of this thread's reconcile in its span, and remember the span of one that will be repeated.
 
         Args:
             controller: The controller's name.
             request: The key.
-            outcome: The outcome as which the reconcile is counted.
+            outcome: The outcome under which the metrics count the reconcile.
             end: The value that the reconciler returned, or the error that it raised.
         """
         span = get_current_span()
@@ -147,7 +147,7 @@ class Tracing:
 
 
 class TracedReconcile:
-    """The context of one reconcile. Threads: one, or one coroutine; those that are started inside inherit the span."""
+    """The context manager of one reconcile. Threads: one, or one coroutine. Threads started inside inherit the span."""
 
     __slots__ = ("_clock", "_fields", "_span", "_token")
 

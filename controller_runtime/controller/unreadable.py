@@ -28,7 +28,7 @@ class UnreadableRequest:
 
     Attributes:
         request: The request.
-        text: The object, and what is wrong with it.
+        text: The object and the error, for messages.
     """
 
     request: Request
@@ -37,10 +37,10 @@ class UnreadableRequest:
 
 @attrs.frozen
 class Trouble:
-    """The records of single objects that one controller cannot deal with, while it goes on with all others.
+    """The failures of one controller for single objects, while it works for all others.
 
     Attributes:
-        sources: The sources whose user code may fail; sources that are added later are in it as well.
+        sources: The sources whose user code may fail, including those that are added later.
         unreadable: The requests that wait until an unreadable object changes.
     """
 
@@ -49,15 +49,15 @@ class Trouble:
 
 
 class UnreadableObjects:
-    """Decides which unreadable objects end a reconcile, and remembers the requests of these reconciles.
+    """Decides whether a reconcile is retried after an unreadable object, and remembers requests that are not.
 
-    A request is remembered until a reconcile of it ends in another way, so their number is bounded
-    by that of unreadable objects and of requests that depend on them.
+    A request is remembered until a reconcile of it ends in another way, so the number of remembered requests is bounded
+    by the number that depend on unreadable objects.
 
     Args:
-        host: Provides the lock.
+        host: The source of the lock.
         collections: Returns the collections that the controller watches.
-        report: Is called once for each request and error text.
+        report: Called for each request whose error text is new.
 
     Threads: any.
     """
@@ -71,13 +71,15 @@ class UnreadableObjects:
         self._counts = Counter[str]()
 
     def is_final(self, error: BaseException) -> bool:
-        """Return whether a retry after `error` would be useless: a change of the object will cause a reconcile."""
+        """Return whether a retry after `error` is useless, because a change of the object will cause a reconcile
+        anyway.
+        """
         return isinstance(error, UnreadableObject) and any(
             covers(collection, error) for collection in self._collections()
         )
 
     def note(self, request: Request, errors: Sequence[UnreadableObject]) -> bool:
-        """Count a reconcile that ended with `errors`, and return whether that is news: another text than the last."""
+        """Record a reconcile that ended with `errors`; return True if their text is new for this request."""
         text = kept_text("; ".join(str(error) for error in errors))
         with self._lock:
             self._counts.update(error.resource.kind for error in errors)
@@ -89,14 +91,14 @@ class UnreadableObjects:
         return is_news
 
     def clear(self, request: Request) -> None:
-        """Forget a request, because a reconcile of it has ended in another way."""
+        """Forget a request, because a reconcile of it ended in another way."""
         # Without the lock, because most requests are not here, and no two reconciles of one request run at a time.
         if request in self._texts:
             with self._lock:
                 self._texts.pop(request, None)
 
     def first(self, limit: int) -> tuple[int, list[UnreadableRequest]]:
-        """Return how many requests are remembered, and up to `limit` of them."""
+        """Return the number of remembered requests, and up to `limit` of them."""
         with self._lock:
             count, shown = len(self._texts), [*self._texts.items()][:limit]
         return count, [UnreadableRequest(request, text) for request, text in shown]
@@ -108,9 +110,10 @@ class UnreadableObjects:
 
 
 def covers(collection: Collection, error: UnreadableObject) -> bool:
-    """Return whether a watch of `collection` is sure to report the next change of the object.
+    """Return whether a watch of `collection` certainly reports the next change of the object of `error`.
 
-    It is not with a field selector, since the object may not match: a client can read objects that no cache has.
+    With a field selector this is not certain: the object may not match, since a client can read objects that are in no
+    cache.
     """
     if collection.resource != error.resource or collection.field_selector:
         return False

@@ -22,18 +22,19 @@ AnyWorkers: TypeAlias = "Workers | AsyncWorkers"
 
 
 class Workers:
-    """Threads named `<name>/worker-<i>` that share one queue.
+    """The workers of a `Reconciler`: threads named `<name>/worker-<i>` that share one queue.
 
-    Once `stop` is set they begin no further reconcile, but finish those that are running. They end when `stop` is set
-    and the queue is shut down.
+    Once `stop` is set, no further reconcile begins, but running ones finish. The threads end when `stop` is set and the
+    queue is shut down.
 
     Args:
-        host: Its clock, threads and randomness.
+        host: The source of time, threads and randomness.
         name: The controller's name.
         reconciler: Does the work.
-        queue: The requests.
-        stop: Ends them, and is failed if one of them fails.
-        settlement: Settles each request at the end of its reconcile; None for one without a timeout or observers.
+        queue: The queue of requests.
+        stop: Ends the workers; it is failed if one of the threads fails.
+        settlement: Counts each reconcile, and retries or forgets its request at the end; None for a new one without
+            timeout and observers.
 
     Threads: `counters` and `last` from any; the rest from one.
     """
@@ -70,11 +71,11 @@ class Workers:
         return self._threads
 
     def counters(self) -> ReconcileCounters:
-        """Return the metrics of this instant."""
+        """Return the current metrics."""
         return self._tally.snapshot()
 
     def last(self) -> list[tuple[Ended, Outcome, float]]:
-        """Return the last reconciles, the oldest first."""
+        """Return the last reconciles, the oldest first, each with its outcome and its duration in seconds."""
         return self._tally.last()
 
     def _work(self) -> None:
@@ -127,7 +128,10 @@ def make_workers(
     stop: Stop,
     settlement: Settlement,
 ) -> AnyWorkers:
-    """Return workers that are threads, or coroutines for an `AsyncReconciler`; the arguments are those of `Workers`."""
+    """Return the workers for a reconciler: threads, or coroutines for an `AsyncReconciler`.
+
+    Arguments as for `Workers`.
+    """
     if not isinstance(reconciler, AsyncReconciler):
         return Workers(host, name, reconciler, queue, stop, settlement)
     from controller_runtime.controller.async_workers import AsyncWorkers

@@ -30,17 +30,18 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_$][\w$-]*")
 
 
 class WrittenFields:
-    """Remembers the last write of each place. Threads: one at a time; the caller has a lock."""
+    """Compares each write with the last write to the same path. Threads: one at a time, under the caller's lock."""
 
     def __init__(self) -> None:
         self._last: dict[tuple[str, str], dict[str, object]] = {}
 
     def changed(self, request: HTTPRequest) -> tuple[tuple[str, ...], bool]:
-        """Remember a write, and return the fields by which it differs from the last one to its place.
+        """Remember a write, and return how it differs from the last write to the same path.
 
         Returns:
-            At most `MOST_FIELDS` paths such as `.data.seen`, those of the write itself if none differ or none was
-            remembered; and whether all of these have values that are times. Nothing for a body that cannot be read.
+            At most `MOST_FIELDS` paths of changed fields, such as `.data.seen`, and whether all of them are times. If
+            none differ or there was no earlier write, the paths of the write itself. Empty for a body that cannot be
+            read.
         """
         place = request.method, request.path
         now = leaves_of(request.body)
@@ -54,7 +55,11 @@ class WrittenFields:
 
 
 def leaves_of(body: bytes) -> dict[str, object]:
-    """Return the values of a JSON document by path: of an object, a merge patch, or the operations of a JSON patch."""
+    """Return the values of a JSON document by path.
+
+    The document is an object, a merge patch, or the operations of a JSON patch. The result is empty if it cannot be
+    read.
+    """
     if not body or len(body) > LONGEST:
         return {}
     try:
@@ -82,11 +87,11 @@ def _step_text(step: str | int) -> str:
 
 
 def is_time(value: object) -> bool:
-    """Return whether a value is a text that begins as a time of Kubernetes does."""
+    """Return whether a value is a text that starts like a timestamp of Kubernetes."""
     return isinstance(value, str) and _TIME.fullmatch(value) is not None
 
 
 def place_of(request: HTTPRequest) -> str:
-    """Return what a request is about, as resource, namespace and name, as far as it names them: `pods/default/a`."""
+    """Return the resource, namespace and name that the path of a request has, such as `pods/default/a`."""
     named = resource_path(request.path)
     return "/".join(filter(None, (named.plural, named.namespace, named.name))) if named is not None else request.path

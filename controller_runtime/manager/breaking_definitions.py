@@ -18,16 +18,16 @@ _Objects = Sequence[Mapping[str, Any]]
 
 
 def breaking_on_server(client: Client, body: Mapping[str, Any]) -> list[str]:
-    """Return the breaking changes that a definition would make on a server, each with the objects that it concerns.
+    """Return the breaking changes that a definition would make, as texts with the number of affected objects.
 
-    The objects of each version with such a change are listed once. Without the right to list them there is no number.
+    The stored objects are listed to count them. Without the right to list them there is no number.
 
     Args:
-        client: Reads the definition, which may be absent, and lists objects.
+        client: Reads the stored definition, if there is one, and lists objects.
         body: The definition to install.
 
     Raises:
-        APIError: The server refuses to show its definition.
+        APIError: The server refuses to return its definition.
         ConnectionLost: The server could not be reached.
     """
     try:

@@ -23,13 +23,13 @@ from controller_runtime.manager.definitions import Definitions
 
 
 class ManagerCaches:
-    """Makes the listers and informers of a manager, and remembers what is read of each kind.
+    """Makes the listers and informers of a manager, and records into which classes each kind is decoded.
 
     Args:
-        host: The manager's, for locks and threads.
+        host: The source of locks and threads.
         transport: Carries the requests of the audit.
         informers: The caches.
-        definitions: Learn which classes are cached, and compare them with the server's definitions.
+        definitions: Gets the cached classes, to compare them with the server's definitions.
 
     Attributes:
         is_audited: Whether `audit` was called.
@@ -73,7 +73,7 @@ class ManagerCaches:
         return informer
 
     def audit(self, *, every: float, most_objects: int | None) -> CacheAudit:
-        """Return the runnable that compares the caches with the server; see `Manager.audit_caches`."""
+        """Return the runnable that compares the caches with the server; arguments as for `Manager.audit_caches`."""
 
         def source_of(informer: Informer) -> ListWatch:
             collection = attrs.evolve(informer.collection, resource=informer.resource.only_metadata())

@@ -28,14 +28,15 @@ if TYPE_CHECKING:  # a program without leader election, tracing or a recorder sh
 
 
 class ClientTransport(NamedTuple):
-    """The transport of a manager's client, with the parts that are in it.
+    """The transport of a manager's client, and the parts that were made with it.
 
     Attributes:
-        sent: Sends nothing after the deadlines of the leadership, of a reconcile and of the memberships in rings.
+        sent: The transport. It sends nothing after the deadline of the leadership, of a reconcile or of a ring
+            membership.
         elector: Competes for the lease; None without leader election.
-        leaders: The leaders that the elector has seen.
+        leaders: The history of leaders that the elector has seen.
         recorder: Keeps the last reconciles; None if nothing is recorded.
-        host: The host for user code: if reconciles are recorded, one that notes the times that they ask for.
+        host: The host for user code. If reconciles are recorded, it records the times that they read.
         tracing: Makes spans; None makes none.
     """
 
@@ -59,7 +60,7 @@ def client_transport(
     on_leading: Callable[[], None],
     on_yielding: Callable[[BaseException], None],
 ) -> ClientTransport:
-    """Return the transport of the client of a new manager; the arguments are those of `Manager` and of the elector.
+    """Return the transport of the client of a new manager. Arguments are those of `Manager` and of `LeaderElector`.
 
     Raises:
         UsageError: The folder of the incidents cannot be used.

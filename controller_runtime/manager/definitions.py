@@ -45,18 +45,19 @@ _READ_TIMEOUT = (
 
 @attrs.define(eq=False)
 class Definitions:
-    """The definitions that a manager installs, and the classes that it has compared.
+    """Installs the custom resource definitions of a manager, and compares them with its classes.
 
     Args:
-        host: Its clock bounds the waits.
+        host: The source of the time.
         client: Reads and applies definitions.
-        complete: Adds the place of its conversion to a definition that is to be installed.
+        complete: Adds the address of its conversion webhook to a definition before it is installed.
 
     Attributes:
-        are_installed: Whether `install` writes. `run` clears it on a cluster without `--install-crds`, so that no
-            program changes the definitions of a cluster that did not ask for it.
-        allows_breaking: Whether `install` also makes changes that break stored objects or clients. `run` clears it on a
-            cluster without `--allow-breaking`: such a definition is then left as it is, so that a rollback starts.
+        are_installed: Whether `install` writes. The function `run` sets it to False on a cluster without
+            `--install-crds`, so that a program changes definitions only if asked to.
+        allows_breaking: Whether `install` also makes changes that break stored objects or clients. The function `run`
+            sets it to False on a cluster without `--allow-breaking`: such a definition is then not changed, so that an
+            older release of the program still starts.
 
     Threads: `add` and `see` from any; `install` and `check` from one.
     """
@@ -75,12 +76,12 @@ class Definitions:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of the definitions that are installed or compared."""
+        """The names of the definitions that are installed or compared: `plural.group`."""
         resources = [resource_of(cls) for cls in [*self._cached]]
         return frozenset([*self._bodies, *(f"{resource.plural}.{resource.group}" for resource in resources)])
 
     def add(self, classes: tuple[type[CustomResource], ...], storage: type[CustomResource] | None) -> None:
-        """Install the definition of these classes when the manager starts; see `Manager.install`."""
+        """Register the definition of these classes for installation when the manager starts; see `Manager.install`."""
         if not classes:
             self._installs_all = True
             return
@@ -91,14 +92,14 @@ class Definitions:
 
     @property
     def wanted(self) -> list[Mapping[str, Any]]:
-        """The definitions that `install` writes, those of cached classes last."""
+        """The definitions that `install` writes; those of cached classes come last."""
         found = {**self._bodies}
         for body in self._created():
             found[body["metadata"]["name"]] = body
         return [*found.values()]
 
     def see(self, *resources: Resource[Any]) -> None:
-        """Note that the manager caches these resources."""
+        """Record that the manager caches these resources."""
         for resource in resources:
             if isinstance(resource.model, type) and issubclass(resource.model, CustomResource):
                 self._cached.setdefault(resource.model)
@@ -111,14 +112,14 @@ class Definitions:
 
         Args:
             stop: Ends the waits.
-            deadline: Absolute monotonic seconds.
-            client: Another client than that of the manager, for tests.
+            deadline: The end of the waits, in absolute monotonic seconds.
+            client: A client to use instead of the manager's, for tests.
 
         Raises:
             APIError: The server refuses a definition.
-            ConnectionLost: The server could not be reached until `deadline`.
-            UsageError: Another manager owns the definition, or it is not established by `deadline`; the message has the
-                reason that the server gives.
+            ConnectionLost: The server could not be reached before `deadline`.
+            UsageError: Another field manager owns the definition, or it is not established by `deadline`; the message
+                has the server's reason.
         """
         if not self.are_installed:
             if names := [body["metadata"]["name"] for body in self.wanted]:
@@ -168,9 +169,9 @@ class Definitions:
                 return
 
     def check(self) -> None:
-        """Compare the classes that are cached with the definitions of the server, each class once.
+        """Compare each cached class, once, with its definition on the server.
 
-        Differences with which some objects cannot be read are logged. A definition that cannot be read is passed over.
+        Differences that make only some objects unreadable are logged. A definition that cannot be read is skipped.
 
         Raises:
             UsageError: A class cannot read the objects of its definition; the message has all such differences.

@@ -24,6 +24,6 @@ _OF_BUDGETS: tuple[Row[BudgetState], ...] = (
 
 
 def of_deletions(limits: DeletionLimits) -> Iterator[Metric]:
-    """Yield the metrics of the budgets; none if there are none."""
+    """Yield the metrics of the deletion budgets; nothing if there are no budgets."""
     if states := [((state.budget.name,), state) for state in limits.states()]:
         yield from metrics_of(_OF_BUDGETS, ("resource",), states)

@@ -32,7 +32,7 @@ COMPONENT = "deletion-budgets"
 
 
 class Limited(Protocol):
-    """The manager, as far as its budgets need it; see `Manager`."""
+    """The parts of a `Manager` that its deletion budgets use."""
 
     host: Host
     namespace: str
@@ -51,7 +51,7 @@ class Limited(Protocol):
 
 
 def limited_client(manager: Limited, sent: Transport) -> tuple[DeletionLimits, Client]:
-    """Return the limits of a new manager, which has no budget yet, and the client for which they hold.
+    """Return the deletion limits of a new manager, still without a budget, and the client that they limit.
 
     Args:
         manager: The manager.

@@ -25,9 +25,9 @@ def elector_of(
     on_new_leader: Callable[[str], None],
     on_yielding: Callable[[BaseException], None],
 ) -> tuple[LeaderElector | None, Transport]:
-    """Return the elector, and the transport that sends nothing after its deadline; the arguments are the elector's.
+    """Return an elector, and a transport that sends nothing after its deadline. Arguments are those of `LeaderElector`.
 
-    Without a configuration there is no elector, and the transport is the one given.
+    If `config` is None, return None and `transport`.
     """
     if config is None:
         return None, transport

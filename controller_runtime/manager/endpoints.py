@@ -47,20 +47,20 @@ Answers = Callable[[Manager], Mapping[str, Answer]]
 class Endpoints:
     """Serves metrics and health checks of a manager until its `with` block ends.
 
-    It binds its addresses when it is made, so an address that is in use is found before anything is started. Call
+    The constructor binds the addresses, so an address that is in use is an error before anything is started. Call
     `serve` before `Manager.run`, so that probes are answered while the caches fill and until the last worker ends. If
-    the thread that answers fails, the manager stops and raises its error. Probes that get no answer would have it
-    restarted anyway, without a reason in its log.
+    the thread that answers fails, the manager stops and raises its error, because unanswered probes would restart it
+    anyway, without a reason in the log.
 
     Args:
         metrics: The address of `/metrics`, and of the status page at `/debug`, `/debug/controllers`, `/debug/why` and
-            `/debug/reconciles`: `HOST:PORT`, `:PORT` for every interface, or `NOWHERE`. All but the metrics
-            are served to this machine alone, and only under one of its names.
-        probes: The address of `/healthz`, `/livez` and `/readyz`; it may be the same.
-        live: Further checks of `/livez`, by name.
-        ready: Further checks of `/readyz`, by name.
+            `/debug/reconciles`: `HOST:PORT`, `:PORT` for every interface, or `NOWHERE`. All but the metrics are served
+            only to clients on this machine.
+        probes: The address of `/healthz`, `/livez` and `/readyz`; it may be the same address.
+        live: Additional checks of `/livez`, by name.
+        ready: Additional checks of `/readyz`, by name.
         registries: Registries of `prometheus_client` whose metrics `/metrics` shows after the manager's own. None is
-            the default registry, so that metrics made in the usual way appear; an empty sequence shows no other.
+            the default registry, so that metrics made in the usual way appear; an empty sequence is no registry.
 
     Raises:
         UsageError: An address is malformed or cannot be bound, or a check is an `async def`.
@@ -94,14 +94,14 @@ class Endpoints:
 
     @property
     def ports(self) -> list[int]:
-        """The ports that are bound: that of the metrics, then that of the probes if it is another."""
+        """The ports that are bound: the metrics port, then the probes port if it is another."""
         return [listener.getsockname()[1] for listener, *_ in self._listeners]
 
     def serve(self, manager: Manager) -> None:
-        """Begin to answer requests about `manager`, on other threads; its host must be the real machine.
+        """Start to answer requests about `manager`, on other threads; its host must be the real machine.
 
-        A program that runs one manager after another calls this again for each; the addresses stay bound meanwhile.
-        Call this once the controllers and metrics are made, so that a name that two metrics have is found.
+        A program that runs one manager after another calls this for each; the addresses stay bound in between. Call it
+        after the controllers and metrics are made, so that duplicate names of metrics are found.
 
         Raises:
             UsageError: Two metrics have the same name.
@@ -136,7 +136,7 @@ def _of_metrics(manager: Manager, registries: Sequence[CollectorRegistry] | None
 
 
 def debug_answer(manager: Manager) -> Answer:
-    """Return the function that answers requests below `/debug` about a manager."""
+    """Return the function that answers requests for paths below `/debug` about a manager."""
 
     page = StatusPage(manager)
 

@@ -21,13 +21,13 @@ Make = Callable[[str, str, Labels, Iterable[tuple[Labels, V]]], Metric]
 
 @attrs.frozen
 class Row(Generic[T]):
-    """One metric of things of one kind, such as controllers.
+    """One metric of all things of a kind, such as controllers.
 
     Attributes:
         make: `counter`, `gauge` or `histogram`.
-        name: The name that Prometheus shows; a counter's ends in `_total`.
+        name: The name of the metric; a counter's name ends in `_total`.
         text: The help text.
-        value: Returns the value for one thing; None leaves the thing out.
+        value: Returns the value for one thing; None omits the thing.
     """
 
     make: Make[Any]
@@ -50,7 +50,7 @@ def metrics_of(rows: Iterable[Row[T]], labels: Labels, things: Sequence[tuple[La
 
 
 def counter(name: str, text: str, labels: Labels, series: Iterable[tuple[Labels, float]]) -> Metric:
-    """Return a metric that only grows."""
+    """Return a Prometheus counter with one sample for each tuple of label values."""
     family = CounterMetricFamily(name, text, labels=labels)
     for values, value in series:
         family.add_metric(values, value)
@@ -58,7 +58,7 @@ def counter(name: str, text: str, labels: Labels, series: Iterable[tuple[Labels,
 
 
 def gauge(name: str, text: str, labels: Labels, series: Iterable[tuple[Labels, float]]) -> Metric:
-    """Return a metric that goes up and down."""
+    """Return a Prometheus gauge with one sample for each tuple of label values."""
     family = GaugeMetricFamily(name, text, labels=labels)
     for values, value in series:
         family.add_metric(values, value)
@@ -66,7 +66,7 @@ def gauge(name: str, text: str, labels: Labels, series: Iterable[tuple[Labels, f
 
 
 def histogram(name: str, text: str, labels: Labels, series: Iterable[tuple[Labels, Histogram]]) -> Metric:
-    """Return a metric that shows how observations are distributed."""
+    """Return a Prometheus histogram for each tuple of label values."""
     family = HistogramMetricFamily(name, text, labels=labels)
     for values, value in series:
         edges = [*map(bucket_text, value.bounds), "+Inf"]
@@ -77,6 +77,6 @@ def histogram(name: str, text: str, labels: Labels, series: Iterable[tuple[Label
 def bucket_text(bound: float) -> str:
     """Return a bucket's bound as Go prints it (`1`, not `1.0`), so that dashboards can add up series of both.
 
-    The bounds are below a million; Go prints larger ones in another way.
+    `bound` must be below a million; Go prints larger numbers differently.
     """
     return repr(bound).removesuffix(".0")

@@ -12,20 +12,21 @@ _LATE = "still running after a grace of "
 
 
 def is_still_running(failure: BaseException) -> bool:
-    """Return whether the run that ended with this error has left threads that did not end."""
+    """Return whether the run that ended with this error left threads running."""
     return any(text.startswith(_LATE) for text in [str(failure), *getattr(failure, "__notes__", ())])
 
 
 def failure_of(first: BaseException | None, stuck: Sequence[Thread], grace: float) -> BaseException | None:
     """Return the error that a run raises; None if nothing failed and every thread has ended.
 
-    The first failure is the error, because later ones may be its consequences. Threads that did not end are an error
-    of their own if nothing failed; else notes on the first failure name them. Either way the notes show their stacks.
+    The first failure is raised, because later ones may be its consequences. Threads that did not end are a separate
+    error if nothing else failed; otherwise they are named in notes on the first failure. In both cases the notes show
+    their stacks.
 
     Args:
         first: The first failure of a thread.
-        stuck: The threads that have not ended, though they were cancelled.
-        grace: Seconds that they had to finish before they were cancelled.
+        stuck: The threads that have not ended although they were cancelled.
+        grace: Seconds that the threads had to finish before they were cancelled.
     """
     if not stuck:
         return first

@@ -33,9 +33,9 @@ class Health:
     """Holds the checks of `/livez` and of `/readyz`, by name, and answers the requests of probes.
 
     Attributes:
-        live: Checks for problems that a restart would cure.
-        ready: Checks for problems that keep the process from its work.
-        notes: Checks that `/readyz?verbose` and `/readyz/NAME` show, and that never make the process not ready.
+        live: Checks for problems that a restart of the process solves.
+        ready: Checks for problems that prevent the process from working.
+        notes: Checks that only `/readyz?verbose` and `/readyz/NAME` show; they never make the process unready.
     """
 
     live: Mapping[str, Check]
@@ -45,12 +45,12 @@ class Health:
     def answer(self, request: HTTPRequest, *, trusted: bool) -> HTTPResponse:
         """Return status 200 if all checks succeed, 500 if one fails, and 404 for a path without checks.
 
-        `/readyz` runs all checks, `/readyz/NAME` one of them. `?exclude=NAME` leaves one out and can be repeated;
+        `/readyz` runs all checks, `/readyz/NAME` one of them. `?exclude=NAME` skips a check and can be repeated;
         `?verbose` lists the checks even if all succeed.
 
         Args:
-            request: The request; only its path and query count.
-            trusted: Whether the answer may say why a check fails; else it says only which ones.
+            request: The request, of which only path and query are read.
+            trusted: Whether the answer may contain the reasons of failed checks; if False, it has only their names.
         """
         _, endpoint, *names = request.path.split("/")
         ready = {**self.ready, **self.notes}
@@ -93,18 +93,20 @@ def _report(
 def health_of(
     manager: Manager, *, live: Mapping[str, Check] | None = None, ready: Mapping[str, Check] | None = None
 ) -> Health:
-    """Return the checks of a manager.
+    """Return the health checks of a manager.
 
-    `workers` and `election` are checks of `/livez`; `informers`, `reconciles`, `shutdown`, with webhooks `webhooks`,
-    and with a ring `rings`, of `/readyz`: the rights without which this replica does no work for it, and its turns, one
-    of which must have succeeded, the last one within a `lease_duration`. `mappers` and `objects` are notes of it,
-    since a rollout must not wait for single objects; with webhooks `registrations`, configurations that are missing;
-    with a ring `rights`, those without which it works, but learns late of changes or does not clean up.
+    `/livez` has the checks `workers` and `election`. `/readyz` has `informers`, `reconciles` and `shutdown`; with
+    webhooks also `webhooks`; with a ring also `rings`. The last one fails while the ring lacks rights without which
+    this replica gets no work, and if its updates of the ring have not succeeded yet, or not within a `lease_duration`.
+
+    Notes, which never make the process unready, are `mappers` and `objects`, since a rollout must not wait for single
+    objects; with webhooks also `registrations`, for missing configurations; with a ring also `rights`, for rights
+    without which it works, but sees changes late or does not clean up.
 
     Args:
         manager: The manager.
-        live: Further checks of `/livez`, by name.
-        ready: Further checks of `/readyz`, by name.
+        live: Additional checks of `/livez`, by name.
+        ready: Additional checks of `/readyz`, by name.
     """
     declared = manager.declared_webhooks
 
@@ -151,7 +153,7 @@ def _checks_of_rings(manager: Manager) -> tuple[Mapping[str, Check], Mapping[str
 
 
 def missing_rights(manager: Manager, *, vital: bool) -> Iterator[str]:
-    """Yield a line for each right of a ring's member that is missing, of those that it needs for its work or others."""
+    """Yield a line for each missing right of a ring member: if `vital`, those that its work needs, else the others."""
     for ring in manager.rings:
         for right in ring.rights.missing:
             if right.is_vital is vital:
@@ -159,7 +161,7 @@ def missing_rights(manager: Manager, *, vital: bool) -> Iterator[str]:
 
 
 def failing_rings(manager: Manager) -> Iterator[str]:
-    """Yield a line for each ring in which no turn of this replica has succeeded yet, or none for a `lease_duration`."""
+    """Yield a line for each ring that this replica has not updated successfully for a `lease_duration`, or never."""
     for ring in manager.rings:
         status, age = ring.member.status, ring.member.status.counts().turn_age
         if not status.has_had_a_turn:

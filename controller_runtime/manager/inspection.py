@@ -34,9 +34,9 @@ _SHOWN_AS = {
 
 
 def describe(manager: Manager) -> dict[str, Any]:
-    """Return the state as values that JSON can hold; times are seconds from now.
+    """Return the state of a manager as a JSON-compatible dict; times are seconds relative to now.
 
-    Each part is a snapshot of one instant, but not all of them of the same instant.
+    Each part is a snapshot of one moment, but the parts may be from different moments.
     """
     now = manager.host.monotonic()
     elector = manager.elector
@@ -63,20 +63,20 @@ def describe(manager: Manager) -> dict[str, Any]:
 
 
 def report(manager: Manager) -> str:
-    """Return the state as JSON text."""
+    """Return the state of a manager (see `describe`) as JSON text."""
     return as_json(describe(manager))
 
 
 def as_json(shown: dict[str, Any]) -> str:
-    """Return what `describe` or `why` returned as JSON text."""
+    """Return a result of `describe` or `why` as JSON text."""
     return json.dumps(shown, indent=2, ensure_ascii=False)
 
 
 def why(manager: Manager, request: Request) -> dict[str, Any]:
-    """Return, for each controller, why it reconciles a request now and next, and its last reconciles, newest first.
+    """Return why each controller reconciles a request now and next, and its last reconciles of it, the newest first.
 
-    The values are such that JSON can hold them; times are seconds from now. Controllers that know nothing of the
-    request are left out.
+    The result is a JSON-compatible dict; times are seconds relative to now. Controllers without data about the request
+    are left out.
     """
     now = manager.host.monotonic()
     found = [(controller.name, controller.why(request)) for controller in manager.controllers]

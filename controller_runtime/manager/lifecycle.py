@@ -32,14 +32,14 @@ one a moment after it was cancelled."""
 
 
 class Runnable(Protocol):
-    """An object that runs next to the controllers, on a thread of its own, whether this replica leads or not."""
+    """An object that runs next to the controllers, on its own thread, whether this replica leads or not."""
 
     @property
     def name(self) -> str:
-        """Its name in logs, and that of its thread; unique in its manager."""
+        """The name in logs and of the thread; unique in its manager."""
 
     def run(self, stop: Stop) -> None:
-        """Work until `stop` is set, or until the work is finished. An error that this raises stops the manager."""
+        """Work until `stop` is set or the work is finished. An error that this raises stops the manager."""
 
 
 class HandsOver(Protocol):
@@ -50,27 +50,25 @@ class HandsOver(Protocol):
         """Whether there is such work, and a replica to take it over."""
 
     def wait(self, until: float, stop: Stop) -> None:
-        """Wait until it is taken over, until a time in monotonic seconds, or until `stop` is cancelled."""
+        """Wait until the work is taken over, until `until` (monotonic seconds), or until `stop` is cancelled."""
 
 
 class Lifecycle:
     """Starts the parts of a manager in this order, and stops them in the reverse order:
 
-    1. Informers fill the caches, which all others read.
-    2. Recorders of events run, so that they can write the last events of all that follow.
-    3. Runnables run, those of rings among them, which join and leave.
-    4. Controllers that warm up attach their sources.
-    5. The election begins. Its lease is given back only once the controllers have ended.
-    6. Controllers run; with an elector, once it leads.
+    1. Informers fill the caches, which all later parts read. 2. Recorders of events run, so that they can write the
+    last events of all later parts. 3. Runnables run, including those by which this replica joins and leaves rings. 4.
+    Controllers that warm up attach their sources. 5. The election begins. Its lease is given back only once the
+    controllers have ended. 6. Controllers run; with an elector, once it leads.
 
-    Each step has a stop of its own. When `stopping`, the manager's, is set, each step in the reverse order gets the
-    rest of the grace to end, then it is cancelled. The controllers stop at that instant, unless other replicas can take
-    over their work: then they go on until that has happened, for half of the grace at most.
+    Each step has its own stop. When the manager's `stopping` is set, the steps are ended in the reverse order; each
+    gets the rest of the grace to end, then it is cancelled. The controllers stop immediately, unless other replicas can
+    take over their work: then they continue until that has happened, for at most half of the grace.
 
     Args:
         hand_overs: Returns the work that other replicas can take over.
 
-    Threads: one, the manager's.
+    Threads: one, that of the manager.
     """
 
     def __init__(
@@ -119,13 +117,13 @@ class Lifecycle:
             stop.on_set(give_up_requests, Stage.CANCELLED)
 
     def start_caches(self) -> None:
-        """Start the informers that exist. An informer that is made later starts at once."""
+        """Start the existing informers. An informer that is made later starts when it is made."""
         self._informers.start(self._informers_stop)
 
     def start(self, things: Sequence[Controller | Runnable], cache_sync_timeout: float) -> None:
         """Wait until all caches are filled, then start `things`; if `stopping` is set first, start nothing.
 
-        While another replica leads, controllers are kept for later. Call this again when this replica leads.
+        While another replica leads, controllers are only remembered. Call this again when this replica leads.
 
         Args:
             things: The controllers and runnables that were added since the last call, in that order.
@@ -162,13 +160,16 @@ class Lifecycle:
         self._start_controllers(self._host.monotonic() + cache_sync_timeout, leads=leads)
 
     def fail(self, error: Exception) -> None:
-        """Stop because the thread that calls `start` failed with `error`; if another failed before, log the error."""
+        """Stop because the thread that calls `start` failed with `error`.
+
+        If another thread failed before, log the error.
+        """
         self._stopping.fail(error)
         if self._stopping.failure is not error:
             log.exception("start failed after another failure")
 
     def finish(self, grace: float) -> list[Thread]:
-        """Stop all parts, after `stopping` has been set, and return the threads that have not ended.
+        """Stop all parts, after `stopping` has been set; return the threads that have not ended.
 
         Args:
             grace: Seconds that running work has to finish; then it is cancelled.

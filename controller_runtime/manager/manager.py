@@ -67,53 +67,53 @@ V = TypeVar("V")
 
 
 class Manager:
-    """Runs controllers and runnables on one API server, and stops them in order.
+    """Runs controllers and runnables with one API server, and stops them in order.
 
     Controllers and listers that use the same collection share one cache. A manager runs once.
 
     Args:
-        host: Its clock, locks, threads and randomness.
-        transport: Reaches the API server.
-        grace: Seconds that running work has to finish once the manager stops. Then it is cancelled, and
-            requests that wait for an answer are given up, and it has 5 s more to end. Both together should be less
-            than the pod's `terminationGracePeriodSeconds`, which is 30 unless it is set.
-        cache_sync_timeout: Seconds that caches have to fill, each time that members are started.
-        leader_election: The lease of which this replica must be the leader to run its controllers. All else runs
-            before that, so that the caches of a new leader are filled. A replica leads at most once: if it loses or
-            yields the lease, the run ends. None: controllers run without a lease.
+        host: The source of time, locks, threads and randomness.
+        transport: Carries the requests to the API server.
+        grace: Seconds that running work has to finish once the manager stops. Then the work is cancelled, requests that
+            wait for an answer are aborted, and it has 5 s more to end. The sum should be less than the pod's
+            `terminationGracePeriodSeconds`, which is 30 by default.
+        cache_sync_timeout: Seconds that caches have to fill, each time that controllers or runnables are started.
+        leader_election: The lease that this replica must hold to run its controllers. Everything else also runs without
+            it, so that the caches of a new leader are filled. A replica leads at most once: if it loses or yields the
+            lease, the run ends. None: controllers run without a lease.
         transforms: Functions that change objects before they are cached, by resource; see `without`.
-        patience: How long the caches wait for the server.
-        namespace: The namespace of each collection that names none, for programs that may read no others; empty for
-            all namespaces. Cluster-scoped kinds are read as ever, and writes name their namespace themselves.
-        on_panic: Called with each unexpected error of a reconcile, on the worker's thread, to report it to a tracker of
-            errors; it is logged and counted anyway. If this raises, the manager stops.
-        tracer_provider: OpenTelemetry's, which gets a span of each change that causes reconciles, of each reconcile,
-            and of each request in it. None makes no spans, and imports nothing of OpenTelemetry.
-        incidents: The options of the recorder of reconciles; None records nothing.
+        patience: The timeouts of the caches.
+        namespace: The namespace of collections that name none, for programs with rights in one namespace; empty for all
+            namespaces. It does not affect cluster-scoped kinds and writes.
+        on_panic: Called with each unexpected error of a reconcile, on the worker's thread, for example to report it to
+            an error tracker; the error is also logged and counted. If this raises, the manager stops.
+        tracer_provider: The tracer provider of OpenTelemetry, which gets spans of changes that cause reconciles, of
+            reconciles, and of their requests. None makes no spans, and does not import OpenTelemetry.
+        incidents: The options for recording reconciles; None records nothing.
 
     Attributes:
-        host: The host that it was given; if reconciles are recorded, one that notes the times that they ask for.
+        host: As given; if reconciles are recorded, a host that also records the times that they read.
         namespace: As given.
-        declared: The bounds of its rights, as `declare` was given them.
-        transport: Sends all requests of the manager, and counts them.
-        client: Reads and writes at the server, past the caches. It sends nothing after the deadline of the leadership,
-            and in a reconcile nothing after that reconcile's deadline.
+        declared: The bounds of its rights, as passed to `declare`.
+        transport: Carries all requests of the manager, and counts them.
+        client: Reads and writes at the server, without the caches. It sends nothing after the deadline of the
+            leadership, and in a reconcile nothing after the deadline of the reconcile.
         elector: Competes for the lease; None without leader election.
         leaders: The leaders that the elector has seen.
-        stories: The last reconciles; kept once `Endpoints.serve` serves the status page.
-        incident_recorder: Keeps the last reconciles; None without `incidents`.
-        self_wakes: The controllers that were found to wake themselves, or each other.
+        stories: Records of the last reconciles, once `Endpoints.serve` serves the status page.
+        incident_recorder: Records reconciles so that they can be replayed; None without `incidents`.
+        self_wakes: The controllers whose writes were found to cause their own or each other's reconciles.
         informers: The caches.
         caches: Makes listers and informers, and the audit of the caches.
         definitions: The definitions that are installed when the manager starts; see `install`.
-        declared_webhooks: The webhooks that were declared so far, to ask about them without making them.
+        declared_webhooks: The webhooks that were declared so far.
         shown_tables: The program's own tables of the status page.
-        deletions: The budgets of what `client` may delete; none unless they are given by its method `limit`.
-        stopping: Set when the manager begins to stop, and cancelled when its grace has run out; for reconcilers that
+        deletions: The budgets of deletions by `client`; none unless its method `limit` adds them.
+        stopping: Set when the manager begins to stop, and cancelled when its grace has passed; for reconcilers that
             wait or take long.
 
     Raises:
-        ValueError: A negative grace.
+        ValueError: `grace` is negative.
 
     Threads: `run` one, everything else any.
     """
@@ -181,11 +181,11 @@ class Manager:
         """Return a manager on this machine, for the cluster that a kubeconfig describes.
 
         Args:
-            path: The file. If None, the file that `$KUBECONFIG` names, or `~/.kube/config`; but a process in a pod uses
-                the cluster of the pod, unless `context` is given.
-            context: The name of one of its contexts; None is the current one.
-            longest_answer: Most bytes of one answer, except for streams: a longer one raises `ConnectionLost`. None is
-                2 GiB, which is etcd's default quota for all objects together.
+            path: The file. None: a process in a pod uses the pod's cluster, unless `context` is given; otherwise the
+                file that `$KUBECONFIG` names, or `~/.kube/config`.
+            context: The name of a context in the file; None for the current context.
+            longest_answer: The most bytes of one answer, except for streams: a longer answer raises `ConnectionLost`.
+                None is 2 GiB, etcd's default quota for all objects together.
             **options: As for the class.
 
         Raises:
@@ -210,22 +210,21 @@ class Manager:
         field_selector: str = "",
         any_version: bool = False,
     ) -> Lister[Any]:
-        """Return a lister, which reads the cache of one collection.
+        """Return a lister that reads the cache of one collection.
 
         Args:
             resource: The collection, or the declared class of its objects.
-            view: The class to decode objects to; None is the resource's own.
-            namespace: Only this namespace; empty is the manager's or those of the kind's scope, or else all of them.
-            label_selector: Only objects that the server finds to match it; empty is that of the kind's scope, or else
-                all of them.
-            field_selector: The same for fields.
-            any_version: Begin with any state that the server has at hand, which may be older than what this program
-                saw before it was restarted. It spares a server older than Kubernetes 1.31 a list from etcd. The first
-                call for a collection decides; others, and controllers that watch it, share its cache.
+            view: The class to decode into; None for the default class of the resource.
+            namespace: Only objects in this namespace. Empty: the manager's, or those of the kind's scope, or else all.
+            label_selector: Only objects whose labels match. Empty: that of the kind's scope, or else all.
+            field_selector: Only objects whose fields match. Empty: as for `label_selector`.
+            any_version: Begin with any state that the server has in memory, which may be older than the state that this
+                program saw before a restart. It saves servers before Kubernetes 1.31 a list from etcd. The first call
+                for a collection decides for all users of its cache.
 
         Raises:
             ValueError: `view` has fields that objects of this kind cannot have.
-            UsageError: `any_version` is asked for, and the collection is cached already from the most recent state.
+            UsageError: `any_version` is True, but the collection is cached already without this option.
         """
         collection = Collection(resource, namespace, label_selector, field_selector)
         return self.caches.lister((collection,), view, any_version=any_version)
@@ -239,13 +238,13 @@ class Manager:
     def union_lister(self, *collections: Collection, view: type[Any] | None = None) -> Lister[Any]:
         """Return a lister of several collections of one kind: each object once, in its newest state.
 
-        Each collection has a cache, shared with all other readers of it, unless another of the collections covers it.
-        An object that is in two of them is in memory once. The collections follow the server each by itself: an object
-        that moves from one to another may for a moment be in both, where the newer state is read, or in neither.
+        Each collection has a cache, which other readers share, unless another of the collections contains it. An object
+        in two collections is in memory once. Each cache follows the server independently: an object that moves from one
+        collection to another may for a moment be in both (the newer state is returned), or in neither.
 
         Args:
-            collections: Such as `Collection(PODS, label_selector="app=a"), Collection(PODS, "kube-system")`.
-            view: The class to decode objects to; None is the resource's own.
+            collections: The collections, such as `Collection(PODS, "kube-system")` and `Collection(PODS, "default")`.
+            view: The class to decode into; None for the default class of the resource.
 
         Raises:
             UsageError: There is no collection, or they are of several kinds.
@@ -256,42 +255,41 @@ class Manager:
     def scope_caches(
         self, all_kinds: CacheScope | None = None, kinds: Mapping[Kind[Any], CacheScope] = MappingProxyType({})
     ) -> None:
-        """Set what the caches hold of all kinds, and of single kinds; call it before the first lister or controller.
+        """Set which objects the caches of all kinds, and of single kinds, hold; call it before their first use.
 
-        Each field is the first that is set (not None) of: the argument of the call that makes the lister or the watch,
-        the scope of the kind, the manager's namespace, the scope of all kinds. A kind with several namespaces has a
-        cache for each, which a lister and `Controller.watch` use together.
+        For each field the first value that is set (not None) is used: the argument of the call that makes the lister or
+        watch, the scope of the kind, the manager's namespace, the scope of all kinds. A kind with several namespaces
+        has a cache for each; a lister or `Controller.watch` reads all of them.
 
         Args:
             all_kinds: The scope of all kinds.
             kinds: The scopes of single kinds.
 
         Raises:
-            UsageError: Something that this would change is cached already, or bodies are set for all kinds.
+            UsageError: A cache that this would change exists already, or `all_kinds` has bodies.
         """
         self.informers.scope(all_kinds or CacheScope(), kinds)
 
     def informer(self, resource: Kind[Any], **selected: Unpack[Selected]) -> Informer:
-        """Return the informer of one collection, to subscribe to; the informer runs while the manager does.
+        """Return the informer of one collection, for handlers and subscriptions; it runs while the manager runs.
 
         The arguments are those of `lister`.
 
         Raises:
-            UsageError: The scope of the kind has several namespaces, and none of them is named here.
+            UsageError: The scope of the kind has several namespaces, and the arguments do not name one.
         """
         return self.caches.informer(resource, **selected)
 
     def audit_caches(self, *, every: float = 60.0, most_objects: int | None = 50_000) -> None:
-        """Compare the caches with the server while the manager runs, slowly, and list again one that lost a change.
+        """Compare the caches with the server slowly while the manager runs, and list again after a lost change.
 
-        A watch that loses a change, by a fault of the server or of a proxy, leaves a wrong object in the cache until
-        the next list. Each turn asks for one page: the metadata of up to 500 objects at the resourceVersion that the
-        cache has reached. With the defaults 10,000 objects take 20 minutes. Differences are logged, counted and
-        repaired.
+        If a watch loses a change, by a fault of the server or of a proxy, the cache has a wrong object until the next
+        list. Each step requests one page: the metadata of up to 500 objects at the resourceVersion of the cache. With
+        the defaults, 10,000 objects take 20 minutes. Differences are logged, counted and repaired.
 
         Args:
-            every: Seconds between two pages, of all caches together.
-            most_objects: Caches with more objects are not audited; None: all are.
+            every: Seconds between two pages, counted over all caches.
+            most_objects: Caches with more objects are not audited; None audits all.
 
         Raises:
             UsageError: The caches are audited already, or the manager is stopping or has stopped.
@@ -302,15 +300,14 @@ class Manager:
     def install(self, *classes: type[CustomResource], storage: type[CustomResource] | None = None) -> None:
         """Install the definition of a declared class when the manager starts, before its caches do.
 
-        The definition is applied on the server's side, and the manager waits until its kind is served. A definition
-        that another field manager owns is not taken over. Whether it is installed or not, a class that is cached is
-        compared with the definition that the server has: the manager does not start if the class could not read the
-        objects, and logs what else differs.
+        The definition is written by server-side apply, and the manager waits until its kind is served. A definition
+        that another field manager owns is not taken over. In any case, each cached class is compared with the server's
+        definition: the manager does not start if the class could not read the objects, and logs other differences.
 
         Args:
-            *classes: The versions of one kind. Without any, the classes of all caches get a definition each, unless
-                there is one of their name already.
-            storage: The version in which the server stores objects; by default the first.
+            *classes: The classes of the versions of one kind. Without any, the definitions of all cached classes are
+                installed, unless a definition of their name exists.
+            storage: The class of the version in which the server stores objects; by default the first one.
 
         Raises:
             TypeError: A class is not declared with `custom_resource`.
@@ -319,11 +316,11 @@ class Manager:
         self.definitions.add(classes, storage)
 
     def recorder(self, component: str, *, api: EventAPI = EventAPI.EVENTS) -> EventRecorder:
-        """Return a new recorder of events, which runs with the manager whether this replica leads or not.
+        """Return a new recorder of events, which runs with the manager, whether this replica leads or not.
 
         Args:
-            component: The reporting component; each has one recorder.
-            api: The API that it writes to, and so whether another message is another event.
+            component: The name of the reporting component; each component has one recorder.
+            api: The events API, which decides whether a different message is a new event.
 
         Raises:
             UsageError: The component has a recorder already, or the manager is stopping or has stopped.
@@ -335,28 +332,28 @@ class Manager:
 
     @property
     def async_client(self) -> AsyncClient:
-        """The same as `client`, for coroutines: one pool of 16 threads sends all their requests."""
+        """A client for coroutines, with the limits of `client`. A pool of 16 threads sends all its requests."""
         from controller_runtime.client.async_client import AsyncClient
 
         return AsyncClient(self.client, self._request_threads)
 
     @property
     def controllers(self) -> list[Controller]:
-        """The controllers that were added, whether they run yet or not."""
+        """The controllers that were added, started or not."""
         return [member for member in self._members.all() if isinstance(member, Controller)]
 
     @property
     def recorders(self) -> list[EventRecorder]:
-        """The recorders of events that `recorder` made, or that were added."""
+        """The event recorders that `recorder` made, or that were added."""
         return [member for member in self._members.all() if isinstance(member, EventRecorder)]
 
     @property
     def runnables(self) -> list[Runnable]:
-        """All that was added beside controllers, recorders of events among it."""
+        """All runnables that were added, including event recorders; without controllers."""
         return [member for member in self._members.all() if not isinstance(member, Controller)]
 
     def add(self, thing: Controller | Runnable) -> None:
-        """Run a controller or a runnable with the manager: from the manager's start on, or at once if the manager runs.
+        """Add a controller or a runnable. It is started with the manager, or at once if the manager runs already.
 
         Raises:
             UsageError: The name is taken, the manager is stopping or has stopped, or a controller has no source.
@@ -369,13 +366,13 @@ class Manager:
         self._members.add(thing)
 
     def ring(self, name: str, by: RingBy = RingBy.NAME, *, namespace: str = "", **options: Unpack[RingOptions]) -> Ring:
-        """Return a new ring, in which this replica takes part while the manager runs; see `docs/ring.md`.
+        """Return a new ring, by which replicas divide work while the manager runs; see `docs/ring.md`.
 
         Args:
             name: The ring's name, the same in all replicas.
-            by: The property of requests that decides which of them stay together; by default that of `--ring-by`.
-            namespace: Where the ring's ConfigMap and its members' leases are; empty is the manager's,
-                or else the pod's, or else `default`, as for `--ring`.
+            by: The property of requests by which they are assigned to slots; by default the name, as for `--ring-by`.
+            namespace: The namespace of the ring's ConfigMap and of the members' leases. Empty: the manager's namespace,
+                or else the pod's, or else `default`.
             **options: As for `RingConfig`.
 
         Raises:
@@ -392,14 +389,14 @@ class Manager:
 
     @property
     def rings(self) -> list[Ring]:
-        """The rings in which this replica takes part."""
+        """The rings of which this replica is a member."""
         return self._rings.all()
 
     @property
     def webhooks(self) -> Webhooks:
-        """The webhooks that this program serves: declare them by `add`, before the manager runs.
+        """The webhooks that this program serves. Declare them by `add`, before the manager runs.
 
-        They are served whether this replica leads or not, before any cache starts and until all else has ended.
+        They are served whether this replica leads or not, before any cache starts and until everything else has ended.
         """
         return self.declared_webhooks.made()
 
@@ -407,9 +404,9 @@ class Manager:
         """Add tables to the status page.
 
         Args:
-            take: Returns the tables. It is called about once per second for each reader, on the thread that serves the
-                page, and never while nobody looks. So it must be quick, and may read only what is safe to read from
-                other threads. If it raises, the page shows the error in the place of the tables.
+            take: Returns the tables. It is called about once per second for each open page, on the thread that serves
+                the page. So it must be quick, and may read only thread-safe state. If it raises, the page shows the
+                error instead of the tables.
 
         Raises:
             UsageError: `take` is an `async def`.
@@ -417,24 +414,27 @@ class Manager:
         self.shown_tables.add(take)
 
     def declare(self, *rights: Right) -> None:
-        """Say which names and namespaces are the program's own, for a record of its rights; nothing else reads it."""
+        """Declare which names and namespaces belong to the program, for a record of its rights.
+
+        It has no other effect.
+        """
         self.declared.extend(rights)
 
     def run(self, stop: Stop | None = None, *, signals: bool = True) -> None:
         """Run until `stop` is set, a signal arrives or something fails; then stop everything, in order.
 
-        Without `stop`, SIGINT and SIGTERM stop the manager, and a second one ends the process at once with status 1;
-        each only if Python would otherwise end at it, this is the main thread, and the host is the real machine.
-        The old handlers are back when this returns.
+        Without `stop`, SIGINT and SIGTERM stop the manager, and a second signal ends the process with status 1; only
+        for signals that no other code handles, on the main thread of the real machine. This is undone when `run`
+        returns.
 
-        `client` still works afterwards; its connections stay open then until the caller closes `transport`.
+        `client` still works afterwards; then the caller must close `transport` to close the connections.
 
         Args:
-            stop: Ends the run. The caller decides what signals do; see `stop_on_signals`.
-            signals: False leaves all signals alone, for notebooks and for programs with a loop of their own.
+            stop: Ends the run. If it is given, signals are left to the caller; see `stop_on_signals`.
+            signals: False does not touch signals, for notebooks and for programs with their own main loop.
 
         Raises:
-            UsageError: The manager has run before, a declared class cannot read its objects, or budgets lack a record.
+            UsageError: The manager has run before, a declared class cannot read its objects, or budgets have no record.
             CacheSyncTimeout: The caches did not fill in time.
             LeadershipLost: The lease was lost; all work was cancelled at once.
             Exception: The first failure of a thread.

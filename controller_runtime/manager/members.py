@@ -14,16 +14,16 @@ Member = Controller | Runnable
 
 
 class Members:
-    """The controllers and runnables of a manager, and those of them that its thread still has to start.
+    """The controllers and runnables of a manager, with those that are still to be started.
 
-    The manager's thread takes the members and starts them. It waits for three kinds of news: a member was added, this
-    replica leads from now on, or the manager is stopping.
+    The manager's thread takes and starts them. It waits for one of three events: a member was added, this replica
+    became the leader, or the manager is stopping.
 
     Args:
-        host: Makes the condition variable.
+        host: The source of the lock's condition.
         stopping: The manager's stop: once it is set, nothing can be added.
 
-    Threads: one, the manager's, for `take_added` and `wait_for_news`; any for the rest.
+    Threads: the manager's for `take_added` and `wait_for_news`; any for the rest.
     """
 
     def __init__(self, host: Host, stopping: Stop) -> None:
@@ -37,7 +37,7 @@ class Members:
         self._has_news = False
 
     def all(self) -> list[Member]:
-        """Return all members in the order in which they were added, whether they are started or not."""
+        """Return all members, started or not, in the order in which they were added."""
         with self._condition:
             return [*self._members]
 
@@ -75,7 +75,7 @@ class Members:
             self._condition.notify_all()
 
     def take_added(self) -> list[Member]:
-        """Return the members that were added since the last call, and forget the news."""
+        """Return the members that were added since the last call, and reset the event of `wait_for_news`."""
         with self._condition:
             taken, self._added, self._has_news = self._added, [], False
             return taken

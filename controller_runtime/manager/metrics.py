@@ -40,14 +40,14 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """The metrics of one manager, of the process it runs in, and of further registries.
+    """The metrics of one manager, of its process, and of other registries.
 
     Args:
         manager: The manager.
-        registries: The further registries; None is `prometheus_client.REGISTRY`, the default of that library.
+        registries: The other registries; None is `prometheus_client.REGISTRY`, the default of that library.
 
     Attributes:
-        registry: The registry of the manager and the process, to which further collectors can be added.
+        registry: The registry of the manager and the process, to which other collectors can be added.
 
     Threads: any.
     """
@@ -60,11 +60,15 @@ class Metrics:
         self._all.register(self._merged)
 
     def text(self) -> bytes:
-        """Return all metrics as they are now, in Prometheus' text format; a name that comes twice is left out."""
+        """Return all current metrics in Prometheus' text format. A second metric of the same name is left out."""
         return generate_latest(self._all)
 
     def refuse_double_names(self) -> None:
-        """Raise `UsageError` if two metrics that exist by now have the same name."""
+        """Check that no two current metrics have the same name.
+
+        Raises:
+            UsageError: Two metrics have the same name.
+        """
         self._merged.refuse_double_names()
 
 

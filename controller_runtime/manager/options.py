@@ -33,7 +33,7 @@ class ManagerOptions(TypedDict, total=False):
 
 
 class Selected(TypedDict, total=False):
-    """The keyword arguments of `Manager.lister`, which describes them, and of `Manager.informer`."""
+    """The keyword arguments of `Manager.lister` and `Manager.informer` that select objects; see `Manager.lister`."""
 
     namespace: str
     label_selector: str

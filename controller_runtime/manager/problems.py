@@ -28,7 +28,7 @@ def stuck_workers(controllers: Sequence[Controller], after: float = STUCK_AFTER)
 
 
 def overdue_reconciles(controllers: Sequence[Controller]) -> Iterator[str]:
-    """Yield a line for each controller with a reconcile that still runs long after its timeout; see `OVERDUE_AFTER`."""
+    """Yield a line for each controller with a reconcile that runs long after its timeout; see `OVERDUE_AFTER`."""
     for controller in controllers:
         counters, timeout = controller.counters(), controller.reconcile_timeout
         if counters is not None and timeout is not None and counters[1].longest_running > OVERDUE_AFTER * timeout:
@@ -37,7 +37,7 @@ def overdue_reconciles(controllers: Sequence[Controller]) -> Iterator[str]:
 
 
 def failing_sources(controllers: Sequence[Controller]) -> Iterator[str]:
-    """Yield a line for each source whose mapper, predicate or periodic function fails now, with one of the errors."""
+    """Yield a line for each source whose mapper, predicate or periodic function fails now, with one error."""
     for controller in controllers:
         trouble = controller.trouble()
         for source in () if trouble is None else trouble.sources:
@@ -47,7 +47,7 @@ def failing_sources(controllers: Sequence[Controller]) -> Iterator[str]:
 
 
 def unreadable_objects(controllers: Sequence[Controller]) -> Iterator[str]:
-    """Yield a line for each controller with requests that ended at an unreadable object, with an example."""
+    """Yield a line for each controller with requests that failed because of an unreadable object, with an example."""
     for controller in controllers:
         trouble = controller.trouble()
         count, first = (0, []) if trouble is None else trouble.unreadable.first(1)
@@ -60,7 +60,7 @@ def _with_others(one: object, count: int) -> str:
 
 
 def problem_of(informer: Informer, clock: Clock) -> str:
-    """Return in one line why the cache of `informer` may differ from the server's data; empty if nothing says so."""
+    """Return in one line why the cache of `informer` may be out of date; empty if there is no sign of that."""
     because = f": {informer.last_error}" if informer.last_error else ""
     if not informer.has_synced():
         return f"{informer} has no initial list yet{because}"

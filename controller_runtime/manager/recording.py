@@ -25,7 +25,9 @@ _GONE = b"no reconcile of that number is kept: ask for /debug/reconciles\n"
 
 
 def recorded(host: Host, transport: Transport, incidents: Incidents | None) -> tuple[Recorder | None, Host, Transport]:
-    """Return the recorder of a manager, and the host and the transport for user code; without `incidents` as given.
+    """Return the recorder of a manager, and the host and transport for user code that record; see `incidents`.
+
+    Without `incidents` the recorder is None, and `host` and `transport` are returned as given.
 
     Raises:
         UsageError: The folder of the incidents cannot be used.
@@ -39,7 +41,10 @@ def recorded(host: Host, transport: Transport, incidents: Incidents | None) -> t
 
 
 def reconciles_answer(recorder: Recorder | None, request: HTTPRequest) -> HTTPResponse:
-    """Return the list of what is kept, the newest first; with `number` in the query, the file of that reconcile."""
+    """Return the answer to a request for recorded reconciles: a list, the newest first.
+
+    With `number` in the query, the answer is the file of that reconcile.
+    """
     if recorder is None:
         return HTTPResponse(404, {}, _OFF)
     number = dict(request.query).get("number")
@@ -66,5 +71,5 @@ def _shown(kept: Kept) -> dict[str, Any]:
 
 
 def listening(recorder: Recorder | None) -> AbstractContextManager[None]:
-    """Return the block in which lines of the log are recorded."""
+    """Return a context manager inside which log lines are recorded; without a recorder it has no effect."""
     return nullcontext() if recorder is None else recorder.listening()

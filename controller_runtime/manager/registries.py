@@ -19,14 +19,14 @@ log = get_logger(__name__)
 
 
 class Merged(Collector):
-    """The metrics of a manager and its process, then those of further registries.
+    """The metrics of a manager and its process, then those of other registries.
 
-    The default registry of `prometheus_client` has collectors of the process, the platform and the garbage collector,
-    as the manager's own has; the second ones are left out without a word.
+    Collectors of the process, the platform and the garbage collector are in both the manager's and the default registry
+    of `prometheus_client`; the duplicates are left out silently.
 
     Args:
-        own: The manager's registry; the three collectors are added to it.
-        others: The further registries.
+        own: The manager's registry, to which these three collectors are added.
+        others: The other registries.
 
     Threads: any.
     """
@@ -40,7 +40,7 @@ class Merged(Collector):
         self._reported: set[str] = set()
 
     def collect(self) -> Iterator[Metric]:
-        """Yield each metric. One whose name is taken is left out; the first time this is logged as an error."""
+        """Yield each metric. A second metric of the same name is left out, and logged as an error the first time."""
         for metric, taken in self._compared():
             if not taken:
                 yield metric
@@ -49,7 +49,11 @@ class Merged(Collector):
                 log.error("metric left out: another one has its name; rename one of them", metric=taken)
 
     def refuse_double_names(self) -> None:
-        """Raise `UsageError` if two metrics that exist by now have the same name."""
+        """Check that no two current metrics have the same name.
+
+        Raises:
+            UsageError: Two metrics have the same name.
+        """
         for _, taken in self._compared():
             if taken:
                 raise UsageError(

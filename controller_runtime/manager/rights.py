@@ -30,21 +30,21 @@ def _names(names: Iterable[str]) -> tuple[str, ...]:
 
 @attrs.frozen
 class Right:
-    """A bound of the rights of a program, for `Manager.declare`: the program alone knows which names are its own.
+    """A limit on the rights of a program, for `Manager.declare`: names and namespaces that belong to the program.
 
-    A record of rights takes no name or namespace from a test, because those of a cluster are others. So a program that
-    always reads the same object says so here, and then the role that is recorded names that object and no others.
+    When rights are recorded in a test, names and namespaces of requests are not used, because a cluster has others. So
+    a program that always reads the same object declares it here, and the recorded role is then limited to that object.
 
     Attributes:
-        resource: The resource, or a declared class; its subresources are meant, too.
-        names: The names of the objects that the program asks for. Requests for other names are recorded without a
-            name, and so are those to create, list, watch or delete a collection: roles cannot bound them by a name.
-        namespace: The namespace in which the program asks for them, for which a Role is recorded; empty if it is that
-            of the objects that the program finds.
+        resource: The resource, or a declared class; its subresources are included.
+        names: The names of the objects that the program requests. Requests for other names are recorded without a name.
+            So are requests that create, list, watch or delete a collection, since roles cannot limit them by name.
+        namespace: The namespace of these objects, for which a Role is recorded; empty if the program finds the
+            namespace at run time.
 
     Raises:
-        UsageError: There is neither a name nor a namespace, or the names are one string, or the resource is
-            cluster-scoped and a namespace is given.
+        UsageError: Neither names nor a namespace are given, `names` is a single string, or a namespace is given for a
+            cluster-scoped resource.
     """
 
     resource: Resource[Any] = attrs.field(converter=_resource)
@@ -68,9 +68,9 @@ _observers: list[Observe] = []
 
 @contextlib.contextmanager
 def observing(observe: Observe) -> Iterator[None]:
-    """Observe the requests of all managers that are made while the block lasts, also those that they make later.
+    """Return a context manager: `observe` gets the requests, also later ones, of managers made inside its block.
 
-    An inner observation takes the place of an outer one. Threads: one, while no other makes managers.
+    An inner block replaces an outer one. Threads: one, while no other makes managers.
     """
     _observers.append(observe)
     try:
@@ -80,7 +80,7 @@ def observing(observe: Observe) -> Iterator[None]:
 
 
 def observed(manager: object, transport: Transport) -> Transport:
-    """Return the transport of a new manager; unless managers are observed, it is the one given."""
+    """Return the transport of a new manager, which reports its requests if `observing` is active."""
     return _ObservedTransport(transport, _observers[-1](manager)) if _observers else transport
 
 

@@ -23,14 +23,14 @@ if TYPE_CHECKING:  # a program without a ring should not pay for it
 
 
 class ManagerRings:
-    """The rings in which a manager takes part.
+    """The rings of a manager, by which several replicas divide the work.
 
     Args:
-        host: The manager's.
+        host: The manager's host.
         transport: Carries the requests of the members; it is not bound to a leadership, since each replica is a member,
             whether it leads or not.
         informers: The manager's caches.
-        stopping: The manager's stop, at which the members look at once.
+        stopping: The manager's stop; when it is set, the members react at once.
         controllers: Returns the controllers of the manager.
 
     Threads: any.
@@ -49,7 +49,7 @@ class ManagerRings:
         self._rings: tuple[Ring, ...] = ()  # replaced as a whole
 
     def make(self, name: str, by: RingBy, namespace: str, options: RingOptions) -> Ring:
-        """Return a new ring, which takes no part before `add`; the arguments are those of `Manager.ring`."""
+        """Return a new ring, of which this replica becomes a member by `add`; arguments as for `Manager.ring`."""
         from controller_runtime.ring.config import RingConfig
         from controller_runtime.ring.ring import Ring
 
@@ -57,20 +57,20 @@ class ManagerRings:
         return Ring(self._host, Client(self._host, self._transport), self._informers, config, by, self.problem_of_work)
 
     def add(self, ring: Ring) -> None:
-        """Add a ring. Its own runnable joins it, and leaves it once the manager stops."""
+        """Add a ring, which this replica joins, and leaves when the manager stops."""
         self._rings = (*self._rings, ring)
         self._stopping.on_set(ring.member.wake)
 
     def all(self) -> list[Ring]:
-        """Return the rings in which this replica takes part."""
+        """Return the rings of which this replica is a member."""
         return [*self._rings]
 
     def hand_overs(self) -> list[HandsOver]:
-        """Return the work that other replicas can take over when this one stops."""
+        """Return, for each ring, the work that other replicas can take over when this one stops."""
         return [ring.member.hand_over for ring in self._rings]
 
     def bound(self, transport: Transport) -> RingTransport:
-        """Return a transport whose requests end with the memberships to which they are bound."""
+        """Return a transport whose requests end when the ring membership ends to which they are bound."""
         return RingTransport(transport, self._bound_ownerships)
 
     def _bound_ownerships(self) -> Sequence[Ownership]:
@@ -88,7 +88,7 @@ class ManagerRings:
         return [ring.ownership for ring in self._rings]
 
     def problem_of_work(self) -> str:
-        """Return in one line why this replica does not do its work, by which it is given no slots of a ring."""
+        """Return in one line why this replica cannot work now, so that it gets no slots of a ring; empty if it can."""
         if self._stopping.is_set():
             return "the manager stops"
         controllers = self._controllers()

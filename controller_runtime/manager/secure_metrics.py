@@ -20,13 +20,13 @@ PATH = "/metrics"
 
 
 def show_metrics(manager: Manager, *, registries: Sequence[CollectorRegistry] | None = None) -> None:
-    """Serve a manager's metrics and its status page where its webhooks are served.
+    """Serve a manager's metrics and its status page at the address of its webhooks, over TLS.
 
     Call this after `setup`, before the manager runs.
 
-    A reader sends the token of an account that may `get` the path `/metrics`, or `/debug` for the page, which is not
-    live there: a browser cannot send a token with a stream. The program needs the right to create
-    `tokenreviews` and `subjectaccessreviews`, which the ClusterRole `system:auth-delegator` has.
+    A reader must send the token of an account with the right to `get` the path `/metrics`, or `/debug` for the page.
+    The page is not updated live there, because a browser cannot send a token with a stream. The program needs the right
+    to create `tokenreviews` and `subjectaccessreviews`, which the ClusterRole `system:auth-delegator` gives.
 
     Args:
         manager: The manager.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # a program without tracing need not have it
 
 
 def tracing_of(host: Host, provider: TracerProvider) -> Tracing:
-    """Return what makes spans by a provider; this imports the packages of OpenTelemetry."""
+    """Return a `Tracing` that makes spans by a tracer provider; this imports OpenTelemetry."""
     from controller_runtime.controller.tracing import Tracing
 
     return Tracing(host, provider)

@@ -20,15 +20,15 @@ STOPPING: Mapping[int, Any] = {signal.SIGINT: signal.default_int_handler, signal
 def stop_on_unhandled_signals(
     host: Host, stop: Stop, *, wanted: bool = True
 ) -> contextlib.AbstractContextManager[None]:
-    """Set `stop` at the first signal of `STOPPING` inside the block; leave signals alone that other code handles.
+    """Return a context manager: inside it, the first signal of `STOPPING` that no other code handles sets `stop`.
 
-    A signal that is ignored, as under `nohup` or in a background job of a shell, stays ignored. Off the main thread
-    and on a simulated host this does nothing.
+    A signal that is ignored, as under `nohup` or in a background job of a shell, stays ignored. On another than the
+    main thread, and on a simulated host, the block has no effect.
 
     Args:
-        host: Its threads.
-        stop: Set by the first signal; a second one ends the process at once, with status 1.
-        wanted: False does nothing.
+        host: The source of threads.
+        stop: The stop that the first signal sets; a second signal ends the process at once, with status 1.
+        wanted: False makes a block without effect.
     """
     numbers = unhandled({number: signal.getsignal(number) for number in STOPPING})
     if not (wanted and numbers and isinstance(host, SystemHost) and is_on_main_thread()):
@@ -37,9 +37,9 @@ def stop_on_unhandled_signals(
 
 
 def unhandled(handlers: Mapping[int, Any]) -> list[int]:
-    """Return the signals of `STOPPING` whose present handler is the one that Python starts with.
+    """Return the signals of `STOPPING` that still have the handler with which Python starts.
 
     Args:
-        handlers: The present handlers, by signal.
+        handlers: The current handlers, by signal.
     """
     return [number for number, initial in STOPPING.items() if handlers[number] == initial]

@@ -16,14 +16,14 @@ REASON = "Unreadable"
 
 
 class UnreadableEvents:
-    """Writes a Warning event about each object that a controller cannot read, as well as it can.
+    """Writes a Warning event about each object that a controller cannot read, if that is possible.
 
-    The recorder of a controller is made for the first such object, unless the program has one of that name: a program
-    without such objects needs no thread and no rights for events. Without the rights to write events the objects are
-    only logged, counted and shown.
+    The event recorder of a controller is made for the first such object, unless the program has a recorder of that
+    name. So a program without such objects needs no thread and no rights for events. Without the rights to write
+    events, the objects are only logged, counted and shown.
 
     Args:
-        recorders: Returns the recorders that exist.
+        recorders: Returns the existing recorders.
         make: Makes a recorder.
 
     Threads: any.
@@ -34,7 +34,7 @@ class UnreadableEvents:
         self._make = make
 
     def report(self, controller: str, error: UnreadableObject) -> None:
-        """Queue an event about the object of `error`; if that is impossible, log why at debug level."""
+        """Queue an event about the object of `error`; if that is impossible, log the reason at debug level."""
         try:
             recorder_of(controller, self._recorders, self._make).event(
                 error.cached, "Warning", REASON, f"{controller}: {error.reason}", resource=error.resource
@@ -47,15 +47,15 @@ class UnreadableEvents:
 def recorder_of(
     component: str, recorders: Callable[[], Sequence[EventRecorder]], make: Callable[[str], EventRecorder]
 ) -> EventRecorder:
-    """Return the recorder of a component, which is made if there is none.
+    """Return the recorder of a component; make it if there is none.
 
     Args:
-        component: The component.
-        recorders: Returns the recorders that exist.
+        component: The name of the component.
+        recorders: Returns the existing recorders.
         make: Makes a recorder.
 
     Raises:
-        UsageError: None can be made, because the manager stops.
+        UsageError: No recorder can be made, because the manager is stopping.
     """
 
     def find() -> EventRecorder | None:

@@ -17,14 +17,14 @@ if TYPE_CHECKING:  # a program without webhooks should not pay for them
 
 
 class DeclaredWebhooks:
-    """The webhooks that a program has declared so far; true if there are any.
+    """The webhooks that a program has declared so far; its truth value is whether there are any.
 
-    Its questions are answered without the package of webhooks, which only a program that declares some imports.
+    The package of webhooks is imported only if a program declares one.
 
     Args:
-        host: The manager's.
-        transport: Carries the requests that keep the certificates; it is not bound to a leadership, since each replica
-            keeps them.
+        host: The manager's host.
+        transport: Carries the requests that renew certificates; it is not bound to a leadership, since each replica
+            renews them.
 
     Threads: any, and one for the first call of `made`.
     """
@@ -34,7 +34,7 @@ class DeclaredWebhooks:
         self._made: Webhooks | None = None
 
     def made(self) -> Webhooks:
-        """Return the webhooks, which the first call makes."""
+        """Return the webhooks; the first call makes them."""
         if self._made is None:
             from controller_runtime.webhooks.webhooks import Webhooks
 
@@ -51,23 +51,23 @@ class DeclaredWebhooks:
         return frozenset() if self._made is None else self._made.converted
 
     def with_conversion(self, definition: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a definition with the place of its conversion, if its versions are converted here."""
+        """Return a definition with the address of the conversion webhook, if this program converts its versions."""
         return definition if self._made is None else self._made.with_conversion(definition)
 
     def problem(self) -> str:
-        """Return why the webhooks are not served, or not trusted yet, in one line; empty if they are."""
+        """Return in one line why the webhooks are not served, or not trusted yet; empty if they are."""
         return "" if self._made is None else self._made.problem()
 
     def unregistered(self) -> str:
-        """Return why no API server calls some of the webhooks, in one line; empty if nothing is known to be missing."""
+        """Return in one line why no API server calls some of the webhooks; empty if no registration is missing."""
         return "" if self._made is None else self._made.unregistered()
 
     def start(self, stopping: Stop, declare: Callable[[Right], None]) -> None:
-        """Serve the webhooks, if any are declared; they do not wait for caches, which may wait for them.
+        """Serve the webhooks, if any are declared. They do not wait for caches, because caches may wait for them.
 
         Args:
-            stopping: The manager's stop, which fails with them.
-            declare: Takes the rights to the objects that keep their certificates.
+            stopping: The manager's stop, which is failed if they fail.
+            declare: Called with the rights to the objects that store their certificates.
 
         Raises:
             UsageError: Their address cannot be bound, or there is no certificate.
@@ -78,11 +78,11 @@ class DeclaredWebhooks:
             self._made.start(stopping)
 
     def trust_new(self) -> None:
-        """Have API servers trust the conversions of definitions that were just installed, before caches ask them."""
+        """Make API servers trust the conversion webhooks of new definitions, before caches request their objects."""
         if self._made is not None:
             self._made.trust_new()
 
     def close(self) -> None:
-        """Serve the webhooks no more. Idempotent."""
+        """Stop serving the webhooks. Idempotent."""
         if self._made is not None:
             self._made.close()

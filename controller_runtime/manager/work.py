@@ -19,30 +19,31 @@ from controller_runtime.manager.webhooks import DeclaredWebhooks
 
 
 def check_grace(grace: float) -> None:
-    """Refuse a grace that makes no sense.
+    """Check the argument `grace` of a manager.
 
     Raises:
-        ValueError: It is negative.
+        ValueError: `grace` is negative.
     """
     if grace < 0:
         raise ValueError(f"grace ({grace}) must be zero or more")
 
 
 class ManagerWork(NamedTuple):
-    """Starts what a manager has, on the thread that calls `run`, and ends it in the reverse order.
+    """Starts the parts of a manager, on the thread that calls `run`, and ends them in the reverse order.
 
     Attributes:
-        host: The manager's.
+        host: The manager's host.
         stopping: Ends the run.
         members: The controllers and runnables.
-        definitions: Are installed before the caches start, which may wait for their kinds.
-        webhooks: Are served first and closed last: both caches and the controllers' last writes may need them.
-        declare: Takes the rights that the webhooks need.
+        definitions: The definitions, which are installed before the caches start, since caches may wait for their
+            kinds.
+        webhooks: The webhooks. They are served first and closed last: caches and the last writes may need them.
+        declare: Called with the rights that the webhooks need.
         lifecycle: Starts and stops caches and members.
-        request_threads: Send the requests of coroutines.
+        request_threads: The threads that send the requests of coroutines.
         close_connections: Closes the connections to the server.
         grace: Seconds that running work has to finish.
-        cache_sync_timeout: Seconds that caches have to fill, each time that members are started.
+        cache_sync_timeout: Seconds that caches have to fill, each time that controllers or runnables are started.
 
     Threads: one.
     """

@@ -26,10 +26,9 @@ T = TypeVar("T", bound=Hashable)
 class WorkQueue(Generic[T]):
     """A queue of items to process: de-duplicated, delayed, rate-limited, with two priorities called bands.
 
-    An item that is added again before it is handed out is handed out once, at the earlier time and in the better band.
-    An item that is added while it is being processed is handed out again after `done`, not before. Inside a band, items
-    come in the order in which they were added or fell due. While both bands have items, every eighth hand-out comes
-    from the low one, so that it does not starve.
+    An item that is added again before it is handed out is handed out once, at the earlier time and in the better band;
+    an item added while it is being processed is handed out again after `done`. Inside a band, items come in the order
+    in which they were added or fell due. While both bands have items, every eighth hand-out is from the low one.
 
     Args:
         host: The source of the time and of the lock's condition.
@@ -88,8 +87,8 @@ class WorkQueue(Generic[T]):
         """Hand out `item` as soon as possible. Ignored once the queue is shut down.
 
         Args:
-            low: Put the item into the low band; meant for unchanged items, such as those of an initial list. A later
-                addition without `low` moves it to the normal band.
+            low: Use the low band, for unchanged items, such as those of an initial list. An addition without it moves
+                the item to the normal band.
             cause: The reason, for people: a few words, always the same for the same reason.
             key: Name and namespace of the object that caused the addition, for people; None if no object did.
             version: That object's resourceVersion.
@@ -102,7 +101,7 @@ class WorkQueue(Generic[T]):
         """Hand out `item` once `delay` has passed. Ignored once the queue is shut down.
 
         If the item is queued or delayed already, the earlier time wins. An item that is being processed from the low
-        band is put into the low band again; any other into the normal one, even if it is queued in the low band now.
+        band is put there again, any other into the normal band, even if it is in the low band now.
 
         Args:
             delay: Seconds from now; zero or less is the same as `add`.
@@ -115,8 +114,7 @@ class WorkQueue(Generic[T]):
     def add_rate_limited(self, item: T, *, at_least: float = 0.0, cause: str = "") -> None:
         """Hand out `item` again after the delay that the limiter decides. Ignored once the queue is shut down.
 
-        A failure before the planned retry, after an event caused a reconcile in between, does not count, so that events
-        do not make the delays grow: the item is retried at the planned time.
+        A failure before the planned retry is due does not count, so that events do not make the delays grow.
 
         Args:
             at_least: The least delay in seconds, such as a server's `Retry-After`.
@@ -141,7 +139,7 @@ class WorkQueue(Generic[T]):
             return self._take()
 
     def done(self, item: T) -> None:
-        """End the processing of `item`. If it was added meanwhile, it can now be handed out again.
+        """End the processing of `item`, so that an addition that came meanwhile can be handed out.
 
         Raises:
             ValueError: `item` is not being processed.
@@ -159,7 +157,7 @@ class WorkQueue(Generic[T]):
             return self._take()
 
     def forget(self, item: T) -> None:
-        """Forget the failures of `item`, because it succeeded or is not retried. Queued additions of it stay."""
+        """Forget the failures of `item`, because it succeeded or is not retried."""
         # Without the lock, because most items have never failed. A failure that is added at the same moment could as
         # well come after this call.
         if item in self._retry_at:
@@ -184,7 +182,7 @@ class WorkQueue(Generic[T]):
     def shut_down(self, drain: bool = False) -> None:
         """Ignore further additions, and drop the delayed items.
 
-        Items that are queued are still handed out; then `get` raises `ShutDown`. Calling it again is harmless.
+        Queued items are still handed out; then `get` raises `ShutDown`. Idempotent.
 
         Args:
             drain: Also wait until every item is done. A later `shut_down` without `drain` ends that wait.

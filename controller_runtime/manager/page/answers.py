@@ -25,10 +25,10 @@ _FOREIGN = b"the stream is for the page of this address alone\n"
 
 
 class StatusPage:
-    """Takes pictures of a manager, while somebody looks.
+    """Answers the requests of the status page with the current state of a manager.
 
     Args:
-        manager: The manager. Stories of its reconciles are kept from now on.
+        manager: The manager. From now on it keeps records of its reconciles.
 
     Threads: any.
     """
@@ -41,7 +41,7 @@ class StatusPage:
         manager.stories.is_recording = True
 
     def picture(self, wish: Wish) -> Picture:
-        """Return the present state, as far as a reader asks for it."""
+        """Return the current content of the page, with the parts that a reader asks for."""
         manager = self._manager
         stories = manager.stories.all()
         if wish.request:
@@ -53,12 +53,15 @@ class StatusPage:
         return filtered(Picture(title, _summary(manager), tuple(tables)), wish)
 
     def html(self, request: HTTPRequest) -> HTTPResponse:
-        """Return the page, which is readable as it is; with scripts it follows the stream."""
+        """Return the page as HTML, which is readable by itself. With scripts, a browser then follows the stream."""
         wish = Wish.of(request.query)
         return HTTPResponse(200, headers(), page_of(self.picture(wish), wish, self._run).encode("utf-8", "replace"))
 
     def stream(self, request: HTTPRequest) -> HTTPResponse | PictureStream:
-        """Return the stream of a page; a page of another site gets none, so that it cannot use up the streams."""
+        """Return the stream of updates of a page. A request from a page of another site is refused.
+
+        Otherwise that site could use up the streams.
+        """
         if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return HTTPResponse(403, {}, _FOREIGN)
         return PictureStream(self, Wish.of(request.query), self._run, request.headers.get("last-event-id", ""))
@@ -66,7 +69,7 @@ class StatusPage:
 
 @attrs.define
 class PictureStream:
-    """The pictures that one reader gets, as server-sent events; see `serving.Stream`."""
+    """The updates of the page for one reader, as server-sent events; see `serving.Stream`."""
 
     page: StatusPage
     wish: Wish
@@ -78,7 +81,7 @@ class PictureStream:
         self._number = number_after(self.last_id, self.run)
 
     def next(self) -> bytes:
-        """Take a picture of the page as it is now and return it as the next event."""
+        """Return the current content of the page, as the next event."""
         picture = self.page.picture(self.wish)
         self._number += 1
         return event_of(picture, self.run, self._number)

@@ -15,19 +15,21 @@ RETRY = 2000
 
 
 def event_of(picture: Picture, run: str, number: int) -> bytes:
-    """Return one event. Its data is one line of JSON in ASCII, so that nothing in it can end the event.
+    """Return the content of the page as a server-sent event.
+
+    Its data is one line of ASCII JSON, which cannot end the event.
 
     Args:
-        picture: The picture.
-        run: Names the run of the program.
-        number: Counts the pictures that the reader has been sent by this run.
+        picture: The content of the page.
+        run: The identifier of this run of the program.
+        number: The number of the event, for this reader and run.
     """
     data = json.dumps({"run": run, **_values(picture)}, separators=(",", ":"))
     return f"id: {run}-{number}\nretry: {RETRY}\ndata: {data}\n\n".encode("ascii")
 
 
 def number_after(last_id: str, run: str) -> int:
-    """Return how many pictures a reader has been sent that says its last id; zero if another run sent that."""
+    """Return the number of the event whose id a reader sends as the last one; zero if it is of another run."""
     known, _, number = last_id.rpartition("-")
     return int(number) if known == run and re.fullmatch("[0-9]{1,15}", number) else 0
 

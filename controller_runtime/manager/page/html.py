@@ -17,13 +17,13 @@ from controller_runtime.manager.page.tables import Cell, Picture, StatusRow, Sta
 
 @functools.cache
 def template() -> str:
-    """Return the text of the file, which has marks such as `<!--title-->` where a picture goes."""
+    """Return the text of the HTML file, which has marks such as `<!--title-->` for the content."""
     return files(__package__).joinpath("data/page.html").read_text(encoding="utf-8")
 
 
 @functools.cache
 def policy() -> str:
-    """Return the content security policy: the style and the script of the file by their hashes, and nothing else."""
+    """Return the content security policy, which allows only the style and the script of the file, by their hashes."""
     style, script = (_hash(tag) for tag in ("style", "script"))
     return (
         f"default-src 'none'; style-src {style}; script-src {script}; connect-src 'self'; form-action 'self'; "
@@ -32,7 +32,7 @@ def policy() -> str:
 
 
 def headers() -> dict[str, str]:
-    """Return the headers of the page."""
+    """Return the HTTP headers of the page."""
     return {
         "content-type": "text/html; charset=utf-8",
         "content-security-policy": policy(),
@@ -43,7 +43,7 @@ def headers() -> dict[str, str]:
 
 
 def page_of(picture: Picture, wish: Wish, run: str) -> str:
-    """Return the page with a picture in it, whose texts are escaped."""
+    """Return the HTML of a page with the given content, whose texts are escaped."""
     hidden = {"controller": wish.controller, "request": wish.request}
     marks = {
         "title": escape(picture.title),

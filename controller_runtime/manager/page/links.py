@@ -15,7 +15,7 @@ STREAM = "/debug/stream"
 
 
 def story_link(row: StatusRow) -> str:
-    """Return the query of the story that a row opens, with each name encoded; empty if it opens none."""
+    """Return the query string of the story page that a row links to; empty if it links to none."""
     if row.story is None:
         return ""
     controller, request = row.story

@@ -25,7 +25,7 @@ SLOWEST = 10
 
 
 def overview(manager: Manager, stories: Sequence[Story]) -> Iterator[StatusTable]:
-    """Yield the tables of a manager's present state."""
+    """Yield the tables of a manager's current state."""
     now = manager.host.monotonic()
     turns = {controller.name: controller.turns(MOST_TURNS) for controller in manager.controllers}
     yield _controllers(manager.controllers, turns, now)
@@ -202,7 +202,7 @@ def last_reconciles(stories: Sequence[Story], now: float, title: str = "Last rec
 
 
 def outcome_text(story: Story) -> str:
-    """Return in a few words how a reconcile ended."""
+    """Return the outcome of a reconcile in a few words."""
     if story.requeue_after is not None:
         return f"again after {seconds(story.requeue_after)}"
     return story.outcome.name.lower().replace("_", " ")

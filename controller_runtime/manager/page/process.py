@@ -14,7 +14,7 @@ _STATM = Path("/proc/self/statm")
 
 
 def process_table() -> StatusTable:
-    """Return the table; memory is left out where the system does not tell it as Linux does."""
+    """Return the table of the process. It has no memory on systems without Linux' `/proc`."""
     names = thread_names()
     rows = [
         StatusRow(("process", f"{os.getpid()} on Python {platform.python_version()}")),
@@ -27,7 +27,7 @@ def process_table() -> StatusTable:
 
 
 def resident_bytes() -> int:
-    """Return the bytes of memory that the process has; zero where the system does not tell."""
+    """Return the resident memory of the process in bytes; zero if the system does not report it."""
     try:
         return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError, ValueError):

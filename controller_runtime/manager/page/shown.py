@@ -13,7 +13,7 @@ TakeTables = Callable[[], Iterable[StatusTable]]
 
 
 class ShownTables:
-    """The functions that return a program's own tables, in the order in which they were added.
+    """The functions by which a program adds tables to the status page, in the order in which they were added.
 
     Threads: any.
     """
@@ -26,5 +26,5 @@ class ShownTables:
         self._takes = (*self._takes, synchronous("show_status", take))
 
     def all(self) -> tuple[TakeTables, ...]:
-        """Return all functions."""
+        """Return all functions that were added."""
         return self._takes

@@ -24,9 +24,9 @@ class StatusRow:
     """One row of a table on the status page.
 
     Attributes:
-        cells: A value for each column. Text is shown as it is, whatever it contains.
-        is_bad: Whether somebody should look at it; the page marks such rows, and can show them only.
-        story: A controller and a request whose story the row opens; None if it opens none.
+        cells: A value for each column. Text is shown literally.
+        is_bad: Whether the row needs attention; the page marks such rows, and can show only them.
+        story: The controller and the request of the story page that the row links to; None for no link.
     """
 
     cells: Sequence[Cell]
@@ -39,9 +39,9 @@ class StatusTable:
     """One table on the status page.
 
     Attributes:
-        title: Its heading, unique on the page.
-        columns: The names of its columns.
-        rows: Its rows, the most important first: the page shows the first `MOST_ROWS`.
+        title: The heading, unique on the page.
+        columns: The names of the columns.
+        rows: The rows, the most important first: the page shows the first `MOST_ROWS`.
         note: A sentence below the heading; empty for none.
     """
 
@@ -52,13 +52,13 @@ class StatusTable:
 
     @property
     def id(self) -> str:
-        """The title as an identifier in HTML."""
+        """The title as an HTML identifier."""
         return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-") or "table"
 
 
 @attrs.frozen
 class Picture:
-    """The content of the page at one instant.
+    """The content of the status page at one moment.
 
     Attributes:
         title: The heading.
@@ -73,11 +73,11 @@ class Picture:
 
 @attrs.frozen
 class Wish:
-    """The choices of a reader of the page.
+    """The part of the status page that a reader asks for.
 
     Attributes:
-        text: Rows have this text in one of their cells; empty for all rows.
-        only_bad: Only rows that somebody should look at.
+        text: Only rows with this text in a cell; empty for all rows.
+        only_bad: Only rows that need attention.
         controller: The controller of the story to show; empty for any.
         request: The request whose story is shown; empty for the overview.
     """
@@ -89,13 +89,13 @@ class Wish:
 
     @classmethod
     def of(cls, query: Iterable[tuple[str, str]]) -> Wish:
-        """Return the wish that a query string expresses; unknown names are ignored."""
+        """Return the choices in a query string; unknown names are ignored."""
         said = dict(query)
         return cls(said.get("q", ""), bool(said.get("bad")), said.get("controller", ""), said.get("request", ""))
 
 
 def filtered(picture: Picture, wish: Wish) -> Picture:
-    """Return a picture of bounded size, with the rows that a reader asks for."""
+    """Return the content of a page with only the rows that a reader asks for, of bounded size."""
     return attrs.evolve(picture, tables=tuple(_filtered(table, wish) for table in picture.tables))
 
 
@@ -122,7 +122,7 @@ def _shortened(cell: Cell) -> Cell:
 
 
 def seconds(value: float) -> str:
-    """Return a duration as text for people: three digits below a minute, then minutes, hours and days."""
+    """Return a duration in seconds as text for people: three digits below a minute, then minutes, hours and days."""
     if value < 0:
         return f"in {seconds(-value)}"
     if value < 1:
@@ -136,7 +136,7 @@ def seconds(value: float) -> str:
 
 
 def size(count: int) -> str:
-    """Return a number of bytes as text for people."""
+    """Return a number of bytes as text for people, such as `12 MiB`."""
     for unit in ("B", "KiB", "MiB"):
         if count < 10_000:
             return f"{count} {unit}"
