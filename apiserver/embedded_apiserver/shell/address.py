@@ -16,10 +16,10 @@ LOOPBACK = "127.0.0.1"
 
 @attrs.frozen(kw_only=True)
 class Address:
-    """The address at which a server listens, and the names by which clients reach it.
+    """The address at which a server listens, and the names for its certificate and kubeconfig.
 
     Attributes:
-        bind: The IP address to listen at; `0.0.0.0` and `::` are all addresses of the machine.
+        bind: The IP address to listen on; `0.0.0.0` and `::` mean all addresses of the machine.
         names: Further DNS names and IP addresses for which the server's certificate is valid.
     """
 
@@ -28,10 +28,10 @@ class Address:
 
     @classmethod
     def of(cls, bind: str, names: Sequence[str]) -> Address:
-        """Return the address that two options of a command give.
+        """Return the address for the command line options `--bind-address` and `--tls-san`.
 
         Raises:
-            UsageError: One of them is malformed.
+            UsageError: An option is malformed.
         """
         address = _ip(bind)
         if address is None:
@@ -43,23 +43,25 @@ class Address:
 
     @property
     def certified(self) -> tuple[str, ...]:
-        """The names for which the certificate has to be valid, next to 127.0.0.1, ::1 and localhost."""
+        """The names and addresses for which the certificate must be valid, in addition to 127.0.0.1, ::1 and
+        localhost.
+        """
         return self.names if ipaddress.ip_address(self.bind).is_unspecified else (self.bind, *self.names)
 
     @property
     def host(self) -> str:
-        """The name or address by which the kubeconfig reaches the server: the first name that was given, if any."""
+        """The host name or address of the server in the kubeconfig: the first of `names`, if there are any."""
         if self.names:
             return self.names[0]
         return LOOPBACK if ipaddress.ip_address(self.bind).is_unspecified else self.bind
 
     @property
     def is_reached_from_elsewhere(self) -> bool:
-        """Whether other machines may reach the server."""
+        """True if other machines may reach the server."""
         return not ipaddress.ip_address(self.bind).is_loopback
 
     def at(self, port: int) -> str:
-        """Return `host` with a port, as in a URL."""
+        """Return `host` with a port, in the form for a URL."""
         address = _ip(self.host)
         return f"[{self.host}]:{port}" if address is not None and address.version == 6 else f"{self.host}:{port}"
 

@@ -32,12 +32,13 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 
 @attrs.frozen
 class Identity:
-    """The certificates that a server presents, the bearer token that it accepts, and the key that signs others.
+    """The certificates of a server, the administrator's token, and the key that signs other tokens.
 
     Attributes:
-        certificates: The certificates.
-        token: The administrator's token.
-        signing_key: The private key for tokens of service accounts, PEM; empty in a file of an earlier release.
+        certificates: The certificates of the server and its authority.
+        token: The administrator's bearer token.
+        signing_key: The private key for tokens of service accounts, in PEM form; empty if read from a file of an
+            earlier release.
     """
 
     certificates: Certificates
@@ -49,18 +50,19 @@ _decode: Callable[[bytes], Identity] = decoder_of(Identity)
 
 
 def identity_of(directory: Path | None, now: datetime, names: Collection[str] = ()) -> Identity:
-    """Return the identity kept in a directory, or a new one if that is None; raise what `kept_identity` does."""
+    """Return the identity stored in a directory, or a new one if `directory` is None. For the errors see
+    `kept_identity`.
+    """
     return new_identity(now, names) if directory is None else kept_identity(directory, now, names)
 
 
 def identity_from_child(directory: Path | None, now: datetime, names: Collection[str] = ()) -> Callable[[], Identity]:
-    """Return a function that returns the same as `identity_of`, made meanwhile by a child process.
+    """Return a function that returns the result of `identity_of`, which a child process computes meanwhile.
 
-    The child imports the package cryptography, which this process then need not: that is 8 MiB, and 0.1 s which the
-    caller can use for other imports. If the child fails, or there can be none, this process does the work when the
-    function is called, and raises what there is to raise.
+    The child imports the package cryptography, so that this process saves 8 MiB and 0.1 s. If there is no child, or it
+    fails, this process does the work when the function is called, which then raises the errors of `identity_of`.
 
-    Threads: the main one, before there are others.
+    Threads: the main thread, before there are others.
     """
     if sys.platform == "win32" or len(thread_names()) > 1:
         return lambda: identity_of(directory, now, names)
@@ -83,16 +85,16 @@ def identity_from_child(directory: Path | None, now: datetime, names: Collection
 
 
 def new_identity(now: datetime, names: Collection[str] = ()) -> Identity:
-    """Return an identity with new certificates for loopback and `names`, a new token and a new key."""
+    """Return an identity with new certificates for loopback and `names`, a new token and a new signing key."""
     from embedded_apiserver.authentication.signing import new_signing_key
 
     return Identity(make_certificates(now, names), secrets.token_urlsafe(32), new_signing_key())
 
 
 def kept_identity(directory: Path, now: datetime, names: Collection[str] = ()) -> Identity:
-    """Return the identity stored in a directory, or make and store (mode 0600) a new one.
+    """Return the identity stored in a directory; if there is none that can be used, create and store one (mode 0600).
 
-    A new one is made if none is stored, its certificates expire soon, or they are not valid for one of `names`.
+    A stored identity cannot be used if its certificates expire soon, or are not valid for all of `names`.
 
     Raises:
         UsageError: The directory cannot be used, or the stored file is damaged.

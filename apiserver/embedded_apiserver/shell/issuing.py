@@ -21,19 +21,19 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def valid_until(certificate: bytes) -> datetime:
-    """Return the time at which a certificate (PEM) expires.
+    """Return the time at which a certificate (in PEM form) expires.
 
     Raises:
-        ValueError: It is not a certificate.
+        ValueError: `certificate` is not a certificate.
     """
     return x509.load_pem_x509_certificate(certificate).not_valid_after_utc
 
 
 def names_of(certificate: bytes) -> frozenset[str]:
-    """Return the DNS names and IP addresses for which a certificate (PEM) is valid.
+    """Return the DNS names and IP addresses for which a certificate (in PEM form) is valid.
 
     Raises:
-        ValueError: It is not a certificate.
+        ValueError: `certificate` is not a certificate.
     """
     loaded = x509.load_pem_x509_certificate(certificate)
     try:
@@ -45,10 +45,10 @@ def names_of(certificate: bytes) -> frozenset[str]:
 
 
 def check_issuer(certificate: bytes, authority: bytes) -> None:
-    """Check that an authority has issued a certificate; both are PEM.
+    """Check that a certificate was issued by an authority; both are in PEM form.
 
     Raises:
-        ValueError: They are not certificates, or it has not.
+        ValueError: One is not a certificate, or the authority has not issued the other.
     """
     issued = x509.load_pem_x509_certificate(certificate)
     try:
@@ -60,9 +60,10 @@ def check_issuer(certificate: bytes, authority: bytes) -> None:
 
 
 def issue(now: datetime, names: Collection[str] = ()) -> tuple[bytes, bytes, bytes]:
-    """Issue what `Certificates` has: the certificate of an authority, one of its server, and the server's key, as PEM.
+    """Return a new authority's certificate, a server certificate issued by it, and the server's private key, in PEM
+    form.
 
-    Both are valid for a year from `now`, and the server's is for 127.0.0.1, ::1, localhost and `names`.
+    Both certificates are valid for a year from `now`. That of the server is for 127.0.0.1, ::1, localhost and `names`.
     """
     authority_key = ec.generate_private_key(ec.SECP256R1())
     authority_name = _name("controller-runtime loopback authority")

@@ -37,11 +37,11 @@ current-context: {name}
 
 
 def kubeconfig(server: str, authority: bytes, token: str) -> str:
-    """Return the text of a kubeconfig.
+    """Return the text of a kubeconfig file.
 
     Args:
         server: The URL of the server.
-        authority: The certificate authority, PEM.
+        authority: The certificate authority, in PEM form.
         token: The bearer token.
     """
     return _TEMPLATE.format(
@@ -54,13 +54,13 @@ def kubeconfig(server: str, authority: bytes, token: str) -> str:
 
 
 def write_kubeconfig(path: Path, text: str) -> None:
-    """Write `text` to `path`; see `write_private`.
+    """Write the text of a kubeconfig to `path`, readable only by its owner.
 
     Only an empty file or one from an earlier call is overwritten, so that a user's own kubeconfig is not lost.
 
     Raises:
-        FileExistsError: There is another file at `path`.
-        OSError: The folder is missing or not writable.
+        FileExistsError: The file at `path` was not written by an embedded server.
+        OSError: The folder does not exist or is not writable.
     """
     if path.exists() and not _may_be_replaced(path):
         raise FileExistsError(f"{path} exists and was not written by an embedded server")
@@ -68,12 +68,12 @@ def write_kubeconfig(path: Path, text: str) -> None:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write `content` to `path` in one step, readable by its owner only (mode 0600).
+    """Write `content` to `path` in one step, readable only by its owner (mode 0600).
 
-    The file is replaced by a rename, so that no reader sees a part of it, not even after a crash.
+    The file is replaced by a rename, so that no reader sees an incomplete file, even after a crash.
 
     Raises:
-        OSError: The folder is missing or not writable.
+        OSError: The folder does not exist or is not writable.
     """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # 0600
     try:

@@ -48,7 +48,10 @@ _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 def raise_descriptor_limit() -> None:
-    """Raise this process's soft limit of descriptors to what the listener can use, within the hard limit."""
+    """Raise this process's soft limit of file descriptors to the number that the listener can use.
+
+    The hard limit is not exceeded.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MOST + _RESERVED
     if hard != resource.RLIM_INFINITY:
@@ -59,16 +62,16 @@ def raise_descriptor_limit() -> None:
 
 
 def connection_limit() -> int:
-    """Return how many connections the descriptors of this process allow."""
+    """Return the maximum number of connections for this process's limit of file descriptors."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MOST if soft == resource.RLIM_INFINITY else max(_LEAST, min(_MOST, soft - _RESERVED))
 
 
 def reserve(port: int, bind: str = LOOPBACK) -> socket.socket:
-    """Return a socket that is bound to a port of the address `bind` and does not listen, so connections are refused.
+    """Return a socket bound to a port of the address `bind`. It does not listen, so connections are refused.
 
     Raises:
-        OSError: The port is taken or not allowed, or the address does not belong to this machine.
+        OSError: The port is in use or not allowed, or the address does not belong to this machine.
     """
     sock = socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET, socket.SOCK_STREAM)
     try:
@@ -81,9 +84,9 @@ def reserve(port: int, bind: str = LOOPBACK) -> socket.socket:
 
 
 class Connections:
-    """The connections of one server, from acceptance to the end.
+    """The connections of one server.
 
-    Threads: the event loop's.
+    Threads: only the event loop's.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limit: int) -> None:
@@ -97,20 +100,20 @@ class Connections:
         self._warned_at = -math.inf
 
     def take(self, sock: socket.socket, protocol: web.RequestHandler, context: ssl.SSLContext | None) -> None:
-        """Connect an accepted socket."""
+        """Begin a connection on an accepted socket; `context` is the TLS context, or None for plain HTTP."""
         self._places.enter(protocol, self._loop.time())
         self._sockets[protocol] = sock
         self._handshakes[protocol] = self._loop.create_task(self._connect(protocol, context))
 
     def is_full(self) -> bool:
-        """Return whether another connection can only replace one of those that there are."""
+        """Return whether a further connection is possible only if another one is closed."""
         return self._places.is_full()
 
     def make_room(self, *, urgent: bool = False) -> bool:
-        """Close the connection that is needed least, and return whether one was closed.
+        """Close the least needed connection, and return whether one was closed.
 
-        None is closed if each is answering a request or is too new to be closed. If `urgent`, new connections are
-        closed, too: the process has no file descriptor left, and no client could connect otherwise.
+        Connections with a request in progress, and very new ones, are not closed. If `urgent` is True, because the
+        process has no file descriptor left, new connections may be closed as well.
         """
         closing = self._places.to_close(self._loop.time(), urgent=urgent)
         self._warn()
@@ -119,7 +122,7 @@ class Connections:
         return closing is not None
 
     def made(self, protocol: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Record that a connection is established."""
+        """Record that a connection has been established."""
         self._transports[protocol] = transport
 
     def lost(self, protocol: web.RequestHandler) -> None:
@@ -128,11 +131,11 @@ class Connections:
         self._places.leave(protocol)
 
     def begin(self, protocol: web.RequestHandler, *, known: bool) -> None:
-        """Record that a request has arrived; `known` says whether it had the token."""
+        """Record that a request has arrived; `known` is True if it had a valid token."""
         self._places.begin(protocol, self._loop.time(), known=known)
 
     def end(self, protocol: web.RequestHandler) -> None:
-        """Record that a request has been answered."""
+        """Record that the response to a request has been sent."""
         self._places.end(protocol, self._loop.time())
 
     def close(self) -> None:
@@ -142,12 +145,12 @@ class Connections:
             self._abort(protocol)
 
     def abort_busy(self) -> None:
-        """End the connections whose requests are being answered."""
+        """Abort the connections with a request in progress."""
         for protocol in self._places.busy():
             self._abort(protocol)
 
     def abort(self) -> None:
-        """End all connections at once."""
+        """Abort all connections."""
         for transport in tuple(self._transports.values()):
             transport.abort()  # `close` would wait for the client's part of the TLS shutdown, which may never come
 
@@ -196,12 +199,12 @@ class Connections:
 
 
 class Listener:
-    """Accepts connections.
+    """Accepts connections on a socket.
 
     Args:
-        sock: A bound socket, which is made to listen.
+        sock: A bound socket, which does not listen yet.
 
-    Threads: the event loop's.
+    Threads: only the event loop's.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -215,12 +218,12 @@ class Listener:
     def accept(
         self, connections: Connections, factory: Callable[[], web.RequestHandler], context: ssl.SSLContext | None
     ) -> int:
-        """Start to accept connections and return the port.
+        """Start to accept connections, and return the port.
 
         Args:
-            connections: The owner of accepted connections.
-            factory: Makes the protocol of one connection.
-            context: The TLS context; None accepts plain HTTP.
+            connections: Gets the accepted connections.
+            factory: A function that returns the protocol for one connection.
+            context: The TLS context; None for plain HTTP.
         """
         self._socket.setblocking(False)
         self._take = lambda sock: connections.take(sock, factory(), context)
@@ -230,7 +233,7 @@ class Listener:
         return port
 
     def close(self) -> None:
-        """Stop accepting. Idempotent."""
+        """Stop accepting connections. Idempotent."""
         if self._resuming is not None:
             self._resuming.cancel()
         if self._socket.fileno() >= 0:

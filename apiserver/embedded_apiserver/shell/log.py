@@ -10,12 +10,12 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 
 class ServerLog(logging.LoggerAdapter[logging.Logger]):
-    """A logger for `web.Server`. Threads: any."""
+    """The logger for aiohttp's `web.Server`. Threads: any."""
 
     def __init__(self) -> None:
         super().__init__(logging.getLogger(__name__), {})
 
     def exception(self, msg: object, *args: object, exc_info: Any = True, **kwargs: Any) -> None:
-        """Log an error; a malformed request at debug level."""
+        """Log an error at level ERROR; a malformed request, which is an error of a client, at level DEBUG."""
         level = logging.DEBUG if isinstance(exc_info, HttpProcessingError) else logging.ERROR
         self.log(level, msg, *args, exc_info=exc_info, **kwargs)

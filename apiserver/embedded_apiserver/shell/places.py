@@ -26,10 +26,11 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Places(Generic[K]):
-    """The open connections of a server, by state: anonymous, idle or answering.
+    """Decides which connections a server keeps open: anonymous ones, idle ones, and those with a request in progress.
 
     Args:
-        limit: The most connections. At most half of them are anonymous.
+        limit: The maximum number of connections. At most half of them are anonymous, that is, without a valid token
+            yet.
 
     Threads: one owner.
     """
@@ -46,19 +47,19 @@ class Places(Generic[K]):
         return len(self._anonymous) + len(self._idle) + len(self._busy)
 
     def is_full(self) -> bool:
-        """Return whether another connection can only replace one of those that are open."""
+        """Return whether a further connection is possible only if another one is closed."""
         return len(self._anonymous) >= self._anonymous_limit or len(self) >= self.limit
 
     def enter(self, key: K, now: float) -> None:
-        """Add a new connection, which is anonymous."""
+        """Add a new connection, which is anonymous; `now` is in seconds of the event loop's clock."""
         self._anonymous[key] = now
 
     def to_close(self, now: float, *, urgent: bool = False) -> K | None:
-        """Return the connection to close for a new one: the anonymous one silent for longest, else the longest idle.
+        """Return the connection to close for a new one: the longest silent anonymous one, or else the longest idle one.
 
-        Return None if each is answering a request, or is anonymous and still in its grace period, which does not
-        count if `urgent`. While there are as many anonymous connections as allowed, no idle one is closed, because
-        the new one, which is anonymous as well, would still be one too many.
+        None if all connections have a request in progress, or are anonymous and in their grace period; `urgent` ignores
+        that period. If the maximum of anonymous connections is reached, no idle one is closed, because the new
+        connection is anonymous as well.
         """
         anonymous = next(iter(self._anonymous), None)
         if anonymous is not None and (urgent or now >= self._anonymous[anonymous] + ANONYMOUS_GRACE):
@@ -66,7 +67,7 @@ class Places(Generic[K]):
         return next(iter(self._idle), None) if len(self._anonymous) < self._anonymous_limit else None
 
     def begin(self, key: K, now: float, *, known: bool) -> None:
-        """Record that a request's head has arrived; `known` says whether it had the token.
+        """Record that the head of a request has arrived; `known` is True if it had a valid token.
 
         A request without the token does not make an authenticated connection anonymous.
         """
@@ -78,7 +79,7 @@ class Places(Generic[K]):
             self._anonymous[key] = now  # moves it to the end of the order
 
     def end(self, key: K, now: float) -> None:
-        """Record that a request has been answered."""
+        """Record that the response to a request has been sent."""
         if key in self._busy:
             self._busy.remove(key)
             self._idle[key] = now
@@ -90,7 +91,7 @@ class Places(Generic[K]):
         self._busy.discard(key)
 
     def busy(self) -> tuple[K, ...]:
-        """Return the connections whose requests are being answered."""
+        """Return the connections with a request in progress."""
         return tuple(self._busy)
 
     def overdue(self, now: float) -> Iterator[K]:

@@ -13,16 +13,19 @@ _PART = 4096
 
 
 async def is_plain(loop: asyncio.AbstractEventLoop, sock: socket.socket, patience: float) -> bool:
-    """Wait for the first byte; if it is one of HTTP without TLS, answer, close the socket and return True.
+    """Wait for the first byte of a connection; return True if it belongs to HTTP without TLS, after refusing the
+    request.
+
+    In that case an error response has been sent, and the socket is closed.
 
     Args:
         loop: The event loop.
-        sock: A connected socket, which is closed if this raises.
-        patience: Seconds to wait.
+        sock: A connected socket, which is also closed if this raises an error.
+        patience: The maximum time to wait, in seconds.
 
     Raises:
         TimeoutError: The client sent nothing.
-        OSError: The client is gone.
+        OSError: The client has disconnected.
     """
     arrived = asyncio.Event()
     loop.add_reader(sock, arrived.set)

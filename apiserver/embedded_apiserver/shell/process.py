@@ -43,8 +43,8 @@ class ProcessOptions:
 
     Attributes:
         port: The port; 0 lets the system choose one.
-        address: The address at which to listen, and the names by which clients reach it.
-        kubeconfig_out: The path of the kubeconfig; None writes it to a private folder that is removed at the end.
+        address: The address to listen on, and the names for the certificate and the kubeconfig.
+        kubeconfig_out: The path of the kubeconfig; None for a file in a private folder that is removed at the end.
         exit_with_parent: Stop when standard input is closed. The system closes it even if the parent is killed.
     """
 
@@ -63,21 +63,22 @@ def run(
     lease: IdentityLease | None = None,
     publish: Callable[[int], None] | None = None,
 ) -> None:
-    """Serve `handler` over TLS until SIGINT, SIGTERM or the parent's end.
+    """Serve `handler` over TLS until SIGINT, SIGTERM or, if so configured, the end of the parent process.
 
     Args:
-        host: Makes the threads for heavy requests.
-        handler: Answers the requests; called on this thread, and on those.
+        host: The host that starts the threads for slow requests.
+        handler: Answers the requests; called on this thread and on those threads.
         identity: The certificates that the server presents and the token that it accepts.
         options: The port and the files.
-        announce: Called with one line as soon as the server answers.
-        lease: A lease in the server that is renewed for as long as it runs.
-        publish: Called with the port before the server says that it is ready.
+        announce: A function that is called with one line when the server is ready.
+        lease: The identity lease to renew while the server runs; None for none.
+        publish: A function that is called with the port before `announce`; None for none.
 
     Raises:
-        UsageError: The port is taken, the address does not belong to this machine, or the kubeconfig cannot be written.
+        UsageError: The port is in use, the address does not belong to this machine, or the kubeconfig cannot be
+            written.
 
-    Threads: the main one, because Python delivers signals there.
+    Threads: the main thread, because Python delivers signals there.
     """
     # Each TLS connection has a buffer of this size. With asyncio's 256 KiB, five hundred watches take 145 MB; with
     # this, 33 MB. It is a setting of the whole process, which is ours here.

@@ -12,13 +12,13 @@ _AUTHORITIES = "SSL_CERT_FILE"
 
 @contextlib.contextmanager
 def without_authorities() -> Iterator[None]:
-    """Let modules that are imported in this block load no certificate authorities of the system.
+    """Return a context manager inside which imported modules load no certificate authorities of the system.
 
-    `aiohttp.connector` makes a TLS context for its client when it is imported, which parses all authorities of the
-    system: 70 to 110 ms of CPU and 2 MiB. That client can then reach no public server, so this is for processes of
-    the server's own. Contexts that are made later have the authorities.
+    When `aiohttp.connector` is imported, it creates a TLS context for its client, which parses all authorities of the
+    system: 70 to 110 ms of CPU and 2 MiB. Without them that client cannot reach public servers, so use this only in a
+    process of the server. TLS contexts that are created later have the authorities.
 
-    Threads: the main one, before there are others, because the environment belongs to the process.
+    Threads: the main thread, before there are others, because the environment belongs to the process.
     """
     before = os.environ.get(_AUTHORITIES)
     os.environ[_AUTHORITIES] = os.devnull

@@ -18,14 +18,14 @@ _PATIENCE = 30.0
 
 
 def request_of(request: web.BaseRequest, headers: dict[str, str], body: bytes = b"") -> HTTPRequest:
-    """Return the request as a value, with the given headers and body."""
+    """Return aiohttp's request as an `HTTPRequest` with these headers and this body."""
     return HTTPRequest(request.method, *_target(request), headers, body)
 
 
 def headers_of(request: web.BaseRequest) -> dict[str, str]:
-    """Return the headers by their names in lower case. Repeated headers are joined by commas.
+    """Return the headers of a request by name, in lower case. Values of repeated headers are joined by commas.
 
-    Those of impersonation are joined by a line feed, because the name of a group may contain a comma.
+    Values of impersonation headers are joined by a line feed, because the name of a group may contain a comma.
     """
     headers: dict[str, str] = {}
     for name, raw in request.headers.items():
@@ -37,9 +37,9 @@ def headers_of(request: web.BaseRequest) -> dict[str, str]:
 
 
 def body_at_hand(request: web.BaseRequest) -> bytes | None:
-    """Return the body if it came with the head, as most do, or is empty; None if it is still arriving.
+    """Return the body if it is empty or has already arrived; None if it is still arriving.
 
-    A client that sends `Expect` waits for an answer before it sends the body.
+    A client that sends the header `Expect` waits for a response before it sends the body.
     """
     content = request.content
     if content.at_eof():
@@ -48,10 +48,11 @@ def body_at_hand(request: web.BaseRequest) -> bytes | None:
 
 
 async def read_body(request: web.BaseRequest) -> bytes:
-    """Return the whole body, or one byte more than `BODY_LIMIT` of a longer one, by which the handler can tell.
+    """Return the whole body; of a body longer than `BODY_LIMIT` only that many bytes and one more, so that the handler
+    refuses it.
 
     Raises:
-        TimeoutError: The body does not arrive in time. For aiohttp, a body with malformed chunks never does.
+        TimeoutError: The body does not arrive in time. With aiohttp, a body with malformed chunks never arrives.
     """
     if request.headers.get("Expect", "").lower() == "100-continue" and request.transport is not None:
         request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -65,15 +66,16 @@ async def read_body(request: web.BaseRequest) -> bytes:
 
 
 class Bodies:
-    """The limit to the bytes of all bodies in memory. Threads: the event loop's."""
+    """The limit on the total size of all request bodies in memory. Threads: only the event loop's."""
 
     def __init__(self) -> None:
         self._held = 0
 
     def reserve(self, request: web.BaseRequest) -> int | None:
-        """Reserve memory for the body of `request`; return the bytes to `release`, or None if the limit is reached.
+        """Reserve memory for the body of `request`; return the number of bytes to `release`, or None if the limit is
+        reached.
 
-        A body of unknown length counts as the longest that is allowed.
+        A body of unknown length counts as one of the maximum length.
         """
         declared = request.content_length
         size = BODY_LIMIT + 1 if declared is None else min(declared, BODY_LIMIT + 1)
@@ -83,7 +85,7 @@ class Bodies:
         return size
 
     def release(self, size: int) -> None:
-        """Release reserved bytes."""
+        """Release `size` reserved bytes."""
         self._held -= size
 
 

@@ -31,27 +31,27 @@ class _Abortable(Protocol):
 
 
 def progress() -> asyncio.Timeout:
-    """Return the timeout of one wait for a client to read."""
+    """Return the timeout for one wait until a client reads more of a response."""
     return asyncio.timeout(_STALL_LIMIT)
 
 
 def give_up(request: web.BaseRequest, connection: _Abortable) -> None:
-    """Abort the connection of a client that has stopped reading."""
+    """Abort the connection of a client that has stopped reading, and log a warning."""
     log.warning("connection closed, its client has stopped reading", path=request.path)
     connection.abort()
 
 
 def cut(request: web.BaseRequest) -> web.StreamResponse:
-    """Close the connection of a request without an answer."""
+    """Close the connection of a request without a response."""
     if request.transport is not None:
         request.transport.abort()
     return web.Response()  # no client gets it
 
 
 def short_response(request: web.BaseRequest, answer: HTTPResponse, *, last: bool) -> web.StreamResponse | None:
-    """Return the response if it is short and the connection's buffer is empty; else None.
+    """Return aiohttp's response if the body is short and the connection's buffer is empty; otherwise None.
 
-    aiohttp can then send it at once, without the timeout and the task switches that `Sender` needs.
+    aiohttp can send such a response immediately, without the timeout and the task switches of `Sender`.
     """
     transport = request.transport
     if transport is None or len(answer.body) > _SHORT or transport.get_write_buffer_size():
@@ -67,19 +67,19 @@ def _whole(answer: HTTPResponse, last: bool) -> web.Response:
 
 
 class Sender:
-    """Sends answers that are not watches.
+    """Sends responses that are not watches.
 
     Attributes:
-        pending: Bytes of the long answers that are being sent.
+        pending: The total size of the long responses in progress, in bytes.
 
-    Threads: the event loop's.
+    Threads: only the event loop's.
     """
 
     def __init__(self) -> None:
         self.pending = 0
 
     async def send(self, request: web.BaseRequest, answer: HTTPResponse, *, last: bool = False) -> web.StreamResponse:
-        """Send an answer as fast as the client reads it; `last` closes the connection afterwards."""
+        """Send a response as fast as the client reads it; if `last` is True, the connection is closed afterwards."""
         if len(answer.body) > PART and request.method != "HEAD":  # aiohttp writes no body in answer to HEAD
             return await self._send_parts(request, answer, last)
         response = _whole(answer, last)

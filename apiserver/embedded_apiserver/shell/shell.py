@@ -49,10 +49,10 @@ _BUSY = HTTPResponse(429, {**_TEXT, "retry-after": "1"}, b"Too many requests, pl
 
 
 class Shell:
-    """Serves a `Handler` on loopback.
+    """Serves a `Handler` over HTTP.
 
-    Threads: the event loop's. The handler is called on that thread, too, and on others for heavy requests. It may
-    call `on_ready` on any thread.
+    Threads: only the event loop's. The handler is called on that thread, and for slow requests on others. It may call
+    `on_ready` on any thread.
     """
 
     def __init__(self, host: Host, handler: Handler) -> None:
@@ -72,12 +72,15 @@ class Shell:
     async def start(
         self, *, port: int = 0, context: ssl.SSLContext | None = None, sock: socket.socket | None = None
     ) -> int:
-        """Start to accept connections and return the port, which the system chooses if `port` is 0.
+        """Start to accept connections and return the port.
 
-        A socket that is given is bound already, and closed at the end.
+        Args:
+            port: The port; 0 lets the system choose one.
+            context: The TLS context; None for plain HTTP.
+            sock: A bound socket to use instead of `port`; it is closed at the end.
 
         Raises:
-            OSError: The port is taken, or not allowed.
+            OSError: The port is in use or not allowed.
         """
         loop = asyncio.get_running_loop()
         listener = Listener(reserve(port) if sock is None else sock)
@@ -88,17 +91,18 @@ class Shell:
         return listener.accept(self._connections, self._aiohttp, context)
 
     async def cut(self) -> None:
-        """End the watches, and close the connections whose requests are under way. Idle connections stay open."""
+        """End the watches, and abort the connections with a request in progress. Idle connections stay open."""
         self._watches.end()
         for _ in range(_PASSES):
             await asyncio.sleep(0)
         self._connections.abort_busy()
 
     async def stop(self) -> None:
-        """Stop accepting, end the watches, finish the requests in progress, and close; within about a second.
+        """Stop accepting connections, end the watches, finish the requests in progress, and close, within about a
+        second.
 
-        A heavy request cannot be cancelled. If one takes longer, its thread is left to end by itself and its answer
-        is dropped.
+        A slow request on another thread cannot be cancelled. If it takes longer, its thread ends later by itself, and
+        its response is dropped.
         """
         if self._listener is None or self._aiohttp is None:
             return
@@ -221,10 +225,10 @@ async def serve(
     context: ssl.SSLContext | None = None,
     sock: socket.socket | None = None,
 ) -> None:
-    """Serve until `until` is set; `on_ready` is called with the port as soon as connections are accepted.
+    """Serve until `until` is set. `on_ready` is called with the port when connections are accepted.
 
     Raises:
-        OSError: The port is taken, or not allowed.
+        OSError: The port is in use or not allowed.
     """
     try:
         on_ready(await shell.start(port=port, context=context, sock=sock))

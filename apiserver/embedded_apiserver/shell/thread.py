@@ -16,15 +16,16 @@ from embedded_apiserver.shell.tls import Certificates
 
 
 class LoopbackServer:
-    """Serves a handler on loopback while the `with` block lasts.
+    """Serves a handler on a loopback address, on its own thread, inside a `with` block.
 
     Args:
-        host: The real machine's. A simulated one cannot wait for an event loop, which waits in the system.
-        handler: Answers the requests; called on the server's thread, and on others for heavy requests.
-        certificates: The certificates to present; None serves plain HTTP.
+        host: The host of the real machine. A simulated host is not possible, because an event loop waits in the
+            operating system.
+        handler: Answers the requests; called on the server's thread, and for slow requests on others.
+        certificates: The certificates of the server; None for plain HTTP.
         port: The port; 0 lets the system choose one.
-        sock: A socket that is bound already, in place of a port; closed at the end.
-        daemon: Let the process end although the server has not been stopped.
+        sock: A bound socket to use instead of `port`; it is closed at the end.
+        daemon: True if the process may exit before the server has been stopped.
 
     Threads: one owner.
     """
@@ -56,20 +57,20 @@ class LoopbackServer:
 
     @property
     def url(self) -> str:
-        """The base URL; valid after `start`."""
+        """The base URL of the server; valid after `start`."""
         # One number, written once, before `start` returns.
         return f"{'https' if self._certificates else 'http'}://{LOOPBACK}:{self._port}"
 
     @property
     def port(self) -> int:
-        """The port; 0 before `start`."""
+        """The port of the server; 0 before `start`."""
         return self._port  # one number, written once, before `start` returns
 
     def start(self) -> None:
         """Start the server and wait until it accepts connections.
 
         Raises:
-            OSError: The port is taken, or not allowed.
+            OSError: The port is in use or not allowed.
         """
         self._thread = self._host.spawn("apiserver", self._run, daemon=self._is_daemon)
         with self._condition:
@@ -79,14 +80,14 @@ class LoopbackServer:
             raise self._failure
 
     def cut(self) -> None:
-        """End the watches, and close the connections whose requests are under way, before this returns."""
+        """End the watches and abort the connections with a request in progress; return when this is done."""
         with self._condition:
             loop = None if self._ended else self._loop
         if loop is not None:
             asyncio.run_coroutine_threadsafe(self._shell.cut(), loop).result()
 
     def stop(self) -> None:
-        """End the watches and the connections, within about a second. Idempotent."""
+        """Stop the server within about a second: end the watches and close all connections. Idempotent."""
         with self._condition:
             loop = None if self._ended else self._loop
         if loop is not None:

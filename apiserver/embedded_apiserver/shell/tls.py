@@ -13,14 +13,14 @@ import attrs
 
 @attrs.frozen
 class Certificates:
-    """The certificates of a server, and the authority that its clients trust.
+    """The certificate of a server with its private key, and the certificate of the authority that issued it.
 
-    The authority's key is thrown away after the server's certificate is signed, so that no other can be made.
+    The authority's private key is not kept, so that it cannot issue another certificate.
 
     Attributes:
-        authority: The authority's certificate, PEM.
-        server: The server's certificate, PEM.
-        key: The server's private key, PEM.
+        authority: The authority's certificate, in PEM form.
+        server: The server's certificate, in PEM form.
+        key: The server's private key, in PEM form.
     """
 
     authority: bytes
@@ -31,7 +31,7 @@ class Certificates:
         """Return the time at which the server's certificate expires.
 
         Raises:
-            ValueError: They are not certificates.
+            ValueError: `server` is not a certificate.
         """
         from embedded_apiserver.shell.issuing import valid_until
 
@@ -41,17 +41,17 @@ class Certificates:
         """Return the DNS names and IP addresses for which the server's certificate is valid.
 
         Raises:
-            ValueError: They are not certificates.
+            ValueError: `server` is not a certificate.
         """
         from embedded_apiserver.shell.issuing import names_of
 
         return names_of(self.server)
 
     def check(self) -> None:
-        """Check that a server can present them and that clients that trust the authority accept them.
+        """Check that a server can use these certificates, and that clients which trust the authority will accept them.
 
         Raises:
-            ValueError: They are not certificates, or do not belong together.
+            ValueError: A value is not a certificate or key, or they do not belong together.
         """
         from embedded_apiserver.shell.issuing import check_issuer
 
@@ -62,7 +62,7 @@ class Certificates:
             raise ValueError("the key is not that of the server's certificate") from error
 
     def server_context(self) -> ssl.SSLContext:
-        """Return a TLS context that presents the server's certificate."""
+        """Return a TLS context with the server's certificate and key."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
@@ -74,9 +74,9 @@ class Certificates:
 
 
 def make_certificates(now: datetime, names: Collection[str] = ()) -> Certificates:
-    """Make an authority and a certificate from it, valid for a year from `now`.
+    """Return a new authority and a server certificate issued by it, valid for a year from `now`.
 
-    The certificate is for 127.0.0.1, ::1 and localhost, and for `names`: DNS names and IP addresses.
+    The server certificate is for 127.0.0.1, ::1, localhost and `names`, which are DNS names and IP addresses.
     """
     from embedded_apiserver.shell.issuing import issue
 

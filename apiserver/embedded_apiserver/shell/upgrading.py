@@ -18,12 +18,14 @@ _CLOSE_TIMEOUT = 1.0  # seconds that a client has to answer the end of the conne
 
 
 def is_upgrade(request: web.BaseRequest) -> bool:
-    """Return whether a client asks for a WebSocket."""
+    """Return whether a client requests a WebSocket."""
     return request.headers.get("Upgrade", "").lower() == "websocket"
 
 
 class Upgrading:
-    """One WebSocket. Threads: the event loop's, except for `on_ready`."""
+    """Passes messages between one WebSocket and the handler's connection. Threads: the event loop's, except for
+    `on_ready`.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -31,12 +33,12 @@ class Upgrading:
         self._has_room = asyncio.Event()
 
     def on_ready(self) -> None:
-        """Look again for messages and for room soon. Threads: any."""
+        """Schedule a check for messages of the handler, and for room in its buffer. Threads: any."""
         with contextlib.suppress(RuntimeError):  # the loop is closed, and all connections have ended
             self._loop.call_soon_threadsafe(self._wake)
 
     async def serve(self, request: web.BaseRequest, answer: Watch) -> web.StreamResponse:
-        """Answer a request with a connection, until either side ends it."""
+        """Answer a request with a WebSocket, and pass on messages until either side ends the connection."""
         assert isinstance(answer, Upgraded), "a request to upgrade opens no watch"
         socket = web.WebSocketResponse(
             protocols=tuple(filter(None, [answer.protocol])),

@@ -33,7 +33,9 @@ _PASS = 4 * 1024 * 1024
 
 
 class Watches:
-    """The watches of a server, and those of them that have events to send. Threads: the loop's, except for `wake`."""
+    """The open watches of a server, and which of them have events to send. Threads: the event loop's, except for
+    `wake`.
+    """
 
     def __init__(self, host: Host, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -57,7 +59,7 @@ class Watches:
         self._due.pop(watcher, None)
 
     def wake(self, watcher: Watcher) -> None:
-        """Schedule a watcher to take its events in one of the next passes of the event loop. Threads: any."""
+        """Schedule a watch to send its events in one of the next passes of the event loop. Threads: any."""
         if threading.get_ident() == self.thread:
             self.mark_due(watcher)
             return
@@ -69,13 +71,13 @@ class Watches:
                 self.loop.call_soon_threadsafe(self._take_woken)
 
     def mark_due(self, watcher: Watcher) -> None:
-        """Let a watcher take its events in the next pass of the loop."""
+        """Schedule a watch to send its events in the next pass of the event loop."""
         if not self._due:
             self.loop.call_soon(self._pump)
         self._due[watcher] = None
 
     def chunk(self, lines: list[bytes]) -> bytes:
-        """Return the lines as a chunk of an HTTP response."""
+        """Return the lines encoded as a chunk of an HTTP response."""
         if len(lines) > 1:
             return _chunk(b"".join(lines))
         if lines[0] is not self._line:
@@ -83,12 +85,12 @@ class Watches:
         return self._chunk
 
     def end(self) -> None:
-        """End all watches in the way in which they end at their timeout."""
+        """End all watches in the same way as at their timeout."""
         for watcher in tuple(self._open):
             watcher.finish()
 
     def finish(self) -> None:
-        """End all watches, and open no other one."""
+        """End all watches, and refuse new ones."""
         self.end()
         self.takers.stop()
 
@@ -122,20 +124,20 @@ class Connection(Protocol):
     """The part of `asyncio.Transport` that a watch uses."""
 
     def write(self, data: bytes) -> None:
-        """Send data, or buffer it if the client does not read."""
+        """Send data; if the client does not read, the data is buffered."""
 
     def get_write_buffer_size(self) -> int:
-        """Return how many bytes are buffered."""
+        """Return the number of buffered bytes."""
 
     def is_closing(self) -> bool:
-        """Return whether further writes would be lost."""
+        """Return whether the connection is closing, so that further writes would be lost."""
 
     def abort(self) -> None:
-        """Close at once, without what is buffered."""
+        """Close the connection without sending the buffered data."""
 
 
 class Watcher:
-    """The delivery of one watch to one client. Threads: the loop's, except for `on_ready`."""
+    """Sends the events of one watch to one client. Threads: the event loop's, except for `on_ready`."""
 
     def __init__(self, watches: Watches) -> None:
         self._watches = watches
@@ -151,11 +153,11 @@ class Watcher:
         self._turn: asyncio.Future[bool]
 
     def on_ready(self) -> None:
-        """Take events soon, because there may be some. Threads: any."""
+        """Schedule the watch to send its events, because there may be some. Threads: any."""
         self._watches.wake(self)
 
     async def serve(self, request: web.BaseRequest, watch: Watch) -> web.StreamResponse:
-        """Answer a request with a watch, until the watch ends or the client disconnects."""
+        """Answer a request with a watch until the watch ends or the client disconnects."""
         response = web.StreamResponse(headers=watch.headers)
         try:
             writer = await response.prepare(request)
@@ -189,11 +191,11 @@ class Watcher:
         return await self._turn
 
     def finish(self) -> None:
-        """End the watch in the way in which it ends at its timeout."""
+        """End the watch in the same way as at its timeout."""
         self._end_turn(True)
 
     def pump(self) -> int:
-        """Write the events that the core has, as far as the client reads them; return the number of bytes."""
+        """Write available events as far as the client reads them; return the number of bytes written."""
         written = 0
         if self._watch is None or self._connection is None or self._turn.done():
             return written
@@ -251,7 +253,7 @@ class Watcher:
             self._taking = None
 
     def write(self, connection: Connection, lines: list[bytes]) -> int:
-        """Write events to the connection, and return the number of bytes."""
+        """Write events to the connection; return the number of bytes written."""
         chunk = self._watches.chunk(lines) if self._chunked else b"".join(lines)
         connection.write(chunk)
         return len(chunk)

@@ -43,12 +43,12 @@ class _Place(NamedTuple):
 
 
 class TLSCaller:
-    """A `Caller` that speaks HTTP/1.1 over TLS 1.2 or later.
+    """A `Caller` that sends requests over HTTP/1.1 and TLS 1.2 or later, and reuses connections.
 
     Args:
-        host: Provides the clock and a lock.
+        host: The source of time and locks.
         services: The addresses of services, such as `127.0.0.1:9443`, by `namespace/name`, or by `namespace/name:port`
-            for one port only.
+            for a single port.
 
     Raises:
         UsageError: An address is not valid.
@@ -65,15 +65,15 @@ class TLSCaller:
 
     @classmethod
     def of(cls, host: Host, services: Sequence[str]) -> Self:
-        """Return a caller that knows services by texts such as `default/webhooks=127.0.0.1:9443`.
+        """Return a caller for services given as texts such as `default/webhooks=127.0.0.1:9443`.
 
         Raises:
-            UsageError: A text is not of this form.
+            UsageError: A text does not have this form.
         """
         return cls(host, dict([one.partition("=")[::2] for one in services]))
 
     def call(self, target: Target, request: HTTPRequest, timeout: float) -> HTTPResponse:
-        """See `Caller.call`."""
+        """Send a request to a webhook and return the response; see `Caller.call`."""
         place, deadline = self._place(target), self._host.monotonic() + timeout
         try:
             return self._sent(place, request, deadline)

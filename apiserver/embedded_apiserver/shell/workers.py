@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Busy(Exception):
-    """The queue is full, or the workers have stopped."""
+    """A job is refused: the queue is full, or the workers have stopped."""
 
 
 class _Job(Generic[T]):
@@ -65,16 +65,16 @@ class _Job(Generic[T]):
 
 
 class Workers(Generic[T]):
-    """Runs long jobs on threads of its own.
+    """Runs slow jobs on worker threads, with a limited queue.
 
     Args:
-        host: Makes the threads, each as soon as there is a job for it.
+        host: The host that starts the threads, each when there is a job for it.
         name: A part of the threads' names.
-        threads: The most threads.
-        waiting: The most jobs that may wait for a thread.
-        drop: Called with each result whose caller no longer waits; on any thread.
+        threads: The maximum number of threads.
+        waiting: The maximum number of jobs that wait for a thread.
+        drop: A function that is called with each result whose caller no longer waits, on any thread.
 
-    Threads: the event loop's, for every method.
+    Threads: only the event loop's, for every method.
     """
 
     def __init__(self, host: Host, name: str, threads: int, waiting: int, drop: Callable[[T], None]) -> None:
@@ -92,9 +92,9 @@ class Workers(Generic[T]):
         self._spawned: list[Thread] = []
 
     async def do(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`, which a worker calls.
+        """Call `work` on a worker thread and return its result.
 
-        If this is cancelled, `work` is not called, or its result is dropped if the call has begun.
+        If the caller is cancelled, `work` is not called; if the call has already begun, its result goes to `drop`.
 
         Raises:
             Busy: The queue is full, or the workers have stopped.
@@ -109,7 +109,7 @@ class Workers(Generic[T]):
         return result
 
     def stop(self) -> None:
-        """Cancel the jobs that wait, and let each thread end after its present job. Idempotent."""
+        """Cancel the waiting jobs, and let each thread end after its current job. Idempotent."""
         with self._condition:
             self._stopped = True
             left, self._jobs = self._jobs, deque()
@@ -118,7 +118,7 @@ class Workers(Generic[T]):
             job.future.cancel()
 
     def join(self, seconds: float) -> None:
-        """Wait until the threads have ended, at most `seconds` for all of them together."""
+        """Wait until the threads have ended, for at most `seconds` in total."""
         deadline = self._host.monotonic() + seconds
         for thread in self._spawned:
             thread.join_until(deadline)

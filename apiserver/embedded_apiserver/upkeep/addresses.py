@@ -39,7 +39,9 @@ Object = dict[str, Any]
 
 
 class Fault(NamedTuple):
-    """A fault of a record, in the words of the event that tells it; `reason` is empty if none does."""
+    """The problem of an `IPAddress`, with the texts for the event that reports it; `reason` is empty if there is no
+    event.
+    """
 
     reason: str = ""
     action: str = ""
@@ -47,19 +49,19 @@ class Fault(NamedTuple):
 
 
 class Verdict(enum.Enum):
-    """The judgement about a record that has no fault, or whose fault is not repaired now."""
+    """The result of a check that requires no repair: the object is correct, or may be repaired only later."""
 
     RIGHT = enum.auto()
     WAITS = enum.auto()
 
 
 def fault_of_record(record: Object, service: Object | None, now: datetime) -> Fault | Verdict:
-    """Return why a record is to be deleted, or that it is not, or not yet.
+    """Return the reason to delete an `IPAddress`; a `Verdict` if it is correct, or must not be deleted yet.
 
     Args:
-        record: A record.
-        service: The service that it is about, or None.
-        now: The time.
+        record: The `IPAddress`.
+        service: The service to which it belongs; None if that does not exist.
+        now: The current time.
     """
     if not is_managed(record):
         return Verdict.RIGHT
@@ -86,13 +88,14 @@ def fault_of_record(record: Object, service: Object | None, now: datetime) -> Fa
 
 
 def fault_of_service(address: str, service: str, record: Object | None, other: Object | None) -> Fault | Verdict:
-    """Return why the record of an address of a service has to be made again, or that it is right, or waits.
+    """Return the reason to create the `IPAddress` of a service's address again; a `Verdict` if it is correct, or must
+    wait.
 
     Args:
-        address: The address.
+        address: The address of the service.
         service: The key of the service.
-        record: The record, or None.
-        other: The service that the record is about, or None.
+        record: The `IPAddress`; None if it does not exist.
+        other: The service to which the `IPAddress` belongs; None if there is none.
     """
     action, which = "ClusterIPAllocation", f"[{family(address)}]: {address}"
     if record is None:
@@ -107,15 +110,17 @@ def fault_of_service(address: str, service: str, record: Object | None, other: O
 
 
 class AddressRepairer:
-    """Repairs the records of addresses; used in the same way as `garbage.GarbageCollector`.
+    """Repairs the `IPAddress` objects of services: each address of a service must have one, and no others exist.
+
+    It is used in the same way as `garbage.GarbageCollector`.
 
     Args:
         host: The host of the server, for the time.
-        storage: The services and the records.
-        client: Makes the writes.
+        storage: The objects, including services and `IPAddress` objects.
+        client: Sends the writes.
 
     Attributes:
-        due: The services and records to look at.
+        due: The services and `IPAddress` objects to check.
 
     Threads: one.
     """
@@ -128,7 +133,7 @@ class AddressRepairer:
         self.due: dict[Item, None] = {}
 
     def see(self, item: Item, old: Stored | None, new: Stored | None) -> None:
-        """Take note of a change of a service or of a record."""
+        """Record a change of a service or of an `IPAddress`, so that it will be checked."""
         if item.kind == SERVICE:
             self.due[item] = None
             self._not_before.pop(item, None)
@@ -141,7 +146,7 @@ class AddressRepairer:
                 self._not_before[service] = self._host.now() + INTERVAL
 
     def look(self, item: Item) -> bool:
-        """Repair what a service or a record needs; return False if it must be looked at again."""
+        """Check a service or an `IPAddress`, and repair it; return False if it must be checked again."""
         found = self._storage.get(item.kind.resource, item.key)
         if found is None:
             self._not_before.pop(item, None)

@@ -30,20 +30,21 @@ USER_AGENT = "garbage-collector"
 
 
 class GarbageCollector:
-    """Deletes objects whose owners are gone, and releases deleted owners that wait for their dependents.
+    """Deletes objects whose owners no longer exist, and removes finalizers of deleted owners that wait for their
+    dependents.
 
-    An owner is released by removing the finalizer with which it waits.
+    The finalizers are `orphan` and `foregroundDeletion`.
 
-    `see` takes note of each change and adds the objects that it may concern to `due`; `look` acts on one object
-    and may be repeated at any time.
+    Pass each change to `see`, which adds the affected objects to `due`. `look` checks one object; it may be repeated at
+    any time.
 
     Args:
         storage: The objects.
-        kinds: The kinds that are served.
-        client: Makes the writes.
+        kinds: The served kinds.
+        client: Sends the writes.
 
     Attributes:
-        due: The objects to look at.
+        due: The objects to check.
 
     Threads: one.
     """
@@ -56,7 +57,7 @@ class GarbageCollector:
         self.due: dict[Item, None] = {}
 
     def see(self, item: Item, old: Stored | None, new: Stored | None) -> None:
-        """Take note of a change; `old` is None for an object that is new here, `new` for a deleted one."""
+        """Record a change of an object. `old` is None for an object that was unknown, `new` for a deleted one."""
         before = self._dependents.references(item)
         if new is None:
             self._dependents.put(item, ())
@@ -71,7 +72,9 @@ class GarbageCollector:
             self._add_due(item, *self._dependents.of(meta.uid))
 
     def look(self, item: Item) -> bool:
-        """Delete, edit or release one object if its references say so; return False if it must be looked at again."""
+        """Check an object, and delete or patch it if its owner references require that; return False if it must be
+        checked again.
+        """
         found = self._storage.get(item.kind.resource, item.key)
         if found is None:
             return True

@@ -34,21 +34,21 @@ _HTTP_CREATED, _HTTP_NOT_FOUND = 201, 404
 
 
 def identity_name(hostname: str) -> str:
-    """Return the lease's name, computed as a real server does: a hash of the host name, and so always a valid name."""
+    """Return the name of the identity lease: as in a real server, it contains a hash of the host name."""
     words = (hostname.encode(), COMPONENT.encode())
     digest = hashlib.sha256(b"".join(struct.pack(">H", len(word)) + word for word in words)).digest()
     return "apiserver-" + base64.b32encode(digest[:16]).decode().rstrip("=").lower()
 
 
 class IdentityLease:
-    """Creates, renews and deletes the identity lease of one server process.
+    """Creates, renews and deletes the identity lease of one server process (`apiserver-…` in `kube-system`).
 
-    Each process has a holder identity of its own, and a renewal does not change the holder. So a lease that an
-    earlier process left is deleted first. Renewals keep labels and annotations that other clients have added.
+    Each process has a different holder identity, and a renewal does not change the holder. So the lease of an earlier
+    process is deleted first. Renewals keep labels and annotations that other clients have added.
 
     Args:
-        host: Provides the time, the randomness of the intervals, and the uuid in the holder identity.
-        server: Answers the requests.
+        host: The source of time, and of randomness for the intervals and the holder identity.
+        server: The server, which gets the requests.
         hostname: The name of this machine.
         token: The bearer token that `server` requires; None if it requires none.
 
@@ -68,7 +68,7 @@ class IdentityLease:
         self._address = ""
 
     def begin(self, address: str) -> float:
-        """Replace the lease of an earlier process; return the seconds until the first `beat`.
+        """Replace the lease of an earlier process by a new one; return the seconds until the first `beat` is due.
 
         Args:
             address: The address of the server, as `host:port`.
@@ -78,7 +78,7 @@ class IdentityLease:
         return self.beat()
 
     def beat(self) -> float:
-        """Renew the lease, or create it if it is missing; return the seconds until the next call."""
+        """Renew the lease, or create it if it does not exist; return the seconds until the next `beat` is due."""
         body = self._body()
         answer = self._ask("PATCH", self._path, body)
         if answer.status == _HTTP_NOT_FOUND:
@@ -92,7 +92,7 @@ class IdentityLease:
         return RENEW_INTERVAL * (1.0 + JITTER * self._host.random.random())
 
     def end(self) -> None:
-        """Delete the lease, if it exists."""
+        """Delete the lease if it exists."""
         self._ask("DELETE", self._path, None)
 
     def _body(self) -> dict[str, dict[str, object]]:

@@ -22,15 +22,15 @@ _FIRST_ERROR, _FIRST_FAILURE = 400, 500
 
 
 class InternalClient:
-    """Makes the writes of the controllers in the server's process, such as garbage collection.
+    """Sends the write requests of the controllers in the server's process, such as garbage collection.
 
-    Each method returns True if the matter is settled: the write was done, the object is gone, or the write was
-    refused and would be refused again. It returns False if another client has changed the object meanwhile or the
-    server failed; then the caller has to decide again.
+    Each method returns True if the write was done, the object no longer exists, or the write was refused and would be
+    refused again. It returns False if another client has changed the object meanwhile, or the server failed; the caller
+    then has to decide again.
 
     Args:
-        server: Answers the requests.
-        user_agent: The User-Agent of the requests, by which `managedFields` names the writer.
+        server: The server, which gets the requests.
+        user_agent: The User-Agent of the requests, which is also the field manager.
         token: The bearer token that `server` requires; None if it requires none.
 
     Threads: any.
@@ -48,18 +48,18 @@ class InternalClient:
         return self._ask("POST", collection, obj)
 
     def delete(self, item: Item, meta: Meta, policy: str) -> bool:
-        """Delete an object unless it has changed since `meta` was read; return whether it was deleted.
+        """Delete an object unless it has changed since `meta` was read.
 
         Args:
             item: The object.
-            meta: Its metadata, on which the decision was made.
+            meta: The metadata on which the decision to delete it is based.
             policy: The `propagationPolicy`.
         """
         preconditions = {"uid": meta.uid, "resourceVersion": meta.resource_version}
         return self._ask("DELETE", path_of(item), {"propagationPolicy": policy, "preconditions": preconditions})
 
     def patch(self, item: Item, meta: Meta, metadata: dict[str, object]) -> bool:
-        """Merge `metadata` into an object's metadata unless the object has changed since `meta` was read."""
+        """Merge `metadata` into the metadata of an object, unless the object has changed since `meta` was read."""
         asserted = {"uid": meta.uid, "resourceVersion": meta.resource_version}
         return self._ask("PATCH", path_of(item), {"metadata": {**metadata, **asserted}}, media_type=_MERGE_PATCH)
 
@@ -70,15 +70,15 @@ class InternalClient:
         )
 
     def show(self, namespace: Mapping[str, object], name: str) -> bool:
-        """Replace the status of a namespace by the one in `namespace`, a complete object."""
+        """Replace the status of the namespace `name` by that in `namespace`, a complete object."""
         return self._ask("PUT", path_of(Item(NAMESPACE, name)) + "/status", namespace)
 
     def finalize(self, namespace: dict[str, object], name: str) -> bool:
-        """Replace the finalizers in a namespace's spec by those in `namespace`, a complete object."""
+        """Replace the finalizers in the spec of the namespace `name` by those in `namespace`, a complete object."""
         return self._ask("PUT", path_of(Item(NAMESPACE, name)) + "/finalize", namespace)
 
     def apply_status(self, item: Item, status: Mapping[str, object], manager: str) -> bool:
-        """Apply the status of an object as `manager`, which takes over its fields from others."""
+        """Apply the status of an object as the field manager `manager`, with `force`."""
         kind, name = item.kind, item.key.rpartition("/")[2]
         body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}, "status": status}
         query = (("fieldManager", manager), ("force", "true"))

@@ -16,15 +16,17 @@ _FINALIZER = "kubernetes"
 
 
 class NamespaceCleaner:
-    """Empties and releases terminating namespaces; used in the same way as `garbage.GarbageCollector`.
+    """Deletes the objects in terminating namespaces, and then removes the finalizer of the namespaces.
+
+    It is used in the same way as `garbage.GarbageCollector`.
 
     Args:
         server: The server whose namespaces are cleaned up.
-        client: Makes the writes.
+        client: Sends the writes.
         clock: The clock of the server.
 
     Attributes:
-        due: The namespaces to look at.
+        due: The namespaces to check.
 
     Threads: one.
     """
@@ -38,7 +40,7 @@ class NamespaceCleaner:
         self.due: dict[Item, None] = {}
 
     def see(self, item: Item, old: Stored | None, new: Stored | None) -> None:
-        """Take note of a change. Only terminating namespaces and the objects in them matter here."""
+        """Record a change of an object. Only terminating namespaces, and the objects in them, are relevant."""
         if item.kind != NAMESPACE:
             namespace = item.key.rpartition("/")[0]
             if namespace in self._terminating:
@@ -50,7 +52,9 @@ class NamespaceCleaner:
             self._terminating.discard(item.key)
 
     def look(self, item: Item) -> bool:
-        """Empty a terminating namespace, or release it if it is empty; return False if it must be looked at again."""
+        """Delete the objects in a terminating namespace, or finalize it if it is empty; return False if it must be
+        checked again.
+        """
         found = self._storage.get(NAMESPACE.resource, item.key)
         if found is None or not meta_of(found).deletion_timestamp:
             return True

@@ -18,11 +18,11 @@ ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 
 
 class Item(NamedTuple):
-    """The place of an object in the storage.
+    """The kind and key of an object in the storage.
 
     Attributes:
-        kind: The kind as which it is stored.
-        key: Its key in the collection of the kind.
+        kind: The kind as which the object is stored.
+        key: The key of the object in the kind's collection.
     """
 
     kind: Kind
@@ -30,7 +30,7 @@ class Item(NamedTuple):
 
 
 class Meta(msgspec.Struct, gc=False, frozen=True, rename="camel"):
-    """The part of the metadata that garbage collection uses."""
+    """The metadata fields that garbage collection uses."""
 
     uid: str = ""
     resource_version: str = ""
@@ -40,7 +40,7 @@ class Meta(msgspec.Struct, gc=False, frozen=True, rename="camel"):
 
     @property
     def waits_for(self) -> str:
-        """The finalizer with which this terminating owner waits for the garbage collector; empty if it does not."""
+        """The finalizer for which a terminating owner waits for the garbage collector; empty if there is none."""
         waits = self.deletion_timestamp and next((one for one in (ORPHAN, FOREGROUND) if one in self.finalizers), "")
         return waits or ""
 
@@ -53,12 +53,12 @@ _heads = msgspec.json.Decoder(_Head)
 
 
 def meta_of(item: Stored) -> Meta:
-    """Decode the part of an object's metadata that garbage collection uses."""
+    """Return the metadata fields of an object that garbage collection uses."""
     return _heads.decode(item.raw).metadata
 
 
 class Standing(enum.Enum):
-    """The state of an owner that an object refers to."""
+    """The state of an owner to which an object refers."""
 
     PRESENT = enum.auto()
     ABSENT = enum.auto()  # gone; another object, with another uid, may have its name
@@ -69,17 +69,19 @@ class Standing(enum.Enum):
 def lasting(
     references: Sequence[OwnerReference], standing: Callable[[OwnerReference], Standing]
 ) -> tuple[OwnerReference, ...]:
-    """Return the references that keep an object. If it has references and none of them is returned, it is garbage.
+    """Return the owner references that protect an object from garbage collection.
 
-    A reference whose owner is UNKNOWN keeps the object: nothing is deleted on a guess.
+    A reference whose owner is UNKNOWN protects the object.
+
+    An object that has references, none of which is returned, is garbage.
     """
     return tuple(one for one in references if standing(one) in (Standing.PRESENT, Standing.UNKNOWN))
 
 
 def owner_item(kinds: Kinds, reference: OwnerReference, dependent: Item) -> Item | None:
-    """Return the place of the owner in the storage, whether it exists or not; None if the reference cannot be followed.
+    """Return the kind and key of an owner, whether it exists or not; None if the reference cannot be resolved.
 
-    A namespaced owner is looked for in the namespace of the dependent. A cluster-scoped dependent cannot have one.
+    A namespaced owner is in the namespace of the dependent. A cluster-scoped dependent cannot have a namespaced owner.
     """
     kind = kinds.named(reference.api_version, reference.kind)
     if kind is None:
@@ -91,7 +93,7 @@ def owner_item(kinds: Kinds, reference: OwnerReference, dependent: Item) -> Item
 
 
 class Dependents:
-    """The owner references of all objects, and the dependents of each owner by its uid.
+    """An index of owner references: those of each object, and the dependents of each owner by its uid.
 
     Threads: one.
     """
@@ -101,7 +103,7 @@ class Dependents:
         self._by_owner: dict[str, dict[Item, None]] = {}
 
     def put(self, item: Item, references: tuple[OwnerReference, ...]) -> bool:
-        """Set the references of an object, to none if it is gone; return whether they have changed."""
+        """Set the owner references of an object, none for a deleted one; return whether they have changed."""
         before = self._references.get(item, ())
         if references == before:
             return False
@@ -119,15 +121,15 @@ class Dependents:
         return True
 
     def references(self, item: Item) -> tuple[OwnerReference, ...]:
-        """Return the references of an object."""
+        """Return the owner references of an object."""
         return self._references.get(item, ())
 
     def of(self, uid: str) -> list[Item]:
-        """Return the dependents of the owner `uid`, in the order in which they were added."""
+        """Return the dependents of the owner with this uid, in the order in which they were added."""
         return list(self._by_owner.get(uid, ()))
 
     def blocking(self, uid: str) -> bool:
-        """Return whether a dependent of `uid` blocks its deletion in the foreground."""
+        """Return whether a dependent of the owner with this uid blocks its foreground deletion."""
         return any(
             one.uid == uid and one.block_owner_deletion for item in self.of(uid) for one in self._references[item]
         )

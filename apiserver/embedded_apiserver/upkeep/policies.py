@@ -16,15 +16,17 @@ USER_AGENT = "validatingadmissionpolicy-status"
 
 
 class PolicyChecker:
-    """Writes the status of ValidatingAdmissionPolicies; used in the same way as `garbage.GarbageCollector`.
+    """Writes the status of ValidatingAdmissionPolicies, with the warnings of type checks.
+
+    It is used in the same way as `garbage.GarbageCollector`.
 
     Args:
-        storage: The policies.
-        kinds: Returns the kinds that are served.
-        client: Makes the writes.
+        storage: The objects, including the policies.
+        kinds: A function that returns the currently served kinds.
+        client: Sends the writes.
 
     Attributes:
-        due: The policies to look at.
+        due: The policies to check.
 
     Threads: one.
     """
@@ -36,12 +38,14 @@ class PolicyChecker:
         self.due: dict[Item, None] = {}
 
     def see(self, item: Item, old: Stored | None, new: Stored | None) -> None:
-        """Take note of a change of a policy."""
+        """Record a change of a policy, so that it will be checked."""
         if item.kind == VALIDATING_POLICY and new is not None:
             self.due[item] = None
 
     def look(self, item: Item) -> bool:
-        """Write the status of a policy whose generation it has not seen; return False if that has to be tried again."""
+        """Write the status of a policy whose current generation has not been checked; return False if that must be
+        tried again.
+        """
         found = self._storage.get(item.kind.resource, item.key)
         if found is None:
             return True

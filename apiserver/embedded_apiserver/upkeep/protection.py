@@ -17,14 +17,16 @@ USER_AGENT = "pvc-protection-controller"
 
 
 class ProtectionController:
-    """Removes protection finalizers of unused claims and volumes; run as `garbage.GarbageCollector`.
+    """Removes the protection finalizers of deleted claims and volumes that are no longer used.
+
+    It is used in the same way as `garbage.GarbageCollector`.
 
     Args:
         storage: The objects.
-        client: Makes the writes.
+        client: Sends the writes.
 
     Attributes:
-        due: The claims and volumes to look at.
+        due: The claims and volumes to check.
 
     Threads: one.
     """
@@ -36,7 +38,7 @@ class ProtectionController:
         self.due: dict[Item, None] = {}
 
     def see(self, item: Item, old: Stored | None, new: Stored | None) -> None:
-        """Note a deleted claim or volume; and a changed pod, while the deletion of one of them waits."""
+        """Record a terminating claim or volume; a change of a pod makes all recorded ones due."""
         if item.kind in FINALIZERS:
             if new is not None and meta_of(new).deletion_timestamp:
                 self._waiting[item] = self.due[item] = None
@@ -46,7 +48,9 @@ class ProtectionController:
             self.due.update(self._waiting)
 
     def look(self, item: Item) -> bool:
-        """Release a claim or volume if nothing uses it; return False if it must be looked at again."""
+        """Remove the finalizer of a deleted claim or volume if it is unused; return False if it must be checked
+        again.
+        """
         found = self._storage.get(item.kind.resource, item.key)
         if found is None:
             return True

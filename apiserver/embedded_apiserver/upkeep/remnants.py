@@ -29,12 +29,12 @@ _FINE = (
 
 
 def with_remnants(namespace: Object, left: Mapping[Kind, Sequence[Stored]], now: datetime) -> list[dict[str, Any]]:
-    """Return the conditions of a terminating namespace.
+    """Return the status conditions of a terminating namespace, which describe the remaining objects.
 
     Args:
-        namespace: The namespace, with its present conditions.
-        left: The objects that remain in it, such as those with finalizers, by kind.
-        now: The time of a condition that changes.
+        namespace: The namespace, with its current conditions.
+        left: The remaining objects by kind, such as those with finalizers.
+        now: The transition time of conditions that change.
     """
     troubles = _troubles(left)
     known = {one["type"]: one for one in namespace.get("status", {}).get("conditions") or ()}

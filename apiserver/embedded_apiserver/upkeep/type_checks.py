@@ -32,11 +32,11 @@ Warnings = list[dict[str, str]]
 
 
 def expression_warnings(policy: Mapping[str, Any], kinds: Kinds) -> Warnings:
-    """Return the warnings of a policy, in the order of its expressions, as its status shows them.
+    """Return the type checking warnings of a policy for its status, in the order of its expressions.
 
     Args:
         policy: A ValidatingAdmissionPolicy.
-        kinds: The kinds that are served.
+        kinds: The currently served kinds.
     """
     spec: Mapping[str, Any] = policy.get("spec") or {}
     checked = kinds_to_check(spec, kinds)
@@ -54,7 +54,7 @@ def expression_warnings(policy: Mapping[str, Any], kinds: Kinds) -> Warnings:
 
 
 def kinds_to_check(spec: Mapping[str, Any], kinds: Kinds) -> Sequence[Kind]:
-    """Return the kinds that the rules of a policy name without a wildcard, sorted by group, version and name."""
+    """Return the kinds that a policy's rules name without a wildcard, sorted by group, version and name."""
     found: dict[Kind, None] = {}
     for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
         groups, versions = (sorted(rule.get(field) or ()) for field in ("apiGroups", "apiVersions"))

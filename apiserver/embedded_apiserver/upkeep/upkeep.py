@@ -45,7 +45,10 @@ class _Controller(Protocol):
 
 
 class Upkeep:
-    """Runs the upkeep of one server: garbage, namespaces, unused storage, the status of policies, and addresses.
+    """Runs the controllers in the server's process.
+
+    They collect garbage, finish the deletion of namespaces, protect storage in use, write the status of policies, and
+    repair `IPAddress` objects.
 
     Args:
         host: The host of the server.
@@ -73,7 +76,7 @@ class Upkeep:
         self._ready: dict[Kind, None] = dict.fromkeys(self._kinds.stored)
 
     def run(self, stop: Stop) -> None:
-        """Act on changes until `stop` is set."""
+        """Process changes until `stop` is set."""
         forget = stop.on_set(self._wake)
         try:
             while not stop.is_set():
@@ -87,7 +90,7 @@ class Upkeep:
             self._close()
 
     def settle(self) -> bool:
-        """Act on all changes so far; return False if a write failed and has to be tried again."""
+        """Process all changes so far; return False if a write failed and must be tried again."""
         while self._take_all() or self._look_at_all() or self._learn_kinds():
             pass
         return not any(controller.due for controller in self._controllers)

@@ -34,22 +34,22 @@ _HEADS = {
 
 
 class InvalidAnswer(CallFailed):
-    """The webhook has answered with a review that says what it must not say."""
+    """A webhook's AdmissionReview is invalid, for example because it contradicts the request."""
 
 
 class Undecodable(CallFailed):
-    """The webhook has answered with an invalid patch."""
+    """A webhook's patch is invalid."""
 
 
 class Verdict(NamedTuple):
-    """The verdict of a webhook on a write.
+    """The response of an admission webhook to a write.
 
     Attributes:
-        allowed: Whether it lets the write through.
-        status: The status with which it refuses the write; empty if it gives none.
+        allowed: True if the webhook allows the write.
+        status: The `Status` for the refusal of the write; empty if absent.
         warnings: Warnings for the client.
-        patch: The operations of its patch; None if it sent no patch.
-        annotations: The keys and values that it adds to the line of the audit log.
+        patch: The operations of the webhook's JSON patch; None if it sent no patch.
+        annotations: The webhook's audit annotations.
     """
 
     allowed: bool
@@ -78,7 +78,7 @@ _usual = msgspec.json.Decoder(_Review)
 
 
 def version_of(versions: Sequence[str]) -> str:
-    """Return the version of reviews in which a webhook is asked, of those that it names; empty if absent."""
+    """Return the first version of AdmissionReview in `versions` that this server supports; empty if there is none."""
     return next((one for one in versions if one in _EXPECTED), "")
 
 
@@ -92,21 +92,21 @@ def ask(
     *,
     may_patch: bool,
 ) -> Verdict:
-    """Ask a webhook about a write.
+    """Send an AdmissionReview to a webhook and return its response.
 
     Args:
-        caller: Makes the call.
-        target: Where the webhook is.
-        version: The version of reviews that it understands; empty if this server knows none of them.
-        uid: The identifier of the request.
-        request: The request of the review, as JSON.
-        seconds: The time after which the call is given up.
-        may_patch: Whether the webhook may change the object.
+        caller: Sends the request.
+        target: The address of the webhook.
+        version: The version of AdmissionReview to send; empty if this server supports none of the webhook's versions.
+        uid: The identifier of the review.
+        request: The `request` of the review, as JSON.
+        seconds: The timeout of the call.
+        may_patch: True if the webhook may change the object.
 
     Raises:
-        InvalidAnswer: The answer contradicts itself or the request.
-        Undecodable: Its patch is invalid.
-        CallFailed: There is no answer that can be used.
+        InvalidAnswer: The response is invalid, or does not match the request.
+        Undecodable: The patch in the response is invalid.
+        CallFailed: There is no usable response.
     """
     if not version:
         raise InvalidAnswer("webhook does not accept known AdmissionReview versions (v1, v1beta1)")
@@ -124,20 +124,20 @@ def handed(
     *,
     may_patch: bool,
 ) -> Verdict | None:
-    """Ask a webhook in this process, which takes the request as it is; None if it has to be sent, by `ask`.
+    """Call a webhook in this process without encoding the review; return None if the review must be sent by `ask`.
 
     Args:
-        hand: Hands over the review.
-        target: Where the webhook is.
-        version: The version of reviews that it understands.
-        request: Returns the request of the review, whose uid is empty.
-        seconds: The time after which the call is given up.
-        may_patch: Whether the webhook may change the object.
+        hand: Passes the review to the webhook.
+        target: The address of the webhook.
+        version: The version of AdmissionReview that the webhook supports.
+        request: A function that returns the `request` of the review, whose uid is empty.
+        seconds: The timeout of the call.
+        may_patch: True if the webhook may change the object.
 
     Raises:
-        InvalidAnswer: The answer contradicts itself or the request.
-        Undecodable: Its patch is invalid.
-        CallFailed: There is no answer that can be used.
+        InvalidAnswer: The response is invalid, or does not match the request.
+        Undecodable: The patch in the response is invalid.
+        CallFailed: There is no usable response.
     """
     if version != _HANDED:
         return None

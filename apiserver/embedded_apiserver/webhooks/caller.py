@@ -19,7 +19,7 @@ _HTTPS = 443
 
 
 class Service(NamedTuple):
-    """A service of the cluster, at one of its ports."""
+    """A port of a service in the cluster."""
 
     namespace: str
     name: str
@@ -27,7 +27,7 @@ class Service(NamedTuple):
 
     @property
     def host(self) -> str:
-        """The name by which its certificate must be valid."""
+        """The DNS name for which the webhook's certificate must be valid."""
         return f"{self.name}.{self.namespace}.svc"
 
 
@@ -35,11 +35,10 @@ class Target(NamedTuple):
     """The address of a webhook.
 
     Attributes:
-        url: The URL without a query, as messages show it.
-        service: The service, if the configuration names one; the URL is then one of its name.
-        ca_bundle: The certificates, in PEM form, of which one must have signed the webhook's; empty to trust those
-            that the system trusts.
-        is_trusted: Whether any certificate will do, as when a component on this machine is asked for its health.
+        url: The URL without a query, as shown in messages.
+        service: The service, if the configuration names one; `url` then contains its DNS name. None otherwise.
+        ca_bundle: The trusted certificate authorities, in PEM form; empty for those of the system.
+        is_trusted: True to accept any certificate, as for the health check of a component on this machine.
     """
 
     url: str
@@ -49,7 +48,7 @@ class Target(NamedTuple):
 
     @classmethod
     def of(cls, client_config: Mapping[str, Any], ca_bundle: str) -> Self:
-        """Return the target of a `clientConfig`."""
+        """Return the target for a `clientConfig` of the API."""
         found = client_config.get("service")
         if not found:
             return cls(client_config["url"], None, ca_bundle)
@@ -59,7 +58,7 @@ class Target(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The path of the URL."""
+        """The path of the target's URL."""
         return _path_of(self.url)
 
 
@@ -70,11 +69,11 @@ def _path_of(url: str) -> str:
 
 
 class Unreached(Exception):
-    """A webhook gave no answer; the message says why, in the words of a real server's HTTP client."""
+    """A webhook sent no response; the message is that of a real server's HTTP client."""
 
 
 class UnknownService(Unreached):
-    """The caller does not know what stands behind a service; the server then says why from its own objects."""
+    """The caller has no address for a service. The server then derives the error from the service's objects."""
 
 
 TIMED_OUT = "context deadline exceeded"
@@ -88,15 +87,15 @@ class Caller(Protocol):
     """
 
     def call(self, target: Target, request: HTTPRequest, timeout: float) -> HTTPResponse:
-        """Send a request and return the answer.
+        """Send a request to a webhook and return the response.
 
         Args:
-            target: The webhook.
-            request: The request; its path is that of the target.
-            timeout: Seconds after which the call is given up.
+            target: The address of the webhook.
+            request: The request; its path must be that of the target.
+            timeout: The timeout of the call, in seconds.
 
         Raises:
-            Unreached: There is no answer in time.
+            Unreached: There is no response in time.
         """
 
 
@@ -106,27 +105,29 @@ Hand = Callable[[Target, Callable[[], AdmissionRequest], float], "HTTPResponse |
 
 @runtime_checkable
 class Handing(Caller, Protocol):
-    """A caller that can hand reviews to webhooks of this process, without encoding them."""
+    """A caller that can also pass reviews to webhooks in the same process, without encoding them."""
 
     def hand(self, target: Target, request: Callable[[], AdmissionRequest], timeout: float) -> HTTPResponse | bool:
         """Pass a v1 AdmissionReview to a webhook in this process, without HTTP, if the webhook can take it.
 
         Args:
-            target: Where to.
-            request: Returns the request of the review.
-            timeout: Seconds after which the call is given up.
+            target: The address of the webhook.
+            request: A function that returns the `request` of the review.
+            timeout: The timeout of the call, in seconds.
 
         Returns:
-            True if the webhook allows the write without a patch or a warning; False if the review has to be sent by
-            `call`; or the answer.
+            True if the webhook allows the write without a patch or a warning; False if the review must be sent by
+            `call`; otherwise the response.
 
         Raises:
-            Unreached: There is no answer in time.
+            Unreached: There is no response in time.
         """
 
 
 def hand_of(caller: Caller) -> Hand:
-    """Return what hands reviews to the webhooks of a caller; to one that only sends, none is handed."""
+    """Return the function that passes reviews to webhooks in this process; for a caller without one, a function that
+    passes none.
+    """
     return caller.hand if isinstance(caller, Handing) else _hands_nothing
 
 
@@ -135,10 +136,10 @@ def _hands_nothing(target: Target, request: Callable[[], AdmissionRequest], time
 
 
 class Nowhere:
-    """A caller that reaches nothing: that of a server in a process which serves no webhooks."""
+    """A caller that fails each call, for a server without webhooks."""
 
     def call(self, target: Target, request: HTTPRequest, timeout: float) -> HTTPResponse:
-        """Refuse the call.
+        """Fail the call.
 
         Raises:
             Unreached: Always.
@@ -147,7 +148,7 @@ class Nowhere:
 
 
 def unreachable(target: Target) -> Unreached:
-    """Return the refusal of a call to a target that leads nowhere."""
+    """Return the error for a call to a target that cannot be reached."""
     if target.service is not None:
         return UnknownService(f'service "{target.service.name}" not found')
     where = urlsplit(target.url)
@@ -155,5 +156,5 @@ def unreachable(target: Target) -> Unreached:
 
 
 def refused(host: str, port: int) -> Unreached:
-    """Return the refusal of a call to an address at which nothing listens."""
+    """Return the error for a call to an address at which no server listens."""
     return Unreached(f"dial tcp {host}:{port}: connect: connection refused")

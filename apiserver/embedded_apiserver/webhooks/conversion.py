@@ -35,14 +35,14 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class WebhookConversion:
-    """The conversion of one kind; see `kinds.kind.Conversion`.
+    """Converts objects of one custom kind by a webhook; see `kinds.kind.Conversion`.
 
     Args:
-        host: Provides identifiers and a lock.
-        caller: Makes the calls.
-        target: Where the webhook is.
+        host: The source of random identifiers and locks.
+        caller: Sends the requests.
+        target: The address of the webhook.
         kind: The kind of the objects.
-        versions: The versions of reviews that the webhook understands.
+        versions: The versions of ConversionReview that the webhook supports.
 
     Threads: any.
     """
@@ -59,7 +59,10 @@ class WebhookConversion:
         self._size = 0
 
     def converted(self, objects: Sequence[Object], before: str, after: str) -> Sequence[Object]:
-        """See `Conversion.converted`; those that are not remembered are sent in one ConversionReview."""
+        """Return converted objects; see `Conversion.converted`.
+
+        Objects without a cached result are sent to the webhook in one ConversionReview.
+        """
         wholes = [{"apiVersion": before, "kind": self._kind, **obj} for obj in objects]
         keys = [(_encode(whole), after) for whole in wholes]
         found = self._remembered(keys)
@@ -189,10 +192,10 @@ def _metadata(own: Object, shown: Object) -> dict[str, Any]:
 
 
 class BrokenConversion:
-    """The conversion of a definition whose certificates cannot be read: each object is refused."""
+    """The conversion of a definition whose certificates cannot be read: it refuses all objects."""
 
     def converted(self, objects: Sequence[Object], before: str, after: str) -> NoReturn:
-        """Refuse the objects.
+        """Refuse to convert the objects.
 
         Raises:
             StatusError: 500, always.
@@ -204,7 +207,7 @@ _UNREADABLE = StatusError(500, "", "unable to load root certificates: unable to 
 
 
 def conversion_of(host: Host, caller: Caller, definition: Object) -> WebhookConversion | BrokenConversion | None:
-    """Return the conversion that a definition asks for; None if only the apiVersion of its objects differs."""
+    """Return the webhook conversion of a custom resource definition; None if it has the strategy `None`."""
     conversion = definition["spec"].get("conversion") or {}
     webhook = conversion.get("webhook") or {}
     config = webhook.get("clientConfig")

@@ -45,28 +45,28 @@ _GO_TYPES: Mapping[type, str] = {str: "string", int: "number", float: "number", 
 
 
 class CallFailed(Exception):
-    """A webhook gave no answer that can be used; the message says why."""
+    """A webhook sent no usable response; the message gives the reason."""
 
 
 class Kind(NamedTuple):
-    """The kind of review that is expected, such as `AdmissionReview` of `admission.k8s.io/v1`."""
+    """The expected kind of a review, such as `AdmissionReview` of `admission.k8s.io/v1`."""
 
     api_version: str
     kind: str
 
 
 def exchange(caller: Caller, target: Target, review: bytes, seconds: float, *, tells_time: bool) -> bytes:
-    """Send a review and return the body that comes back, which `review_in` reads.
+    """Send a review to a webhook and return the body of the response, for `review_in`.
 
     Args:
-        caller: Makes the call.
-        target: Where to.
+        caller: Sends the request.
+        target: The address of the webhook.
         review: The review to send, as JSON.
-        seconds: The time after which the call is given up.
-        tells_time: Whether the webhook is notified of that time, in the query.
+        seconds: The timeout of the call.
+        tells_time: True to send the timeout to the webhook, as a query parameter.
 
     Raises:
-        CallFailed: There is no answer in time, or it is that of a failure.
+        CallFailed: There is no response in time, or it is an error.
     """
     query = _query(seconds) if tells_time else ()
     request = HTTPRequest("POST", target.path, query, _HEADERS, review)
@@ -78,7 +78,7 @@ def exchange(caller: Caller, target: Target, review: bytes, seconds: float, *, t
 
 
 def unreached(target: Target, seconds: float, error: Unreached) -> CallFailed:
-    """Return the failure of a call that had so many seconds and no answer."""
+    """Return the error for a call that got no response within a timeout of `seconds`."""
     return CallFailed(f"Post {quoted(f'{target.url}?timeout={seconds:g}s')}: {error}")
 
 
@@ -88,10 +88,10 @@ def _query(seconds: float) -> tuple[tuple[str, str], ...]:
 
 
 def body_of(answer: HTTPResponse) -> bytes:
-    """Return the body of an answer, which is not empty.
+    """Return the body of a response, which must not be empty.
 
     Raises:
-        CallFailed: The answer is that of a failure, or empty.
+        CallFailed: The response is an error, or empty.
     """
     if not 200 <= answer.status <= 206:
         raise CallFailed(_text_of_failure(answer))
@@ -102,10 +102,10 @@ def body_of(answer: HTTPResponse) -> bytes:
 
 
 def review_in(body: bytes, expected: Kind) -> dict[str, Any]:
-    """Return the review that has come back.
+    """Return the review in the body of a response.
 
     Raises:
-        CallFailed: It is not a review of the kind that is expected.
+        CallFailed: The body is not a review of the expected kind.
     """
     try:
         review = msgspec.json.decode(body)
@@ -147,10 +147,10 @@ def _text_of_failure(answer: HTTPResponse) -> str:
 
 
 def of_type(value: Any, wanted: type, field: str, empty: Any) -> Any:
-    """Return a field of an answer, `empty` if it is absent.
+    """Return the value of a field in a response, or `empty` if the field is absent.
 
     Raises:
-        CallFailed: It is of another type.
+        CallFailed: The value does not have the type `wanted`.
     """
     if value is None:
         return empty

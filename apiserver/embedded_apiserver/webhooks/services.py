@@ -20,11 +20,11 @@ _SERVICES = "services"
 
 
 class WithServices:
-    """A caller that says of unknown services what a real server says of them.
+    """A caller whose errors for unknown services are those of a real server, derived from the services' objects.
 
     Args:
-        caller: Makes the calls.
-        storage: The services.
+        caller: Sends the requests.
+        storage: The objects, including the services.
 
     Threads: any.
     """
@@ -35,7 +35,7 @@ class WithServices:
         self.hand = hand_of(caller)  # as it is: a service that is not known is one of those that are called
 
     def call(self, target: Target, request: HTTPRequest, timeout: float) -> HTTPResponse:
-        """See `Caller.call`."""
+        """Send a request to a webhook and return the response; see `Caller.call`."""
         try:
             return self._caller.call(target, request, timeout)
         except UnknownService as error:
