@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes and reads certificates: an authority of one's own, and what it signs for the names of a service.
+"""The certificates that the replicas of a program share, and the steps from each state of them to the next.
 
-This is the only module that imports `cryptography`, which the extra `webhooks` installs.
+This is the only module of the library that imports `cryptography`, which the extra `webhooks` installs.
 """
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import attrs
@@ -19,27 +18,10 @@ from controller_runtime.webhooks.certificate_plan import AUTHORITY_LIFE, LEAF_LI
 with needed_by("certificates of webhooks", extra="webhooks"):
     from cryptography import x509
     from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.serialization import (
-        Encoding,
-        NoEncryption,
-        PrivateFormat,
-        PublicFormat,
-        load_pem_private_key,
-    )
-    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-BACKDATED = timedelta(hours=1)
-"""Certificates are valid from this long before they are made, because the clocks of machines differ."""
-
-
-@attrs.frozen
-class Pair:
-    """A certificate and its private key, both PEM."""
-
-    certificate: bytes
-    key: bytes = attrs.field(repr=False)
+    from apimachinery import certificates
+    from apimachinery.certificates import Pair
 
 
 @attrs.frozen(kw_only=True)
@@ -109,12 +91,11 @@ class Certificates:
         upcoming = None if self.upcoming is None else _life(_read(self.upcoming))
         if self.upcoming is not None and _read(self.upcoming) not in bundle:
             raise ValueError("ca.crt does not have upcoming.crt")
-        names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         return State(
             signer=_life(signer),
             upcoming=upcoming,
             leaf=_life(leaf),
-            names=frozenset(str(name.value) for name in names),
+            names=certificates.names_of(leaf),
             trusted=tuple(_life(each) for each in bundle),
             has_former=bool(self.former and x509.load_pem_x509_certificates(self.former)),
         )
@@ -179,17 +160,9 @@ def pruned(found: Certificates, now: datetime) -> Certificates:
 
 def new_authority(now: datetime) -> Pair:
     """Return an authority that signs certificates of servers, valid for `AUTHORITY_LIFE`."""
-    key = ec.generate_private_key(ec.SECP256R1())
     # A name of its own, so that clients that trust two authorities find the one that signed.
-    name = _name(f"controller-runtime webhooks {now:%Y-%m-%d} {x509.random_serial_number():x}"[:64])
-    certificate = (
-        _builder(name, name, key.public_key(), now, now + AUTHORITY_LIFE)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(authority=True), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, SHA256())
-    )
-    return Pair(certificate.public_bytes(Encoding.PEM), _pem(key))
+    name = f"controller-runtime webhooks {now:%Y-%m-%d} {x509.random_serial_number():x}"
+    return certificates.new_authority(name, now, AUTHORITY_LIFE)
 
 
 def new_leaf(authority: Pair, now: datetime, names: Sequence[str]) -> Pair:
@@ -198,28 +171,7 @@ def new_leaf(authority: Pair, now: datetime, names: Sequence[str]) -> Pair:
     Raises:
         ValueError: The authority's key is not one of its kind.
     """
-    issuer, signer = x509.load_pem_x509_certificate(authority.certificate), _key(authority.key)
-    key = ec.generate_private_key(ec.SECP256R1())
-    until = min(now + LEAF_LIFE, issuer.not_valid_after_utc)
-    certificate = (
-        _builder(_name(names[0][:64]), issuer.subject, key.public_key(), now, until)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(authority=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName([*_general(names)]), critical=False)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
-        .sign(signer, SHA256())
-    )
-    return Pair(certificate.public_bytes(Encoding.PEM), _pem(key))
-
-
-def _general(names: Iterable[str]) -> Iterable[x509.GeneralName]:
-    for name in names:
-        try:
-            yield x509.IPAddress(ipaddress.ip_address(name))
-        except ValueError:
-            yield x509.DNSName(name)
+    return certificates.new_leaf(authority, names[0], names, now, LEAF_LIFE)
 
 
 def _read(pair: Pair) -> x509.Certificate:
@@ -229,16 +181,9 @@ def _read(pair: Pair) -> x509.Certificate:
         ValueError: One cannot be read, or they do not belong together.
     """
     certificate = x509.load_pem_x509_certificate(pair.certificate)
-    if _public(certificate.public_key()) != _public(_key(pair.key).public_key()):
+    if _public(certificate.public_key()) != _public(certificates.loaded_key(pair.key).public_key()):
         raise ValueError("a key is not that of its certificate")
     return certificate
-
-
-def _key(pem: bytes) -> ec.EllipticCurvePrivateKey:
-    key = load_pem_private_key(pem, None)
-    if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise ValueError("a key is not of the kind that this library makes")
-    return key
 
 
 def _public(key: Any) -> bytes:
@@ -246,39 +191,9 @@ def _public(key: Any) -> bytes:
     return data
 
 
-def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-
-
 def _pems(certificates: Iterable[x509.Certificate]) -> bytes:
     return b"".join(each.public_bytes(Encoding.PEM) for each in certificates)
 
 
 def _life(certificate: x509.Certificate) -> Life:
-    return Life(certificate.not_valid_before_utc + BACKDATED, certificate.not_valid_after_utc)
-
-
-def _name(common_name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
-
-
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime, until: datetime
-) -> x509.CertificateBuilder:
-    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key)
-    builder = builder.serial_number(x509.random_serial_number())
-    return builder.not_valid_before(now - BACKDATED).not_valid_after(until)
-
-
-def _usage(*, authority: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=not authority,
-        key_cert_sign=authority,
-        crl_sign=authority,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
+    return Life(certificate.not_valid_before_utc + certificates.BACKDATED, certificate.not_valid_after_utc)
