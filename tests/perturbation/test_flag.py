@@ -274,6 +274,31 @@ def test_draws(cluster, simulation):
     assert "  not compared, as calm runs differ: configmaps default/a data.v0" in few.text
 
 
+def test_a_value_that_was_the_same_in_three_calm_runs_by_chance_fails_no_plan(run: Run) -> None:
+    text = """
+class Draws(OnePod):
+    def reconcile(self, request):
+        found = self.maps.get(request)
+        if found is not None and "data" not in found:
+            self.client.patch(CONFIG_MAPS, request, {"data": {"color": self.color}})
+        return Result()
+
+drawn = ["red"] * 4 + ["blue"] * 4
+
+def test_draws(cluster, simulation):
+    def start(manager):
+        Draws.color = drawn.pop(0) if drawn else "red"
+        setup(Draws)(manager)
+    cluster.run(start)
+    story(cluster, simulation, "a")
+"""
+
+    outcome = run(text, "--perturb=crash")
+
+    assert "0 of 3 plans failed" in outcome.text
+    assert "  not compared, as calm runs differ: configmaps default/a data.color" in outcome.text
+
+
 @pytest.mark.parametrize(
     ("option", "told"),
     [

@@ -406,3 +406,29 @@ def test_a_status_that_was_never_seen_may_leave_no_trace_but_no_end_depends_on_a
     found = told(tried(CopiesNextChange, change_twice_and_delete, **missed))
 
     assert "at rest after step 3, configmaps default/db data.size: '2' in a calm run, '1' here" in found
+
+
+class Draws(Operator):
+    """Notes one of two colors, which each manager draws when it starts."""
+
+    kinds = (CONFIG_MAPS,)
+    drawn: ClassVar[list[str]] = []
+
+    def __init__(self, manager: Manager) -> None:
+        super().__init__(manager)
+        self.color = Draws.drawn.pop(0)
+
+    def run(self, database: Body) -> None:
+        if self.ask(CONFIG_MAPS, "deed") is None:
+            self.make(CONFIG_MAPS, "deed", {**owned(database, {}), "data": {"color": self.color}})
+
+
+def test_a_value_that_is_the_same_in_three_calm_runs_by_chance_is_no_fault_and_one_that_calm_runs_never_have_is() -> (
+    None
+):
+    def found(*after: str) -> list[str]:
+        Draws.drawn = ["red"] * 4 + ["blue", *after]  # three calm runs, a manager that ends, and its successor
+        return told(tried(Draws, declare, Crash(1, landed=False)))
+
+    assert found("red", "red", "blue", "red", "red") == []
+    assert found(*["red"] * 5) == ["configmaps default/deed data.color: 'red' in a calm run, 'blue' here"]

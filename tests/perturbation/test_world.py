@@ -13,6 +13,8 @@ from embedded_apiserver.perturbation.names import Name, name_of
 ONE = "11111111-1111-1111-1111-111111111111"
 TWO = "22222222-2222-2222-2222-222222222222"
 
+READY, LATE = {"type": "Ready", "status": "True"}, {"type": "Late", "status": "False"}
+
 
 def pod(uid: str = ONE, version: str = "7", **more: Any) -> dict[str, Any]:
     metadata = {"name": "web", "namespace": "default", "uid": uid, "resourceVersion": version}
@@ -43,10 +45,13 @@ def differing(calm: dict[str, Any], here: dict[str, Any]) -> list[str]:
             pod(metadata={"name": "web-xyz", "generateName": "web-"}),
         ),
         (pod(metadata={"name": f"of-{ONE}"}), pod(metadata={"name": f"of-{TWO}"})),
+        (pod(status={"conditions": [READY, LATE]}), pod(status={"conditions": [LATE, READY]})),
         (pod(spec={"path": f"/of-{ONE}", "podIP": "10.1.2.3"}), pod(spec={"path": f"/of-{TWO}", "podIP": "10.1.2.4"})),
     ],
 )
-def test_uids_versions_times_and_generated_names_are_no_difference(calm: dict[str, Any], here: dict[str, Any]) -> None:
+def test_uids_versions_times_generated_names_and_the_order_of_conditions_are_no_difference(
+    calm: dict[str, Any], here: dict[str, Any]
+) -> None:
     assert differing(calm, here) == []
 
 
@@ -55,6 +60,11 @@ def test_uids_versions_times_and_generated_names_are_no_difference(calm: dict[st
     [
         (pod(spec={"size": 1}), pod(spec={"size": 2}), "spec.size: 1 in a calm run, 2 here"),
         (pod(spec={"size": 1}), pod(spec={}), "spec.size: 1 in a calm run, absent here"),
+        (
+            pod(spec=[{"type": "b"}, {"type": "a"}]),
+            pod(spec=[{"type": "a"}, {"type": "b"}]),
+            "spec.0.type: 'b' in a calm",
+        ),
         (pod(spec=[1, 2]), pod(spec=[1, 3]), "spec.1: 2 in a calm run, 3 here"),
         (pod(spec={"clusterIP": "10.0.0.2"}), pod(spec={"clusterIP": "None"}), "spec.clusterIP: '<address>' in a calm"),
         (pod(status={"of": ONE}), pod(ONE, status={"of": TWO}), "status.of: '<uid of pods default/web>' in a calm run"),

@@ -160,10 +160,12 @@ class Verdict:
     Attributes:
         complaints: The faults, the most telling first.
         coverage: How much was compared.
+        differs_alone: Whether each of them is a difference from calm runs that a value may show by chance.
     """
 
     complaints: Sequence[str]
     coverage: Coverage
+    differs_alone: bool = False
 
     @property
     def is_judged(self) -> bool:
@@ -206,9 +208,10 @@ def judge(baseline: Baseline, run: Run) -> Verdict:
 
 def _judge(baseline: Baseline, run: Run) -> Verdict:
     names = baseline.naming.names(born(run))
-    found = [*run.failures, *run.broken, *_counted(baseline, names, run)]
     missing = [each for each in run.forbidden if each not in baseline.run.forbidden]
-    found += [f"its account has no right to {each}, which no calm run asked for" for each in missing]
+    rights = [f"its account has no right to {each}, which no calm run asked for" for each in missing]
+    own = [*run.failures, *run.broken, *rights]
+    differing = _counted(baseline, names, run)
     told: dict[tuple[Name, str], str] = {}
     coverage = Coverage()
     last = max(baseline.judged, default=0)
@@ -219,13 +222,14 @@ def _judge(baseline: Baseline, run: Run) -> Verdict:
             told.setdefault((each.name, each.path), f"{when}{each}")
         for relation in broken(_compared(baseline.naming, names, rest.state), baseline.rests[number].relations):
             told.setdefault(relation.one, f"{when}{relation}")
-    found += told.values()
+    lasting: list[str] = []
     if run.is_whole:
-        found += [f"{name} still fails at the end" for name in run.failing if name not in baseline.run.failing]
+        lasting += [f"{name} still fails at the end" for name in run.failing if name not in baseline.run.failing]
         if run.idle > _HOT * baseline.run.idle + _FREE:
             calm = baseline.run.idle
-            found.append(f"{run.idle} requests were sent while nothing happened, and {calm} in a calm run")
-    return Verdict(found, coverage)
+            lasting.append(f"{run.idle} requests were sent while nothing happened, and {calm} in a calm run")
+    differing += told.values()
+    return Verdict([*own, *differing, *lasting], coverage, bool(differing) and not own and not lasting)
 
 
 def born(run: Run) -> dict[Name, frozenset[tuple[str, str]]]:

@@ -16,7 +16,8 @@ from controller_runtime.testing.perturbation.world import State, Values, values
 from embedded_apiserver.perturbation import Name
 
 RUNS = 8
-"""So many calm runs show relations well enough; three are too few for values from a small range, such as ports."""
+"""So many calm runs show relations and chance well enough; three are too few for values from a small range, such as
+ports. A value with two equally likely states is the same in all of them with probability 1/128."""
 
 _CHANCE = 0.02
 """A relation is believed if values without any would show it in all calm runs with at most this chance."""

@@ -9,12 +9,12 @@ import pytest
 
 from apimachinery.system import SystemHost
 from controller_runtime.testing.perturbation import items
-from controller_runtime.testing.perturbation.judging import Baseline, learn
+from controller_runtime.testing.perturbation.calm_runs import CalmRuns
+from controller_runtime.testing.perturbation.judging import judge as compare
 from controller_runtime.testing.perturbation.options import Options, Script
 from controller_runtime.testing.perturbation.planning import plan
 from controller_runtime.testing.perturbation.plans import Plan
 from controller_runtime.testing.perturbation.record import Run
-from controller_runtime.testing.perturbation.relations import RUNS
 from controller_runtime.testing.perturbation.resting import DWELL
 from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.session import Session
@@ -68,18 +68,21 @@ class Runner:
         _, third, _ = self._calm_again(Session(seed=2, dwell=DWELL))
         _, third, _ = (item, third, reports) if third is not None else self._calm_again(Session(seed=2))
         runs = [calm.run, again.run, *([] if third is None else [third.run])]
-        baseline = learn(runs)
-        if baseline.needs_more_runs:
-            more = [self._calm_again(Session(seed=seed))[1] for seed in range(len(runs), RUNS)]
-            baseline = learn([*runs, *(each.run for each in more if each is not None)])
-        self.summary.not_compared = baseline.not_compared
+        made = CalmRuns(runs, self._calm_run)
+        if made.baseline.needs_more_runs:
+            made.complete()
         script = self._options.script
         if script is not None:
-            self._replay(baseline, script)
-            return
-        planned = plan(calm.run, self._options.patterns)
-        self.summary.possible, self.summary.pruned = planned.possible, planned.pruned
-        self._perturb(baseline, planned.plans)
+            self._replay(made, script)
+        else:
+            planned = plan(calm.run, self._options.patterns)
+            self.summary.possible, self.summary.pruned = planned.possible, planned.pruned
+            self._perturb(made, planned.plans)
+        self.summary.not_compared = made.baseline.not_compared
+
+    def _calm_run(self, seed: int) -> Run | None:
+        session = self._calm_again(Session(seed=seed))[1]
+        return None if session is None else session.run
 
     def _calm_again(self, session: Session) -> tuple[pytest.Function, Session | None, Sequence[pytest.TestReport]]:
         """Make another calm run; return its item, the session if it passes, and its reports."""
@@ -87,30 +90,39 @@ class Runner:
         reports = items.run_once(item, session)
         return item, session if _passed(reports) and session.run.rests else None, reports
 
-    def _replay(self, whole: Baseline, script: Script) -> None:
-        calm = whole
+    def _replay(self, runs: CalmRuns, script: Script) -> None:
+        calm = whole = runs.baseline
         if script.story is not None:
             shorter = Session(told=parts(whole.run, script.story))
             items.run_once(items.named(self._item, "calm, with a shorter story"), shorter)
             calm = whole.shorter(shorter.run)
         self.summary.possible = 1
-        self._try(Case(calm, script.plan, script.story), whole.run, str(script.plan))
+        self._try(runs, Case(calm, script.plan, script.story), str(script.plan))
 
-    def _perturb(self, calm: Baseline, plans: list[Plan]) -> None:
+    def _perturb(self, runs: CalmRuns, plans: list[Plan]) -> None:
         deadline = self._clock() + self._options.budget
         for number, each in enumerate(plans):
             if self._clock() > deadline:
                 self.summary.left = len(plans) - number
                 return
-            self._try(Case(calm, each), calm.run, str(each))
+            self._try(runs, Case(runs.baseline, each), str(each))
             if self._must_stop():
                 return
 
-    def _try(self, case: Case, whole: Run, what: str) -> None:
-        """Run a plan, and if it fails, report the smallest story for which it does."""
+    def _try(self, runs: CalmRuns, case: Case, what: str) -> None:
+        """Run a plan, and if it fails, report the smallest story for which it does.
+
+        A plan that fails by values alone is judged by more calm runs before.
+        """
+        whole = runs.baseline.run
         case = case.or_else(whole, lambda tried: self._passes(tried, "calm, in another order"))
         item, session = items.named(self._item, what), case.session(whole)
         reports = items.run_once(item, session)
+        if runs.doubts(session.verdict):
+            case = case.expecting(runs.complete())
+            if not compare(case.calm, session.run).complaints:
+                item, session = items.named(self._item, what), case.session(whole)
+                reports = items.run_once(item, session)
         failed = _failed(reports)
         self.summary.run += 1
         self.summary.void += not failed and not session.fired

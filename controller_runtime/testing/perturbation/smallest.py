@@ -40,6 +40,12 @@ class Case:
         """Return the run in which the plan strikes."""
         return Session(baseline=self.calm, plan=self.plan, told=parts(whole, self.kept), kept=self.kept)
 
+    def expecting(self, calm: Baseline) -> Case:
+        """Return the case with the results of more calm runs of the whole story."""
+        expected = calm if self.kept is None else calm.shorter(self.calm.run)
+        others = [calm.shorter(each.run) for each in self.calm.others]
+        return attrs.evolve(self, calm=attrs.evolve(expected, others=others))
+
     def or_else(self, whole: Run, passes: Callable[[Session], bool]) -> Case:
         """Return the case with the results of the stories that a program under the plan cannot tell from this one.
 

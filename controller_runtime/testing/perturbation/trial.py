@@ -13,10 +13,11 @@ from apimachinery.host import Host
 from controller_runtime.testing.cluster import EmbeddedCluster
 from controller_runtime.testing.panics import first_of
 from controller_runtime.testing.perturbation import ambient
-from controller_runtime.testing.perturbation.judging import Baseline, judge, learn
+from controller_runtime.testing.perturbation.calm_runs import CalmRuns
+from controller_runtime.testing.perturbation.judging import judge
 from controller_runtime.testing.perturbation.planning import plan
 from controller_runtime.testing.perturbation.plans import PATTERNS, Plan
-from controller_runtime.testing.perturbation.relations import RUNS
+from controller_runtime.testing.perturbation.record import Run
 from controller_runtime.testing.perturbation.resting import DWELL
 from controller_runtime.testing.perturbation.retelling import StoryLeft
 from controller_runtime.testing.perturbation.session import Session, never_rests
@@ -98,25 +99,29 @@ def perturb(
         CalmRunFailed: The story fails without a perturbation, or it cannot be perturbed.
     """
     trial = _Trial(setup, story, beside or (lambda host, server: nullcontext()), outside, options)
-    baseline = trial.learn()
-    planned = plan(baseline.run, patterns)
+    calm = trial.learn()
+    whole = calm.baseline.run
+    planned = plan(whole, patterns)
     chosen = planned.plans if plans is None else plans
     findings: list[Finding] = []
     run = void = unjudged = 0
     for each in chosen:
         run += 1
-        session = Case(baseline, each).or_else(baseline.run, trial.passes).session(baseline.run)
+        case = Case(calm.baseline, each).or_else(whole, trial.passes)
+        session = case.session(whole)
         trial.tell(session)
         if not session.fired and not session.run.failures:
             void += 1
             continue
-        verdict = judge(session.baseline or baseline, session.run)
+        verdict = judge(case.calm, session.run)
+        if calm.doubts(verdict):
+            verdict = judge(case.expecting(calm.complete()).calm, session.run)
         unjudged += not verdict.is_judged
         if verdict.complaints:
             findings.append(Finding(each, verdict.complaints))
             if until_found:
                 break
-    return Outcome(findings, planned.possible, len(planned.plans), run, void, unjudged, baseline.not_compared)
+    return Outcome(findings, planned.possible, len(planned.plans), run, void, unjudged, calm.baseline.not_compared)
 
 
 @attrs.frozen
@@ -127,8 +132,8 @@ class _Trial:
     outside: Callable[[], Any] | None
     options: dict[str, Any]
 
-    def learn(self) -> Baseline:
-        """Return the results of two calm runs, one with longer rests if the story allows that, and more if they differ.
+    def learn(self) -> CalmRuns:
+        """Make three calm runs, one with longer rests if the story allows that, and more if they differ.
 
         Raises:
             CalmRunFailed: The story fails, or it cannot be perturbed.
@@ -144,15 +149,15 @@ class _Trial:
         if third.run.failures or third.run.broken or third.run.failing:
             third = Session(seed=2)
             self.tell(third)
-        runs = [each.run for each in (calm, again, third) if not each.run.failures]
-        baseline = learn(runs)
-        if not baseline.needs_more_runs:
-            return baseline
-        for seed in range(len(runs), RUNS):
-            session = Session(seed=seed)
-            self.tell(session)
-            runs += [session.run] if not session.run.failures else []
-        return learn(runs)
+        runs = CalmRuns([each.run for each in (calm, again, third) if not each.run.failures], self._calm_again)
+        if runs.baseline.needs_more_runs:
+            runs.complete()
+        return runs
+
+    def _calm_again(self, seed: int) -> Run | None:
+        session = Session(seed=seed)
+        self.tell(session)
+        return session.run if not session.run.failures else None
 
     def passes(self, session: Session) -> bool:
         """Run the story once, and return whether nothing went wrong."""

@@ -184,6 +184,12 @@ def _aliases(objects: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]
     return aliases
 
 
+def _in_order(parts: list[Any]) -> list[Any]:
+    """Return conditions by their types: their order tells only which of them was set first."""
+    is_conditions = all(isinstance(each, dict) and {"type", "status"} <= set(each) for each in parts)
+    return sorted(parts, key=lambda each: str(each["type"])) if is_conditions else parts
+
+
 def _is_allocated(name: str, value: Any) -> bool:
     """Return whether the server may have given out this value: it differs if another object came first."""
     return name in _ALLOCATED and value not in ("None", ["None"])
@@ -201,7 +207,7 @@ def _simplify(value: Any, aliases: Mapping[str, str], generation: int | None) ->
                 for name, part in value.items()
             }
         case list():
-            return [_simplify(part, aliases, generation) for part in value]
+            return [_simplify(part, aliases, generation) for part in _in_order(value)]
         case str() if value in aliases:
             return aliases[value]
         case str() if _TIME.fullmatch(value):

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 
 import attrs
 
 from apimachinery.errors import UsageError
 from apimachinery.host import Host
+from controller_runtime.testing.perturbation.calm_runs import CalmRuns
 from controller_runtime.testing.perturbation.judging import Baseline
 from controller_runtime.testing.perturbation.judging import learn as learn_from
 from controller_runtime.testing.perturbation.others.account import refused
@@ -28,12 +30,17 @@ class Calm:
     """The results of calm runs.
 
     Attributes:
-        baseline: The results.
+        runs: The runs.
         settings: How perturbed runs are to be made.
     """
 
-    baseline: Baseline
+    runs: CalmRuns
     settings: Settings
+
+    @property
+    def baseline(self) -> Baseline:
+        """What the runs so far have in common."""
+        return self.runs.baseline
 
 
 def learn(host: Host, settings: Settings, say: Callable[[str], None]) -> Calm:
@@ -56,7 +63,8 @@ def learn(host: Host, settings: Settings, say: Callable[[str], None]) -> Calm:
             break  # they differ by themselves
         say(f"calm: runs differed, and less so with longer rests: --quiet is {longer.quiet:g} now")
         settings, runs = longer, runs[-2:]
-    baseline = learn_from(runs[::-1])
+    made = CalmRuns(runs[::-1], lambda _: _again(Trial(host, settings)))
+    baseline = made.baseline
     baseline.run.forbidden = sorted({right for run in runs for right in run.forbidden})
     if baseline.run.forbidden:
         say(f"calm: {refused(baseline.run.forbidden)}")
@@ -65,7 +73,14 @@ def learn(host: Host, settings: Settings, say: Callable[[str], None]) -> Calm:
     changes = sum(each.writer == MANAGER for each in baseline.run.landed)
     took = host.monotonic() - began
     say(f"calm: {changes} changes by {len(baseline.run.sent)} writes of the operator; {len(runs)} runs, {took:.0f} s")
-    return Calm(baseline, settings)
+    return Calm(made, settings)
+
+
+def _again(trial: Trial) -> Run | None:
+    """Make one more calm run and return its record; None if it fails, which may be by chance."""
+    with suppress(UsageError):
+        return _checked(trial, "")
+    return None
 
 
 def _differing(first: Run, second: Run) -> int:

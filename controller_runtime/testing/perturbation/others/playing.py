@@ -113,10 +113,11 @@ class Player:
     def _confirmed(self, plan: Plan, first: _Played) -> Result:
         """Play a plan that has failed again, and return the result of both runs.
 
-        Before that, it is judged next to stories that the operator could not tell from this one, if there are any.
+        Before that, it is judged by more calm runs if it fails by differences alone, and next to stories that the
+        operator could not tell from this one, if there are any.
         """
-        baseline = self._or_else(plan)
-        if baseline.others and not judge(baseline, first.trial.run).complaints:
+        self._make_sure(first)
+        if not judge(self._or_else(plan), first.trial.run).complaints:
             return Result(plan, "passed", first.seconds)
         second = self._play(plan)
         failures = 1 + bool(second.verdict.complaints and second.is_perturbed)
@@ -127,6 +128,15 @@ class Player:
         with self._lock:
             self.known.append(entry)
         return attrs.evolve(found, status="known") if is_known(entry, self._baseline) else found
+
+    def _make_sure(self, first: _Played) -> None:
+        """Make more calm runs, unless they are made, if a run differs from those so far and that may be chance."""
+        runs = self._calm.runs
+        if runs.doubts(first.verdict):
+            self._say("calm: more runs, to see whether they differ as the plan that has failed")
+            baseline = runs.complete(lambda learned: not judge(learned, first.trial.run).complaints)
+            if baseline.not_compared:
+                self._say(f"calm: {baseline.not_compared}")
 
     def _or_else(self, plan: Plan) -> Baseline:
         """Return the results of the calm runs, with those of the story in other orders that are right under a plan."""

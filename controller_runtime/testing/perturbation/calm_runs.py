@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The calm runs of one story: a few at first, and more before a plan that differs from them counts as failed.
+
+A value with two equally likely states is the same in three calm runs with probability 1/4, and then a plan in which it
+is the other one would fail. It is the same in `RUNS` calm runs with probability 1/128.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from controller_runtime.testing.perturbation.judging import Baseline, Verdict, learn
+from controller_runtime.testing.perturbation.record import Run
+from controller_runtime.testing.perturbation.relations import RUNS
+
+
+class CalmRuns:
+    """The calm runs of one story, and what they have in common.
+
+    Args:
+        runs: The first ones, at least one.
+        again: Makes another one, given its number from 0; returns None if it shows nothing, because it failed.
+
+    Attributes:
+        baseline: What the runs so far have in common.
+
+    Threads: one.
+    """
+
+    def __init__(self, runs: Sequence[Run], again: Callable[[int], Run | None]) -> None:
+        self._runs, self._again = [*runs], again
+        self._next = len(runs)
+        self.baseline = learn(runs)
+
+    def complete(self, is_enough: Callable[[Baseline], bool] = lambda _: False) -> Baseline:
+        """Make the runs that are left up to `RUNS`, or until what all have in common is enough, and return that."""
+        while self._next < RUNS and not is_enough(self.baseline):
+            made = self._again(self._next)
+            self._next += 1
+            if made is not None:
+                self._runs.append(made)
+                self.baseline = learn(self._runs)
+        return self.baseline
+
+    def doubts(self, verdict: Verdict | None) -> bool:
+        """Return whether a plan failed by nothing but a difference that further calm runs may show, too."""
+        return self._next < RUNS and verdict is not None and verdict.differs_alone
