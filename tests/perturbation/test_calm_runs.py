@@ -20,7 +20,8 @@ FIRST = 3
 
 
 def at(value: int, **more: Any) -> Run:
-    return a_run(rests=[Rest({POD: [{"spec": {"size": 1, "drawn": value}}]})], **more)
+    made: Run = a_run(rests=[Rest({POD: [{"spec": {"size": 1, "drawn": value}}]})], **more)
+    return made
 
 
 RUN_AT = [at(0), at(1)]

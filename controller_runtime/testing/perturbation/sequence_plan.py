@@ -22,10 +22,12 @@ class StateSequence:
         name: The object; None until sequences of the story's objects have been drawn.
         patches: The states, each as a merge patch of the one before, the first of the story's first one; None deletes
             the object.
+        number: Its number among the sequences of an operator that is perturbed from outside, from 1; otherwise 0.
     """
 
     name: Name | None = None
     patches: Sequence[Mapping[str, Any] | None] = ()
+    number: int = 0
 
     pattern = "sequence"
     grade = "lawful"
@@ -38,5 +40,7 @@ class StateSequence:
     def __str__(self) -> str:
         if self.name is None:
             return "sequences of states"
+        if self.number:
+            return f"sequence {self.number} of {self.name}"
         states = "one state" if len(self.patches) == 1 else f"{len(self.patches)} states"
         return f"{states} of {self.name}"

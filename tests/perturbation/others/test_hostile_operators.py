@@ -31,6 +31,7 @@ class Case(NamedTuple):
     patience: float = 30.0
     story: str = "story.yaml"
     only: str = "crash after write 1"
+    patterns: str = "crash,stale,missed"
 
 
 FOREGROUND = "and its other processes run on: give the command that runs it in the foreground"
@@ -93,6 +94,7 @@ def check(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
     monkeypatch.chdir(folder)
     monkeypatch.setenv("TMPDIR", str(folder))
     options = ["--story", str(HERE / case.story), "--only", case.only, "--patience", str(case.patience)]
+    options += ["--patterns", case.patterns]
     command = [*OPERATOR, case.mode, str(case.seconds)]
 
     told = run_command(lambda: perturb.main([*options, "--", *command]), capsys)
@@ -130,6 +132,45 @@ def test_work_that_outlives_its_operator_elsewhere_is_an_error_that_names_its_re
             check(Case("container", 2, text, patience=10), tmp_path, monkeypatch, capsys)
         finally:
             container.kill()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("mode", "status", "text"),
+    [
+        ("applies", 0, "1 passed"),
+        ("merges", 1, "secrets default/w-a data.a: absent in a calm run, a value here"),
+    ],
+)
+def test_what_an_earlier_state_leaves_behind_is_found_by_a_sequence_of_states(
+    mode: str,
+    status: int,
+    text: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    only = "sequence 2 of widgets.example.com default/a"
+    case = Case(mode, status, text, patience=5, only=only, story="widgets_story.yaml", patterns="sequence")
+    check(case, tmp_path, monkeypatch, capsys)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("after", "status"), [("Yg== YQ==", 0), ("YQ== " * 7, 1)], ids=["chance", "fault"])
+def test_a_value_that_calm_runs_had_in_common_by_chance_fails_no_plan(
+    after: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    draws = tmp_path / "draws"
+    draws.write_text(f"YQ== YQ== YQ== Yg== {after} YQ== Yg==", encoding="utf-8")  # calm, calm, perturbed, its successor
+    monkeypatch.setenv("HOSTILE_DRAWS", str(draws))
+    text = "1 plans failed" if status else "calm: not compared, as calm runs differ: secrets default/s-a data.n"
+
+    check(
+        Case("draws", status, text, patience=5, only="crash before write 1", story="one_story.yaml"),
+        tmp_path,
+        monkeypatch,
+        capsys,
+    )
 
 
 def perturbed(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, str]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 import attrs
@@ -12,17 +12,36 @@ import attrs
 from apimachinery.errors import UsageError
 from apimachinery.host import Host
 from controller_runtime.testing.perturbation.calm_runs import CalmRuns
+from controller_runtime.testing.perturbation.explaining import happened
 from controller_runtime.testing.perturbation.judging import Baseline
 from controller_runtime.testing.perturbation.judging import learn as learn_from
 from controller_runtime.testing.perturbation.others.account import refused
+from controller_runtime.testing.perturbation.others.sequences import calm_story, declared, told
 from controller_runtime.testing.perturbation.others.settings import Settings
 from controller_runtime.testing.perturbation.others.trial import Trial
+from controller_runtime.testing.perturbation.plans import Plan
 from controller_runtime.testing.perturbation.record import MANAGER, Run
+from controller_runtime.testing.perturbation.sequence_plan import StateSequence
+from controller_runtime.testing.perturbation.sequence_story import Primary
+from embedded_apiserver.perturbation import Name
 
 _RUNS = 4
 """The most calm runs."""
 _LINES = 10
 """The lines of the operator's output that are shown with an error."""
+
+
+@attrs.frozen
+class Declared:
+    """An object of the story whose states sequences declare.
+
+    Attributes:
+        primary: The object.
+        runs: Calm runs in which its last state is declared alone.
+    """
+
+    primary: Primary
+    runs: CalmRuns
 
 
 @attrs.frozen
@@ -32,19 +51,46 @@ class Calm:
     Attributes:
         runs: The runs.
         settings: How perturbed runs are to be made.
+        objects: The objects of the story for which sequences of states are played, by name.
     """
 
     runs: CalmRuns
     settings: Settings
+    objects: Mapping[Name, Declared] = attrs.field(factory=dict)
 
     @property
     def baseline(self) -> Baseline:
         """What the runs so far have in common."""
         return self.runs.baseline
 
+    def of(self, plan: StateSequence) -> Declared:
+        """Return the object whose states a plan declares.
 
-def learn(host: Host, settings: Settings, say: Callable[[str], None]) -> Calm:
+        Raises:
+            UsageError: The story declares no such object.
+        """
+        found = self.objects.get(plan.name) if plan.name is not None else None
+        if found is None:
+            raise UsageError(f"{plan}: the story declares no such object of a custom kind")
+        return found
+
+    def told(self, plan: Plan) -> str:
+        """Return what a plan does, in one line."""
+        return (
+            told(self.of(plan).primary, plan)
+            if isinstance(plan, StateSequence)
+            else happened(plan, self.runs.baseline.run)
+        )
+
+
+def learn(host: Host, settings: Settings, say: Callable[[str], None], *, declares: bool = False) -> Calm:
     """Make calm runs until two agree, or do not agree better with longer rests, and return what they show.
+
+    Args:
+        host: The real machine's.
+        settings: How they are made.
+        say: Gets each line of the report.
+        declares: Whether to make calm runs for sequences of states, too.
 
     Raises:
         UsageError: The operator ends by itself, does nothing, or never comes to rest.
@@ -73,7 +119,17 @@ def learn(host: Host, settings: Settings, say: Callable[[str], None]) -> Calm:
     changes = sum(each.writer == MANAGER for each in baseline.run.landed)
     took = host.monotonic() - began
     say(f"calm: {changes} changes by {len(baseline.run.sent)} writes of the operator; {len(runs)} runs, {took:.0f} s")
-    return Calm(made, settings)
+    found = declared(survey.kinds, settings.story) if declares else []
+    return Calm(made, settings, {each.target: _declared(host, settings, each, say) for each in found})
+
+
+def _declared(host: Host, settings: Settings, primary: Primary, say: Callable[[str], None]) -> Declared:
+    """Make two calm runs in which the last state of an object is declared alone."""
+    alone = attrs.evolve(settings, story=calm_story(settings.story, primary))
+    where = f"in a calm run with the last state of {primary.target} alone "
+    runs = [_checked(Trial(host, alone), where) for _ in range(2)]
+    say(f"calm: 2 runs with the last state of {primary.target} alone, for sequences of its states")
+    return Declared(primary, CalmRuns(runs, lambda _: _again(Trial(host, alone))))
 
 
 def _again(trial: Trial) -> Run | None:

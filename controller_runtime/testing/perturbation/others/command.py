@@ -15,19 +15,21 @@ import click
 
 from apimachinery.errors import UsageError
 from apimachinery.system import SystemHost
-from controller_runtime.testing.perturbation.explaining import happened
 from controller_runtime.testing.perturbation.others.account import account_of
 from controller_runtime.testing.perturbation.others.calm import Calm, learn
 from controller_runtime.testing.perturbation.others.playing import Player
 from controller_runtime.testing.perturbation.others.results import junit, planned, to_mapping, total, write
 from controller_runtime.testing.perturbation.others.selecting import read_baseline, selected, shard_of
+from controller_runtime.testing.perturbation.others.sequences import sequences
 from controller_runtime.testing.perturbation.others.settings import Settings
 from controller_runtime.testing.perturbation.others.story import Story
 from controller_runtime.testing.perturbation.others.triggers import in_turn
 from controller_runtime.testing.perturbation.planning import plan
 from controller_runtime.testing.perturbation.plans import PATTERNS, Plan
+from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 
-_OTHERS = tuple(pattern for pattern in PATTERNS if pattern not in ("outside", "sequence"))
+_OTHERS = tuple(pattern for pattern in PATTERNS if pattern != "outside")
+_USUAL = tuple(pattern for pattern in _OTHERS if pattern != "sequence")
 
 
 def _say(text: str) -> None:
@@ -58,7 +60,10 @@ _PATH = click.Path(path_type=Path)
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--story", type=_PATH, required=True, help="The file that says what the user does.")
 @click.option(
-    "--patterns", default=",".join(_OTHERS), show_default=True, help="The patterns to try, separated by commas."
+    "--patterns",
+    default=",".join(_USUAL),
+    show_default=True,
+    help=f"The patterns to try, separated by commas, of {', '.join(_OTHERS)}.",
 )
 @click.option(
     "--budget",
@@ -127,8 +132,11 @@ def _run(settings: Settings, story: str, chosen: Chosen) -> bool:
     only = None if chosen.replay is None else planned(chosen.replay)
     baseline = read_baseline(chosen.baseline)
     host = SystemHost()
-    calm = learn(host, settings, _say)
-    plans = [only] if only is not None else in_turn(plan(calm.baseline.run, chosen.patterns).plans)
+    declares = "sequence" in chosen.patterns if only is None else isinstance(only, StateSequence)
+    calm = learn(host, settings, _say, declares=declares)
+    faults = plan(calm.baseline.run, [each for each in chosen.patterns if each != "sequence"]).plans
+    drawn = [each for of in calm.objects.values() for each in sequences(of.primary)]
+    plans = [only] if only is not None else in_turn([*faults, *drawn])
     plans = selected(plans, chosen.only, chosen.shard)
     if chosen.lists:
         _list(plans, calm)
@@ -144,7 +152,7 @@ def _run(settings: Settings, story: str, chosen: Chosen) -> bool:
 
 def _list(plans: Sequence[Plan], calm: Calm) -> None:
     for each in plans:
-        _say(f"{each}: {happened(each, calm.baseline.run)}")
+        _say(f"{each}: {calm.told(each)}")
     _say(f"{len(plans)} plans")
 
 

@@ -12,12 +12,15 @@ import attrs
 from apimachinery.errors import UsageError
 from apimachinery.host import Host
 from apimachinery.stop import Stop, spawn
+from controller_runtime.testing.perturbation.calm_runs import CalmRuns
 from controller_runtime.testing.perturbation.judging import Baseline, Verdict, judge
+from controller_runtime.testing.perturbation.others import sequences
 from controller_runtime.testing.perturbation.others.calm import Calm
 from controller_runtime.testing.perturbation.others.results import Result, as_known, failed, is_known
 from controller_runtime.testing.perturbation.others.trial import Trial
 from controller_runtime.testing.perturbation.plans import Plan
 from controller_runtime.testing.perturbation.record import Run
+from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.unseen import other_orders
 
 
@@ -58,6 +61,7 @@ class Player:
         self._waiting: list[Plan] = []
         self._doubtful: list[tuple[Plan, _Played]] = []
         self._count = 0
+        self._spared = 0.0  # seconds of further calm runs, which do not count
         self.results: list[Result] = []
         self.known: list[dict[str, Any]] = []
 
@@ -87,7 +91,7 @@ class Player:
     def _work(self, began: float, deadline: float, *, is_alone: bool) -> None:
         while True:
             with self._lock:
-                if not self._waiting or self._host.monotonic() > deadline:
+                if not self._waiting or self._host.monotonic() > deadline + self._spared:
                     return
                 plan = self._waiting.pop(0)
             first = self._play(plan)
@@ -106,9 +110,23 @@ class Player:
 
     def _play(self, plan: Plan) -> _Played:
         began = self._host.monotonic()
-        calm = self._calm
-        trial = Trial(self._host, calm.settings, calm.baseline, plan)
-        return _Played(trial, judge(calm.baseline, trial.make()), self._host.monotonic() - began)
+        calm, (runs, judge) = self._calm, self._judging(plan)
+        if isinstance(plan, StateSequence):
+            story = sequences.story_of(calm.settings.story, self._calm.of(plan).primary, plan)
+            goal = sequences.LastRest(runs.baseline, len(story.steps))
+            trial = Trial(self._host, attrs.evolve(calm.settings, story=story), goal)
+            run = trial.make()
+            trial.fired = story.steps[-1] not in trial.refused[-1:]
+        else:
+            trial = Trial(self._host, calm.settings, runs.baseline, plan)
+            run = trial.make()
+        return _Played(trial, judge(runs.baseline, run), self._host.monotonic() - began)
+
+    def _judging(self, plan: Plan) -> tuple[CalmRuns, Callable[[Baseline, Run], Verdict]]:
+        """Return the calm runs beside which a plan is judged, and how."""
+        if isinstance(plan, StateSequence):
+            return self._calm.of(plan).runs, sequences.judge
+        return self._calm.runs, judge
 
     def _confirmed(self, plan: Plan, first: _Played) -> Result:
         """Play a plan that has failed again, and return the result of both runs.
@@ -116,29 +134,42 @@ class Player:
         Before that, it is judged by more calm runs if it fails by differences alone, and next to stories that the
         operator could not tell from this one, if there are any.
         """
-        self._make_sure(first)
-        if not judge(self._or_else(plan), first.trial.run).complaints:
+        runs, judge = self._judging(plan)
+        self._make_sure(plan, first)
+        if not judge(self._or_else(plan, runs.baseline), first.trial.run).complaints:
             return Result(plan, "passed", first.seconds)
+        plan, first = self._smaller(plan, first)
         second = self._play(plan)
         failures = 1 + bool(second.verdict.complaints and second.is_perturbed)
         shown = second if failures == 2 else first
         seconds = first.seconds + second.seconds
-        found = failed(plan, shown.trial, self._calm.baseline.run, shown.verdict.complaints, 2, failures, seconds)
+        found = failed(plan, shown.trial, self._calm.told(plan), shown.verdict.complaints, 2, failures, seconds)
         entry = as_known(found, shown.trial.trigger)
         with self._lock:
             self.known.append(entry)
         return attrs.evolve(found, status="known") if is_known(entry, self._baseline) else found
 
-    def _make_sure(self, first: _Played) -> None:
+    def _smaller(self, plan: Plan, first: _Played) -> tuple[Plan, _Played]:
+        """Return a sequence with one state that fails like a given one, and its run; else the given ones."""
+        for each in sequences.shorter(self._calm.of(plan).primary, plan) if isinstance(plan, StateSequence) else ():
+            played = self._play(each)
+            if played.verdict.complaints and played.is_perturbed:
+                return each, played
+        return plan, first
+
+    def _make_sure(self, plan: Plan, first: _Played) -> None:
         """Make more calm runs, unless they are made, if a run differs from those so far and that may be chance."""
-        runs = self._calm.runs
+        runs, judge = self._judging(plan)
         if runs.doubts(first.verdict):
+            began = self._host.monotonic()
             self._say("calm: more runs, to see whether they differ as the plan that has failed")
             baseline = runs.complete(lambda learned: not judge(learned, first.trial.run).complaints)
             if baseline.not_compared:
                 self._say(f"calm: {baseline.not_compared}")
+            with self._lock:
+                self._spared += self._host.monotonic() - began
 
-    def _or_else(self, plan: Plan) -> Baseline:
+    def _or_else(self, plan: Plan, baseline: Baseline) -> Baseline:
         """Return the results of the calm runs, with those of the story in other orders that are right under a plan."""
         calm, runs = self._calm, list[Run]()
         story = calm.settings.story
@@ -146,7 +177,7 @@ class Player:
             settings = attrs.evolve(calm.settings, story=story.in_order(order))
             with suppress(UsageError):  # the server refuses the steps in this order
                 runs.append(Trial(self._host, settings).make())
-        return calm.baseline.or_else(runs)
+        return baseline.or_else(runs)
 
     def _note(self, result: Result, began: float) -> None:
         """Keep a result and tell it, with how many there are and how long the rest may take."""

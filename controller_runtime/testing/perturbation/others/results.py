@@ -14,11 +14,9 @@ from xml.etree import ElementTree
 import attrs
 
 from apimachinery.errors import UsageError
-from controller_runtime.testing.perturbation.explaining import happened
 from controller_runtime.testing.perturbation.options import SCRIPTS
 from controller_runtime.testing.perturbation.others.trial import Trial
 from controller_runtime.testing.perturbation.plans import Plan, from_json, to_json
-from controller_runtime.testing.perturbation.record import Run
 from embedded_apiserver.perturbation import Trigger, to_fields
 
 _SHOWN = 8
@@ -82,10 +80,10 @@ def file_of(plan: Plan, ending: str) -> Path:
 
 def written(plan: Plan, trigger: Trigger | None) -> Path:
     """Write the file by which a plan can be run again, here or by `apiserver --perturb`, and return its path."""
-    assert trigger is not None, "a plan that cannot be told does not happen, and so does not fail"
+    fields = {} if trigger is None else to_fields(trigger)
     path = file_of(plan, ".json")
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps({"plan": to_json(plan), **to_fields(trigger)}, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps({"plan": to_json(plan), **fields}, indent=1) + "\n", encoding="utf-8")
     return path
 
 
@@ -109,7 +107,7 @@ def keep(plan: Plan, trial: Trial) -> Path:
 
 
 def failed(
-    plan: Plan, trial: Trial, calm: Run, complaints: Sequence[str], runs: int, failures: int, seconds: float
+    plan: Plan, trial: Trial, what: str, complaints: Sequence[str], runs: int, failures: int, seconds: float
 ) -> Result:
     """Return the result of a plan that has failed, and keep what is known of it."""
     lines = [line[:200] for line in trial.log.splitlines() if not line.startswith("# start ")]
@@ -117,7 +115,7 @@ def failed(
         plan=plan,
         status="failed",
         seconds=seconds,
-        what=happened(plan, calm),
+        what=what,
         complaints=complaints,
         runs=runs,
         failures=failures,
@@ -204,7 +202,8 @@ def write(path: Path, option: str, content: bytes) -> None:
 
 def as_known(result: Result, trigger: Trigger | None) -> dict[str, Any]:
     """Return the entry of a failure in a baseline."""
-    return {"at": {} if trigger is None else to_fields(trigger), "complaints": list(result.complaints)}
+    at = to_json(result.plan) if trigger is None else to_fields(trigger)
+    return {"at": at, "complaints": list(result.complaints)}
 
 
 def is_known(found: Mapping[str, Any], baseline: Sequence[Mapping[str, Any]]) -> bool:

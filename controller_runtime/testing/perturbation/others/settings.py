@@ -11,6 +11,9 @@ from apimachinery.objects import ObjectKey
 from controller_runtime.testing.perturbation.others.story import Story
 from embedded_apiserver import Certificates
 
+_CALM = 3
+"""So much longer is each rest of a calm run: all other runs wait at each rest for the state that it was in."""
+
 
 @attrs.frozen(kw_only=True)
 class Settings:
@@ -33,3 +36,14 @@ class Settings:
     patience: float = 20.0
     workloads: bool = False
     account: ObjectKey | None = None
+
+    def rest(self, *, is_calm: bool, looks_on: bool = False) -> float:
+        """Return the seconds without a change after which the world is at rest.
+
+        Args:
+            is_calm: True for a rest of a calm run that waits for quiet alone.
+            looks_on: True for one that shows how long the operator may pause before it acts.
+        """
+        if not is_calm:
+            return self.quiet
+        return max(_CALM * self.quiet, self.patience / 2) if looks_on else _CALM * self.quiet

@@ -74,11 +74,15 @@ class Act:
         verb: `apply`, `patch`, `delete` or `wait`.
         body: The object; for a patch and a deletion its kind and name, and the patch; for a wait its seconds.
         until: The condition to wait for afterwards; None waits for quiet alone.
+        is_drawn: Whether it follows from a schema alone, so that the server may refuse it.
+        is_passing: Whether no rest has to come after it.
     """
 
     verb: str
     body: Mapping[str, Any]
     until: Until | None = None
+    is_drawn: bool = False
+    is_passing: bool = False
 
     def __str__(self) -> str:
         if self.verb == "wait":

@@ -8,10 +8,10 @@ from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.testing.beside import Beside
-from controller_runtime.testing.perturbation.judging import Baseline
 from controller_runtime.testing.perturbation.others.account import check_account
 from controller_runtime.testing.perturbation.others.changes import Changes
 from controller_runtime.testing.perturbation.others.credentials import GRACE, Credentials
+from controller_runtime.testing.perturbation.others.goal import Goal
 from controller_runtime.testing.perturbation.others.operator_process import OperatorProcess
 from controller_runtime.testing.perturbation.others.properties import Properties
 from controller_runtime.testing.perturbation.others.quiet import Quiet
@@ -29,8 +29,6 @@ from embedded_apiserver.perturbation import AtRest, AtWrite, Trigger
 _HISTORY = History(changes=1_000_000, age=1e9)
 LATE = 2.0
 """Seconds for which an operator that starts again is shown an old state."""
-_CALM = 3
-"""So much longer is each rest of a calm run: all other runs wait at each rest for the state that it was in."""
 _FOLLOWING = 4
 """So much shorter are the waits for the calm run's state once it was not reached at a rest: the run has failed."""
 _ENDS = 3
@@ -47,7 +45,7 @@ class Trial:
     Args:
         host: The real machine's.
         settings: How it is made.
-        baseline: The results of the calm runs; None if this is one.
+        baseline: The world to come to, by the calm runs; None if this is one.
         plan: The perturbation; None for a calm run.
         is_survey: Whether the run looks on at each rest, to learn how long the operator may pause before it acts.
 
@@ -57,6 +55,8 @@ class Trial:
         fired: Whether the perturbation has happened.
         is_perturbed: Whether it has happened, or has begun: a failure before that is not of the plan.
         fired_after: How many writes the operator had sent when it happened.
+        refused: The acts drawn from a schema that the server refused.
+        kinds: The kinds that the server had at the end.
         lull: The longest pause in seconds that the operator made before a change.
         log: The output of the operator.
 
@@ -67,7 +67,7 @@ class Trial:
         self,
         host: Host,
         settings: Settings,
-        baseline: Baseline | None = None,
+        baseline: Goal | None = None,
         plan: Plan | None = None,
         *,
         is_survey: bool = False,
@@ -79,7 +79,8 @@ class Trial:
         self._is_survey = is_survey
         self._act = ""
         self._ends = 0
-        self._is_astray = self.is_perturbed = False
+        self._is_astray = self.is_perturbed = self._is_passing = False
+        self.refused: list[Act] = []
         self.fired = False
         self.fired_after = 0
         self.lull = 0.0
@@ -117,6 +118,7 @@ class Trial:
                         self._pause(2 * GRACE)  # a process that outlives its end asks for something by then
                     beside.stop()
             self.log = tail(self._operator.log)
+        self.kinds = server.kinds
         server.close()
         left = [f"{each} could not be ended" for each in self._operator.left]
         self.run.failures[:0] = [*self._credentials.survivors, *left]
@@ -154,7 +156,7 @@ class Trial:
         before = -1
         while self._host.monotonic() < deadline and (before != storage.version or not storage.read("nodes").items):
             before = storage.version
-            self._pause(_CALM * self._settings.quiet)
+            self._pause(self._settings.rest(is_calm=True))
 
     def _play(self) -> None:
         self._start()
@@ -216,10 +218,14 @@ class Trial:
             return
         self._changes.steps += 1
         self._act = f"step {self._changes.steps} (`{what}`)"
+        self._is_passing = what.is_passing
         try:
             with writing(STORY, self._changes.steps):
                 act(self._user, what, self._pause)
         except ActFailed as error:
+            if what.is_drawn:
+                self.refused.append(what)
+                return
             if self._calm is None:
                 raise
             # An operator that has not been shown a change yet cannot have done what this act needs.
@@ -285,14 +291,8 @@ class Trial:
             if self._revive():
                 deadline = self._host.monotonic() + patience
             self._pause(0.1)
-        why = self._quiet.wait_for(self._length_of_rest(until), patience)
-        if why and not self._changes.holds:
+        is_calm = self._calm is None and until is None
+        looks_on = self._is_survey and not self._changes.is_over  # the rest before the end has looked on
+        why = self._quiet.wait_for(self._settings.rest(is_calm=is_calm, looks_on=looks_on), patience)
+        if why and not self._changes.holds and not self._is_passing:
             raise self._over(why)
-
-    def _length_of_rest(self, until: Until | None) -> float:
-        quiet, patience = self._settings.quiet, self._settings.patience
-        if self._calm is not None or until is not None:
-            return quiet
-        if self._is_survey and not self._changes.is_over:  # the rest before the end has looked on
-            return max(_CALM * quiet, patience / 2)
-        return _CALM * quiet

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import http.client
 import json
 import os
@@ -36,7 +37,8 @@ def setting(name: str) -> str:
 
 SERVER = urlsplit(setting("server"))
 TLS = ssl.create_default_context(cadata=base64.b64decode(setting("certificate-authority-data")).decode())
-MAPS = "/api/v1/namespaces/default/configmaps"
+WIDGETS = MODE in ("applies", "merges")
+MAPS = f"/{'apis/example.com' if WIDGETS else 'api'}/v1/namespaces/default/{'widgets' if WIDGETS else 'configmaps'}"
 SECRETS = "/api/v1/namespaces/default/secrets"
 
 
@@ -70,11 +72,16 @@ def name_for(name: str) -> str:
 
 def handle(obj: Any) -> None:
     """Bring the secret of a map to the state that the map asks for."""
+    if WIDGETS:
+        keep(obj["metadata"]["name"], obj["spec"]["data"])
+        return
     name, value = obj["metadata"]["name"], (obj.get("data") or {}).get("v", "")
     data = {"data": {"v": base64.b64encode(value.encode()).decode()}}
     made = (obj["metadata"].get("annotations") or {}).get("made")
     if MODE == "never-settles":
         data["data"]["n"] = base64.b64encode(os.urandom(4)).decode()
+    if MODE == "draws":
+        data["data"]["n"] = drawn()
     if MODE == "random" and made:
         ask("PATCH", f"{SECRETS}/{made}", data)
         return
@@ -95,6 +102,27 @@ def handle(obj: Any) -> None:
         ask("PATCH", f"{MAPS}/{name}", {"metadata": {"annotations": {"made": chosen}}})
     if MODE == "exits-after-work":
         sys.exit(3)
+
+
+def keep(name: str, wanted: dict[str, str]) -> None:
+    """Bring the secret of a widget to the data that it has; `merges` forgets to remove a key."""
+    data: dict[str, str | None] = {key: base64.b64encode(value.encode()).decode() for key, value in wanted.items()}
+    present = ask("GET", f"{SECRETS}/w-{name}")
+    if present.status != 200:
+        ask("POST", SECRETS, {"metadata": {"name": f"w-{name}"}, "data": data})
+        return
+    gone = set(json.load(present).get("data") or {}) - set(data)
+    removed = {} if MODE == "merges" else dict.fromkeys(gone)
+    ask("PATCH", f"{SECRETS}/w-{name}", {"data": {**data, **removed}})
+
+
+@functools.cache
+def drawn() -> str:
+    """Return one of the values that are left for the operators that start."""
+    path = Path(os.environ["HOSTILE_DRAWS"])
+    value, *left = path.read_text(encoding="utf-8").split()
+    path.write_text(" ".join(left), encoding="utf-8")
+    return value
 
 
 def slow() -> None:

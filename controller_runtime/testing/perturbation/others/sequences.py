@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pattern `sequence` from outside: an object of the story is declared in other states of its schema, and back.
+
+Runs take real time, so sequences are drawn otherwise than in process. Each begins and ends with the last state that
+the story declares, so a few calm runs, in which this state is declared alone, show for all of them how the world has to
+end. In between the object is declared in states that differ from it by one change, and once it is deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import attrs
+from msgspec import json
+
+from apimachinery.http import HTTPRequest
+from controller_runtime.api.differ import merge_patch
+from controller_runtime.testing.perturbation.judging import Baseline, Verdict
+from controller_runtime.testing.perturbation.others.story import Act, Story
+from controller_runtime.testing.perturbation.record import Run, Told
+from controller_runtime.testing.perturbation.sequence import Walk, may_stay, plan_of, walk_of
+from controller_runtime.testing.perturbation.sequence_plan import StateSequence
+from controller_runtime.testing.perturbation.sequence_states import neighbours
+from controller_runtime.testing.perturbation.sequence_story import Content, Primary, primaries
+from controller_runtime.testing.perturbation.world import State
+from embedded_apiserver import Kind, Kinds
+
+_STATES = 3
+"""The states of one sequence between its ends: many in one run, as each run starts the operator anew."""
+_SEQUENCES = 12
+"""The most sequences of one object."""
+_MEDIA = {"apply": "application/apply-patch+yaml", "patch": "application/merge-patch+json", "delete": ""}
+_METHODS = {"apply": "PATCH", "patch": "PATCH", "delete": "DELETE"}
+
+
+class LastRest(NamedTuple):
+    """The end of a sequence, which has to be that of calm runs that declare its last state alone.
+
+    Attributes:
+        baseline: The results of those.
+        number: The number of the rest after the last state.
+    """
+
+    baseline: Baseline
+    number: int
+
+    @property
+    def run(self) -> Run:
+        """The first of the calm runs."""
+        return self.baseline.run
+
+    def is_at(self, number: int, run: Run, state: State) -> bool:
+        """Return whether the world is where it has to be; True before the last state is declared."""
+        return number < self.number or not differing(self.baseline, run, state)
+
+
+def declared(kinds: Kinds, story: Story) -> list[Primary]:
+    """Return the objects of custom kinds that a story declares, with their states."""
+    served = {(kind.kind, kind.api_version): kind for kind in kinds}
+    own = {kind.resource for kind in served.values() if kind.definition is not None}
+    told = [Told(request) for each in story.acts if (request := _request(served, each)) is not None]
+    return primaries(kinds, told, own)
+
+
+def sequences(primary: Primary) -> list[StateSequence]:
+    """Return the sequences of an object: first its deletion, then neighbours, those of different fields together."""
+    home = primary.states[-1]
+    near = in_turn(home, neighbours(primary.schema, home))
+    parts: list[Walk] = [[None], *(near[at : at + _STATES] for at in range(0, len(near), _STATES))]
+    return [_plan(primary, part, number) for number, part in enumerate(parts[:_SEQUENCES], 1)]
+
+
+def in_turn(home: Content, near: Sequence[Content]) -> list[Content]:
+    """Return the neighbours of a state, one of each field that changes in turn."""
+    fields: dict[str, list[Content]] = {}
+    for each in near:
+        fields.setdefault(_path(merge_patch(home, each)), []).append(each)
+    found: list[Content] = []
+    for turn in range(max(map(len, fields.values()), default=0)):
+        found += [states[turn] for states in fields.values() if turn < len(states)]
+    return found
+
+
+def shorter(primary: Primary, plan: StateSequence) -> list[StateSequence]:
+    """Return the sequences of each state alone that a sequence has between its ends; none if there is one only."""
+    between = walk_of(primary, plan)[1:-1]
+    return [_plan(primary, [each], plan.number) for each in between] if len(between) > 1 else []
+
+
+def calm_story(story: Story, primary: Primary) -> Story:
+    """Return the story of a calm run: all other objects of the story, and the last state of this one."""
+    return attrs.evolve(story, steps=[*_others(story, primary), _act(primary, primary.states[-1])], claims=())
+
+
+def story_of(story: Story, primary: Primary, plan: StateSequence) -> Story:
+    """Return the story of a sequence. The server may refuse its states, as they follow from the schema alone."""
+    *between, last = [attrs.evolve(_act(primary, each), is_drawn=True) for each in walk_of(primary, plan)]
+    acts = [*(attrs.evolve(each, is_passing=True) for each in between), last]
+    return attrs.evolve(story, steps=[*_others(story, primary), *acts], claims=())
+
+
+def judge(baseline: Baseline, run: Run) -> Verdict:
+    """Judge the end of a sequence by calm runs in which its last state is declared alone."""
+    own = [*run.failures, *run.broken]
+    found = differing(baseline, run, run.rests[-1].state) if run.is_whole and run.rests else []
+    return Verdict([*own, *found], baseline.rests[-1].coverage, differs_alone=bool(found) and not own)
+
+
+def differing(baseline: Baseline, run: Run, state: State) -> list[str]:
+    """Return in what a state differs from the last one of calm runs, but for objects that may stay on purpose."""
+    last = baseline.rests[-1].state
+    return [
+        str(each)
+        for each in baseline.differences(len(baseline.rests) - 1, run, state)
+        if each.name in last or not may_stay(each.name, state.get(each.name, ({},)))
+    ]
+
+
+def told(primary: Primary, plan: StateSequence) -> str:
+    """Return the states of a sequence, each as a patch of the one before, in one line."""
+    texts = ["deleted" if patch is None else json.encode(patch).decode() for patch in plan.patches[1:]]
+    return f"{primary.target} was declared as by the story, then {', then '.join(texts)}"
+
+
+def _plan(primary: Primary, between: Walk, number: int) -> StateSequence:
+    home = primary.states[-1]
+    return attrs.evolve(plan_of(primary, [home, *between, home]), number=number)
+
+
+def _path(patch: Any) -> str:
+    """Return the way to the one field that a patch changes."""
+    steps = []
+    while isinstance(patch, dict) and len(patch) == 1:
+        ((step, patch),) = patch.items()
+        steps.append(step)
+    return ".".join(steps)
+
+
+def _others(story: Story, primary: Primary) -> Iterator[Act]:
+    for each in story.acts:
+        metadata = each.body.get("metadata") or each.body
+        is_primary = (each.body["kind"], metadata["name"]) == (primary.kind.kind, primary.name)
+        if each.verb == "apply" and not is_primary:
+            yield attrs.evolve(each, until=None)
+
+
+def _act(primary: Primary, state: Content | None) -> Act:
+    kind = {"apiVersion": primary.kind.api_version, "kind": primary.kind.kind}
+    key = {"name": primary.name, **({"namespace": primary.namespace} if primary.namespace else {})}
+    if state is None:
+        return Act("delete", {**kind, **key})
+    return Act("apply", {**kind, "metadata": {**key, **primary.metadata}, **state})
+
+
+def _request(served: Mapping[tuple[str, str], Kind], act: Act) -> HTTPRequest | None:
+    """Return the request by which an act is carried out; None if its kind is not served."""
+    kind = served.get((str(act.body["kind"]), str(act.body.get("apiVersion"))))
+    if kind is None:
+        return None
+    metadata = act.body.get("metadata") or act.body
+    namespace = f"/namespaces/{metadata.get('namespace') or 'default'}" if kind.namespaced else ""
+    root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
+    body = act.body["patch"] if act.verb == "patch" else act.body
+    path = f"{root}{namespace}/{kind.plural}/{metadata['name']}"
+    return HTTPRequest(_METHODS[act.verb], path, (), {"content-type": _MEDIA[act.verb]}, json.encode(body))
