@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from cachetools import LRUCache
 
 from apimachinery.host import Host
@@ -41,6 +43,11 @@ class BodyCache:
         return len(self._chosen) + len(self._read)  # two numbers
 
     @property
+    def chosen_size(self) -> int:
+        """The bytes of memory of those that are chosen, as an estimate; `memory` bounds the others alone."""
+        return self._chosen_size  # one number
+
+    @property
     def held(self) -> int:
         """The memory of all bodies in bytes, as an estimate."""
         return self._chosen_size + int(self._read.currsize)  # two numbers
@@ -62,11 +69,21 @@ class BodyCache:
             if not replaces(body, self._chosen.get(key) or self._read.get(key)):
                 return
             self._drop(key)
-            if chosen:
-                self._chosen[key] = body
-                self._chosen_size += body.size
-            elif body.size <= self._read.maxsize:
-                self._read[key] = body
+            self._keep(key, body, chosen=chosen)
+
+    def place(self, key: PlainKey, *, chosen: bool) -> None:
+        """Keep the body of a key, if there is one, as one that is chosen, or as one that was read."""
+        with self._lock:
+            body = self._chosen.get(key) or self._read.get(key)
+            if body is not None and chosen != (key in self._chosen):
+                self._drop(key)
+                self._keep(key, body, chosen=chosen)
+
+    def keep_only(self, is_present: Callable[[PlainKey], bool]) -> None:
+        """Drop the bodies of objects that are not present; `is_present` takes no lock."""
+        with self._lock:
+            for key in [key for key in (*self._chosen, *self._read) if not is_present(key)]:
+                self._drop(key)
 
     def drop(self, key: PlainKey, body: Body) -> None:
         """Drop `body`, which is out of date, unless another body has replaced it."""
@@ -81,6 +98,13 @@ class BodyCache:
             body = self._chosen.get(key) or self._read.get(key)
             if body is not None and (delta.new is None or not fits(body, delta.new, seen)):
                 self._drop(key)
+
+    def _keep(self, key: PlainKey, body: Body, *, chosen: bool) -> None:
+        if chosen:
+            self._chosen[key] = body
+            self._chosen_size += body.size
+        elif body.size <= self._read.maxsize:
+            self._read[key] = body
 
     def _drop(self, key: PlainKey) -> None:
         if (body := self._chosen.pop(key, None)) is not None:

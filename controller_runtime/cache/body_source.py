@@ -3,51 +3,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-import attrs
-
-from apimachinery.errors import ControllerRuntimeError, DecodeError, Expired, NoSuchKind, NotFound, UsageError
+from apimachinery.errors import ControllerRuntimeError, DecodeError, UsageError
 from apimachinery.host import Host
-from apimachinery.http import HTTPRequest
 from apimachinery.log import get_logger
-from apimachinery.objects import Cached, PlainKey, cached_from_bytes
+from apimachinery.objects import Cached, PlainKey
 from controller_runtime.api.collection import Collection
-from controller_runtime.cache.bodies import FIRST, Bodies, Body, Seen, by_pages, fits, judged, next_page
+from controller_runtime.cache.bodies import FEW, Bodies, Body, Seen, by_pages, fits
 from controller_runtime.cache.body_cache import BodyCache
+from controller_runtime.cache.body_requests import BodyFetcher, BodyRequests
 from controller_runtime.cache.delivering import is_delivering
 from controller_runtime.cache.delta import Delta
 from controller_runtime.cache.held import HELD
+from controller_runtime.cache.large import bound_of
 from controller_runtime.cache.store import Store
-from controller_runtime.cache.transforms import Transform, transformed
-from controller_runtime.client.answers import check
-from controller_runtime.client.listwatch import ListWatch
-from controller_runtime.client.missing_kinds import explained
-from controller_runtime.client.request_threads import RequestThreads
-from controller_runtime.client.transport import Transport
-from controller_runtime.client.user_agent import user_agent
-from controller_runtime.client.warnings import Warnings
+from controller_runtime.cache.transforms import Transform
+from controller_runtime.core.memory import memory_limit
 
 log = get_logger(__name__)
 
 T = TypeVar("T")
-
-TIMEOUT = 30.0
-"""Seconds for one request, as of a `Client`; deadlines of reconciles and leaderships shorten it in the transport."""
-
-
-@attrs.frozen
-class BodyRequests:
-    """How bodies (whole objects) are requested: by the program's client, with its deadlines, fence and limits.
-
-    Attributes:
-        transport: Returns the transport that carries the requests.
-        threads: The threads on which requests of coroutines are sent.
-    """
-
-    transport: Callable[[], Transport]
-    threads: RequestThreads
 
 
 class BodySource:
@@ -61,6 +39,7 @@ class BodySource:
         bodies: Selects the objects that are kept.
         requests: How bodies are requested.
         transform: Changes each body; None changes nothing.
+        warn_at: The bytes of chosen bodies from which one warning is logged; None as for a cache.
 
     Attributes:
         collection: As given.
@@ -76,21 +55,24 @@ class BodySource:
         bodies: Bodies,
         requests: BodyRequests,
         transform: Transform | None = None,
+        warn_at: int | None = None,
     ) -> None:
         self.kept = BodyCache(host, str(collection), bodies.memory)
-        self._host = host
         self.collection = collection
         self._bodies = bodies
         self._requests = requests
-        self._transform = transform
-        self._warnings = Warnings(host)
+        self._fetcher = BodyFetcher(host, collection, requests, transform)
         self._heads: Store | None = None
         self._watched: Store | None = None
+        self._resets_before = 0  # restores that the second watch had seen before
         self._has_warned = False
+        self._warn_at: float = bound_of(memory_limit()) if warn_at is None else warn_at
 
     def follow(self, heads: Store, watched: Store | None) -> None:
         """Set the store of the metadata, and the store that the second watch fills; None without such a watch."""
         self._heads, self._watched = heads, watched
+        if watched is not None:  # other readers may have had it for long
+            self._resets_before = watched.resets - heads.resets
 
     def changed(self, delta: Delta) -> None:
         """Drop the body of a changed object. It is a handler of the cache of metadata."""
@@ -101,14 +83,25 @@ class BodySource:
 
         It is a subscription of the cache of metadata.
 
-        A failed request is ignored: the body is then fetched when it is read.
+        A failed request is ignored: the body is then fetched when it is read. A state that the cache does not show any
+        more is passed over, because the change that replaced it comes here next.
         """
-        if delta.new is None or not self._is_chosen(delta.new) or self._at_hand(delta.new) is not None:
+        if delta.new is None or not self._is_shown(delta.new):
+            return
+        is_chosen = self._is_chosen(delta.new)
+        if not is_chosen or self._at_hand(delta.new) is not None:
+            self.kept.place(delta.new.plain_key, chosen=is_chosen)
             return
         try:
             self._fetched(delta.new)
+            self._warn_if_large()
         except ControllerRuntimeError as error:
             log.debug("chosen body not fetched", collection=self.collection, key=delta.key, error=error)
+
+    def forget_others(self) -> None:
+        """Drop the bodies of objects that the cache of the metadata has dropped without a change."""
+        if (heads := self._heads) is not None:
+            self.kept.keep_only(lambda key: heads.stored(key) is not None)
 
     def is_at_hand(self, head: Cached) -> bool:
         """Return whether `read(head)` would answer without a request."""
@@ -153,8 +146,10 @@ class BodySource:
         self.kept.count(hits=len(found), misses=len(absent))
         if absent:
             self._refuse_waiting(next(iter(absent.values())))
-        if by_pages(len(absent), len(heads)):
-            found |= self._listed(absent, namespace, label_selector)
+        self._warn_once(len(absent))
+        listed = len(heads) if namespace or label_selector else max(len(heads), self._count())
+        if by_pages(len(absent), listed):
+            found |= self._fetcher.listed(absent, self._seen(), namespace, label_selector)
         found |= {key: self._fetched(head) for key, head in absent.items() if key not in found}
         bodies = {head.plain_key: self._in_hands(head, found[head.plain_key]) for head in heads}
         return {key: cached for key, cached in bodies.items() if cached is not None}
@@ -173,6 +168,9 @@ class BodySource:
     def _seen(self) -> Seen:
         return Seen(0, "") if self._heads is None else Seen(self._heads.resets, self._heads.version)
 
+    def _count(self) -> int:
+        return 0 if self._heads is None else len(self._heads)
+
     def _at_hand(self, head: Cached) -> Body | None:
         key, seen = head.plain_key, self._seen()
         body = self.kept.get(key)
@@ -183,57 +181,33 @@ class BodySource:
         if self._watched is None or (cached := self._watched.stored(key)) is None:
             return None
         # The watches count the restores of the server's data each for itself: until both have seen one, neither counts.
-        watched = Body(cached.uid, Seen(self._watched.resets, self._watched.version), cached)
+        resets = self._watched.resets - self._resets_before
+        watched = Body(cached.uid, Seen(resets, self._watched.version), cached)
         return watched if fits(watched, head, seen) else None
 
     def _fetched(self, head: Cached) -> Body:
         seen = self._seen()  # as of before the request
-        body = judged(self._asked(head), head, seen)
-        self.kept.put(head.plain_key, body, chosen=self._is_chosen(head))
+        body = self._fetcher.one(head, seen)
+        self._keep(head, body)
         return body
 
-    def _asked(self, head: Cached) -> Cached | None:
-        resource = self.collection.resource
-        path = resource.path(head.namespace, head.name)
-        headers = {"user-agent": user_agent(self._host), "accept": "application/json"}
-        deadline = self._host.monotonic() + TIMEOUT
-        answer = self._requests.transport().request(HTTPRequest("GET", path, (), headers), deadline)
-        self._warnings.log_new(answer, path)
-        try:
-            return transformed(cached_from_bytes(check(answer).body), self._transform)
-        except NotFound as error:
-            if isinstance(told := explained(error, resource), NoSuchKind):
-                raise told from None
-            return None
+    def _keep(self, head: Cached, body: Body) -> None:
+        """Keep a fetched body where the present metadata has it: the object may have changed or gone meanwhile.
 
-    def _listed(self, absent: dict[PlainKey, Cached], namespace: str, label_selector: str) -> dict[PlainKey, Body]:
-        """Return the bodies of heads by pages of a list; those that it did not come to are left out."""
-        self._warn_once(len(absent))
-        seen = self._seen()
-        # Any state is right that the heads are not newer than; it spares the server a list from etcd.
-        source = self._pages_of(namespace, label_selector)
-        found: dict[PlainKey, Body] = {}
-        token, most = "", FIRST
-        while len(found) < len(absent):
-            try:
-                page = source.list(seen.version, continue_token=token, most=most)
-            except Expired:  # the list took too long; the rest is asked for one by one
-                return found
-            for cached in page.items:
-                head = absent.get(cached.plain_key)
-                if head is not None:
-                    found[head.plain_key] = judged(transformed(cached, self._transform), head, seen)
-            token, most = page.continue_token, next_page(len(page.items), sum(cached.size for cached in page.items))
-            if not token:
-                break
-        return {key: found.get(key) or Body(head.uid, seen, None) for key, head in absent.items()}
+        The cache looks at its bodies after its metadata has changed, and this looks at the metadata after it has put
+        the body. So one of the two sees what the other one has done.
+        """
+        key = head.plain_key
+        self.kept.put(key, body, chosen=self._is_chosen(head))
+        now = None if self._heads is None else self._heads.stored(key)
+        if now is None or now.uid != body.uid:
+            self.kept.drop(key, body)
+        elif self.has_function:
+            self.kept.place(key, chosen=self._is_chosen(now))
 
-    def _pages_of(self, namespace: str, label_selector: str) -> ListWatch:
-        labels = ",".join(filter(None, (self.collection.label_selector, label_selector)))
-        collection = attrs.evolve(
-            self.collection, namespace=namespace or self.collection.namespace, label_selector=labels
-        )
-        return ListWatch(self._host, self._requests.transport(), collection, warnings=self._warnings)
+    def _is_shown(self, head: Cached) -> bool:
+        now = None if self._heads is None else self._heads.stored(head.plain_key)
+        return now is not None and (now.uid, now.resource_version) == (head.uid, head.resource_version)
 
     def _is_chosen(self, head: Cached) -> bool:
         if self._bodies.chosen is None:
@@ -255,8 +229,21 @@ class BodySource:
                 "bodies that it reads by a selector of Bodies, or read the object in the reconcile"
             )
 
+    def _warn_if_large(self) -> None:
+        if (chosen := self.kept.chosen_size) <= self._warn_at:
+            return
+        log.warning(
+            "chosen bodies take much memory",
+            collection=self.collection,
+            mib=round(chosen / 2**20),
+            bound_mib=round(self._warn_at / 2**20),
+            remedies="let the function of Bodies choose fewer; leave them to be fetched when they are read (Bodies() "
+            "without a function); or drop fields that nothing reads (CacheScope(transform=without(…)))",
+        )
+        self._warn_at = math.inf  # once; the thread of `fetch_chosen` alone comes here
+
     def _warn_once(self, count: int) -> None:
-        if self._has_warned:  # one flag; two threads may both warn
+        if self._has_warned or count <= FEW:  # one flag; two threads may both warn
             return
         self._has_warned = True
         log.warning(

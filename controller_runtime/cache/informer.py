@@ -118,7 +118,13 @@ class Informer:
         self.portion = portion
         if portion is not None and isinstance(self.store, DividedStore):
             drop = self.store.drop_others
-            portion.drop_others = lambda: self._delivery.drop(drop)
+
+            def drop_others() -> None:
+                self._delivery.drop(drop)
+                if bodies is not None:
+                    bodies.forget_others()
+
+            portion.drop_others = drop_others
             portion.on_widened = self.reflector.relist
         self.audit = AuditTally()
         # Guards the two fields below.

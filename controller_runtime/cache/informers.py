@@ -15,7 +15,7 @@ from apimachinery.stop import Stop
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.cache.bodies import Bodies
-from controller_runtime.cache.body_source import BodyRequests
+from controller_runtime.cache.body_requests import BodyRequests
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.large import readers_of
 from controller_runtime.cache.making import Making
@@ -175,14 +175,13 @@ class Informers:
             ValueError: A selector is malformed, or a namespace was given for a cluster-scoped resource.
             UsageError: `any_version` is True, but the informer exists already without this option.
             UsageError: The scopes name several namespaces; see `each`.
+            UsageError: `whole` is asked for, and the informer exists already and keeps a part.
         """
         first, *others = self._scoped(collection)
         if others:
             names = ", ".join(each.namespace or "all others" for each in (first, *others))
             raise UsageError(f"{collection.resource} are cached in several namespaces ({names}): name one of them")
-        if whole:
-            self._whole.add(first.normalized())
-        return self._of(Key(first.normalized(), linger), any_version)
+        return self._of(Key(first.normalized(), linger), any_version, whole=whole)
 
     def each(self, *collections: Collection, any_version: bool = False) -> list[Informer]:
         """Return the informers that together hold the objects of some collections; see `of`.
@@ -203,15 +202,24 @@ class Informers:
             scopes = Scopes(self._scope, kind, self.namespace)
         return scopes.of(collection)
 
-    def _of(self, key: Key, any_version: bool) -> Informer:
+    def _of(self, key: Key, any_version: bool, *, whole: bool = False) -> Informer:
         made: list[Shared] = []
         with self._lock:
+            if whole:
+                self._keep_whole(key)
             informer = self._taken(key, any_version, made)
             program = self._stop
         if program is not None:
             for shared in made:
                 shared.start(self._host, program)
         return informer
+
+    def _keep_whole(self, key: Key) -> None:
+        """Note that all of a collection is kept, with the lock held."""
+        shared = self._shared.get(key)
+        if shared is not None and (shared.informer.bodies or shared.informer.portion) is not None:
+            raise UsageError(f"{shared.informer} is cached in part already: ask for all of it before the first use")
+        self._whole.add(key.collection)
 
     def _taken(self, key: Key, any_version: bool, made: list[Shared]) -> Informer:
         """Return the informer for one more user, with the lock held; those that are new are added to `made`."""

@@ -231,7 +231,16 @@ class Lister(Generic[T]):
             if (not namespace or cached.namespace == namespace)
             and (labels.is_everything or labels.matches(labels_of(cached)))
         ]
-        return all_whole(found, namespace, str(labels))
+        bodies = all_whole(found, namespace, str(labels))
+        if bodies is found or labels.is_everything:
+            return bodies
+        # A body may be newer than the metadata by which it was found, and have other labels by then.
+        chosen = {(each.plain_key, each.resource_version) for each in found}
+        return [
+            each
+            for each in bodies
+            if (each.plain_key, each.resource_version) in chosen or labels.matches(labels_of(each))
+        ]
 
     def _note(self, verb: str, what: str, count: int) -> None:
         """Add a read to the steps of the reconcile that is being recorded, if one is."""

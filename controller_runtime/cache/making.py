@@ -12,7 +12,8 @@ from apimachinery.host import Host
 from apimachinery.stop import Stop
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.bodies import Bodies
-from controller_runtime.cache.body_source import BodyRequests, BodySource
+from controller_runtime.cache.body_requests import BodyRequests
+from controller_runtime.cache.body_source import BodySource
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.large import Readers
 from controller_runtime.cache.options import CacheOptions
@@ -59,7 +60,7 @@ class Making:
         collection = key.collection
         source = None
         if bodies is not None:
-            source = BodySource(self._host, collection, bodies, self.body_requests, options.transform)
+            source = BodySource(self._host, collection, bodies, self.body_requests, options.transform, options.warn_at)
             options = options_of_heads(options)
             collection = attrs.evolve(collection, resource=collection.resource.only_metadata())
         drops = options.drop_managed_fields

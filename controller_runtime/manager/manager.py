@@ -15,7 +15,7 @@ from apimachinery.stop import Stop
 from apimachinery.system import SystemHost
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import Kind
-from controller_runtime.cache.body_source import BodyRequests
+from controller_runtime.cache.body_requests import BodyRequests
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
