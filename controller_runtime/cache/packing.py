@@ -113,7 +113,8 @@ class Packing:
             is_busy = self._is_working or self._due is not None
             if is_due and not is_busy and self._training.is_large(self._held()):
                 self._ask(self._training.samples())
-            self._is_ahead = is_due and is_busy and codec is PLAIN
+                is_busy = True
+            self._is_ahead = is_busy and codec is PLAIN and self._held() is None
         return kept
 
     def stored(self) -> None:
@@ -156,11 +157,9 @@ class Packing:
         self.thread = spawn(self._host, run.program, f"packing/{self._label}", lambda: self._work(run.stop))
 
     def wait_if_ahead(self) -> None:
-        """Wait for the dictionary if, during its training, as much was added as before.
+        """Wait for the dictionary if a first list is under way. The caller must not hold a lock.
 
-        The caller must not hold a lock.
-
-        So a first list needs little more memory than it takes in the end, however fast it comes.
+        So a first list needs little more memory than it takes in the end, however fast it comes. A training takes 0.1 s.
         """
         if not self._is_ahead:
             return
@@ -173,7 +172,9 @@ class Packing:
         while (samples := self._next(stop)) is not None:
             if samples:
                 self._train(samples)
-            self._pack_again(stop)
+            exchanged = self._pack_again(stop)
+            if samples or exchanged > MANY:  # a training needs some 12 MiB, whatever its samples
+                give_back()
         self._warn_if_large()
 
     def _next(self, stop: Stop) -> Sequence[Cached] | None:
@@ -195,7 +196,7 @@ class Packing:
             self._codec = codec
             self._condition.notify_all()
 
-    def _pack_again(self, stop: Stop) -> None:
+    def _pack_again(self, stop: Stop) -> int:
         assert self._store is not None, "a thread is started after `follow`"
         codec = self._codec  # one reference, which this thread alone replaces
         objects, exchanged = self._store.list(), 0
@@ -206,8 +207,7 @@ class Packing:
             if pairs:
                 self._exchange(pairs)
                 exchanged += len(pairs)
-        if exchanged > MANY:
-            give_back()
+        return exchanged
 
     def _smaller(self, old: Cached, codec: Codec) -> Cached | None:
         """Return a smaller form of an object: that of another store, or one by the codec; None if there is none."""

@@ -10,14 +10,17 @@ from typing import Any
 import pytest
 from kit.cache.bodies import A, MakeScene, Scene, scenes
 
-from apimachinery.errors import DecodeError, UsageError
+from apimachinery.errors import ConnectionLost, DecodeError, StaleCache, UsageError
 from apimachinery.http import HTTPRequest, HTTPResponse
-from apimachinery.objects import Cached, ObjectKey, ObjectMeta, labels_of
+from apimachinery.objects import Cached, ObjectKey, ObjectMeta, Received, labels_of
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.api.collection import Collection
-from controller_runtime.cache.bodies import Bodies
+from controller_runtime.cache.bodies import Bodies, Body, Seen
+from controller_runtime.cache.delta import Delta
+from controller_runtime.cache.held import Held, holding
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.share import Share
+from controller_runtime.cache.transforms import edited
 from controller_runtime.testing.simulation import Simulation
 
 
@@ -81,6 +84,23 @@ class TestChosen:
         assert it.read() == "3"
         assert it.asked.gets == ["a"]
 
+    def test_body_is_kept_as_the_metadata_has_it_after_the_request(self, scene: MakeScene) -> None:
+        def lost(answer: HTTPResponse) -> HTTPResponse:
+            raise ConnectionLost("cut")
+
+        def change() -> None:
+            label(it, "db")
+            it.stop.wait(1.0)  # the function has been asked about the new metadata, and chose nothing
+
+        it = scene(Bodies(chosen=is_web))
+        it.create("a", app="web")
+        it.asked.answer = lost
+        it.start()
+        it.asked.answer, it.asked.before_answer = (lambda answer: answer), change
+        it.host.spawn("reader", it.read)
+        it.settle()
+        assert (len(it.kept), it.kept.chosen_size) == (1, 0)
+
     def test_chosen_bodies_beyond_a_bound_are_told_once(
         self, scene: MakeScene, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -134,6 +154,19 @@ def test_second_watch_that_saw_a_restore_before_it_was_one_is_read(scene: MakeSc
     assert it.asked.gets == []
 
 
+def test_body_that_a_restore_lost_leaves_its_place_to_an_older_one(scene: MakeScene) -> None:
+    it = scene()
+    it.create("a", "b")
+    it.start()
+    head, seen = it.cache.store.get(A), Seen(it.cache.store.resets, it.cache.store.version)
+    assert head is not None
+    lost = Received(head.raw, head.name, head.namespace, head.uid, seen.version)
+    it.kept.put(head.plain_key, Body(head.uid, seen, lost), chosen=False)
+
+    assert (it.read(), it.read()) == ("new", "new")
+    assert it.asked.gets == ["a"]
+
+
 def test_all_of_a_collection_is_kept_if_that_is_asked_for_first(scene: MakeScene) -> None:
     it = scene()
     assert it.informers.of(Collection(CONFIG_MAPS, "x"), whole=True).bodies is None
@@ -145,6 +178,49 @@ def test_all_of_a_collection_is_kept_if_that_is_asked_for_first(scene: MakeScene
 
 class TestMany:
     """Reads of many bodies."""
+
+    def test_bodies_at_hand_are_not_asked_for_and_all_are_counted(
+        self, scene: MakeScene, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        it = scene()
+        it.create("a", "b", "c")
+        it.start()
+        it.read()
+
+        assert len(it.lister.list()) == 3
+        assert it.asked.gets == ["a", "b", "c"]
+        assert (it.kept.hits, it.kept.misses) == (1, 3)
+        assert [each for each in caplog.records if "many bodies" in each.getMessage()] == []
+
+    def test_handler_that_lists_is_refused(self, scene: MakeScene) -> None:
+        it = scene()
+        it.create("a")
+        refused: list[str] = []
+
+        def handle(delta: Delta) -> None:
+            with pytest.raises(UsageError, match="a mapper, a predicate or an index must not wait for it"):
+                it.lister.list()
+            refused.append(delta.key.name)
+
+        it.cache.add_handler(handle)
+        it.start()
+        assert refused == ["a"]
+
+    def test_work_sees_its_object_in_a_list_as_by_a_read(self, scene: MakeScene) -> None:
+        it = scene()
+        it.create("a")
+        it.start()
+        store = it.cache.store
+        with holding(Held(A, {store: store.get(A)}, lambda later: True)):
+            it.user.delete(CONFIG_MAPS, A)
+            with pytest.raises(StaleCache, match="x/a has gone, or has another owner"):
+                it.lister.list()
+
+    def test_selected_objects_are_found_though_their_bodies_are_stored_without_labels(self, scene: MakeScene) -> None:
+        it = scene(transform=edited(lambda obj: obj["metadata"].pop("labels", None)))
+        it.create("a", app="web")
+        it.start()
+        assert [found["metadata"]["name"] for found in it.lister.list(selector="app=web")] == ["a"]
 
     def test_those_of_an_index_are_no_reason_to_list_a_large_collection(
         self, scene: MakeScene, caplog: pytest.LogCaptureFixture

@@ -107,6 +107,7 @@ def scenes(sim: Simulation) -> Iterator[MakeScene]:
 
     yield make
     for each in made:
+        assert not each.stop.is_set(), "a thread of the program failed"
         each.stop.set()
         sim.settle()
         assert each.informers.join_until(each.host.monotonic() + 1.0) == []
