@@ -167,6 +167,18 @@ def test_body_that_a_restore_lost_leaves_its_place_to_an_older_one(scene: MakeSc
     assert it.asked.gets == ["a"]
 
 
+def test_body_that_was_asked_for_before_a_restore_is_asked_for_again(scene: MakeScene) -> None:
+    it = scene()
+    it.create("a")
+    it.start()
+    store = it.cache.store
+    it.asked.before_answer = lambda: store.replace({each.plain_key: each for each in store.list()}, "1")
+    it.read()
+    it.asked.before_answer = lambda: None
+    it.read()
+    assert (it.asked.gets, store.resets) == (["a", "a"], 1)
+
+
 def test_all_of_a_collection_is_kept_if_that_is_asked_for_first(scene: MakeScene) -> None:
     it = scene()
     assert it.informers.of(Collection(CONFIG_MAPS, "x"), whole=True).bodies is None
@@ -191,6 +203,17 @@ class TestMany:
         assert it.asked.gets == ["a", "b", "c"]
         assert (it.kept.hits, it.kept.misses) == (1, 3)
         assert [each for each in caplog.records if "many bodies" in each.getMessage()] == []
+
+    def test_pages_are_of_the_namespace_no_older_than_the_metadata_and_transformed(self, scene: MakeScene) -> None:
+        it = scene(transform=edited(lambda obj: obj.pop("data", None)))
+        it.create(*(f"m{index:02}" for index in range(12)))
+        it.create("b", namespace="y")
+        it.start()
+
+        assert ["data" in found for found in it.lister.list("x")] == [False] * 12
+        [page] = it.asked.pages
+        assert it.asked.lists == ["/api/v1/namespaces/x/configmaps"]
+        assert (page["resourceVersion"], page["resourceVersionMatch"]) == (it.cache.store.version, "NotOlderThan")
 
     def test_handler_that_lists_is_refused(self, scene: MakeScene) -> None:
         it = scene()

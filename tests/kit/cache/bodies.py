@@ -36,12 +36,14 @@ class Asked(TransportWrapper):
         super().__init__(inner)
         self.gets: list[str] = []
         self.pages: list[dict[str, str]] = []
+        self.lists: list[str] = []
         self.before_answer: Callable[[], object] = lambda: None
         self.answer: Callable[[HTTPResponse], HTTPResponse] = lambda answer: answer
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
         if request.path.endswith("/configmaps"):
             if "PartialObjectMetadata" not in request.headers["accept"]:
+                self.lists.append(request.path)
                 self.pages.append(dict(request.query))
             return super().request(request, deadline)
         self.gets.append(request.path.rpartition("/")[2])
