@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import attrs
 
-from apimachinery.errors import Expired, NoSuchKind, NotFound
+from apimachinery.errors import Expired, NotFound
 from apimachinery.host import Host
 from apimachinery.http import HTTPRequest
 from apimachinery.objects import Cached, PlainKey, cached_from_bytes
@@ -64,7 +64,8 @@ class BodyFetcher:
 
         Raises:
             StaleCache: The server's object is older than the head.
-            APIError: The server refused the request.
+            NoSuchKind: The server does not serve the kind any more.
+            APIError: The server refused the request, or something else answered it: a proxy, by a 404 of its own.
             ConnectionLost: There was no answer.
             DecodeError: The body cannot be read.
         """
@@ -80,9 +81,10 @@ class BodyFetcher:
         try:
             return transformed(cached_from_bytes(check(answer).body), self._transform)
         except NotFound as error:
-            if isinstance(told := explained(error, resource), NoSuchKind):
-                raise told from None
-            return None
+            # A proxy's page says nothing about the object, and an absence is no small thing: work may clean up after it.
+            if error.reason and error.details.get("name") == head.name:
+                return None
+            raise explained(error, resource) from None
 
     def listed(
         self, absent: dict[PlainKey, Cached], seen: Seen, namespace: str, label_selector: str

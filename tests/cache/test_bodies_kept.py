@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from kit.cache.bodies import A, MakeScene, Scene, scenes
 
-from apimachinery.errors import ConnectionLost, DecodeError, StaleCache, UsageError
+from apimachinery.errors import ConnectionLost, DecodeError, NoSuchKind, NotFound, StaleCache, UsageError
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.objects import Cached, ObjectKey, ObjectMeta, Received, labels_of
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
@@ -152,6 +152,24 @@ def test_second_watch_that_saw_a_restore_before_it_was_one_is_read(scene: MakeSc
     it.settle()
     assert lister.get(A) is not None
     assert it.asked.gets == []
+
+
+@pytest.mark.parametrize(
+    ("page", "error"),
+    [(b"<html>no such page</html>", NotFound), (b"404 page not found\n", NoSuchKind)],
+    ids=["of a proxy", "of a server without the kind"],
+)
+def test_a_404_that_does_not_name_the_object_is_no_absence(
+    scene: MakeScene, page: bytes, error: type[Exception]
+) -> None:
+    it = scene()
+    it.create("a")
+    it.start()
+    it.asked.answer = lambda answer: HTTPResponse(404, {}, page)
+    with pytest.raises(error):
+        it.read()
+    it.asked.answer = lambda answer: answer
+    assert it.read() == "new"
 
 
 def test_body_that_a_restore_lost_leaves_its_place_to_an_older_one(scene: MakeScene) -> None:
