@@ -81,7 +81,7 @@ class BodyFetcher:
         try:
             return transformed(cached_from_bytes(check(answer).body), self._transform)
         except NotFound as error:
-            # A proxy's page says nothing about the object, and an absence is no small thing: work may clean up after it.
+            # A proxy's page says nothing about the object, and work may clean up after an absence.
             if error.reason and error.details.get("name") == head.name:
                 return None
             raise explained(error, resource) from None
