@@ -159,7 +159,7 @@ class Packing:
     def wait_if_ahead(self) -> None:
         """Wait for the dictionary if a first list is under way. The caller must not hold a lock.
 
-        So a first list needs little more memory than it takes in the end, however fast it comes. A training takes 0.1 s.
+        So a first list needs little more memory than it takes in the end, however fast it comes. Training takes 0.1 s.
         """
         if not self._is_ahead:
             return
