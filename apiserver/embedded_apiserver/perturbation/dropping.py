@@ -16,8 +16,8 @@ class Drop:
         resource: The resource.
 
     Attributes:
-        resource: As given.
-        version: The resourceVersion of the change that is left out; it is set once, before that change is announced.
+        resource: The resource.
+        version: The resourceVersion of the change to leave out. It is set once, before the server announces the change.
     """
 
     def __init__(self, resource: str, version: int) -> None:
@@ -25,16 +25,16 @@ class Drop:
         self.version = version
 
     def over(self, watch: Watch, on_ready: Callable[[], None]) -> Watch:
-        """Return a watch without the change."""
+        """Return a watch that leaves out the change."""
         return DroppingWatch(watch, lambda: self.version)
 
 
 class DroppingWatch:
-    """A watch without the lines of one version; an `api.http.Watch`.
+    """A watch that leaves out the change with one resourceVersion; an `api.http.Watch`.
 
     Args:
-        inner: The server's watch.
-        version: Returns the resourceVersion of the change that is left out.
+        inner: The watch of the server.
+        version: A function that returns the resourceVersion of the change to leave out.
     """
 
     def __init__(self, inner: Watch, version: Callable[[], int]) -> None:
@@ -43,7 +43,7 @@ class DroppingWatch:
         self._version = version
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
-        """Return the next lines but those of the version, and whether the stream is over."""
+        """Return the next lines without that of the change, and True if the watch ends after them."""
         while True:
             lines, is_over = self._inner.take(limit)
             kept = [line for line in lines if version_of(line) != self._version()]
@@ -51,7 +51,7 @@ class DroppingWatch:
                 return kept, is_over
 
     def next_wake(self) -> float | None:
-        """Return the seconds until the server's watch has something to do."""
+        """Return the seconds until the server's watch has to be read even without a change."""
         return self._inner.next_wake()
 
     def close(self) -> None:

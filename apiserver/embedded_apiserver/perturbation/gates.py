@@ -10,19 +10,19 @@ from embedded_apiserver.perturbation.lines import expired_like, version_of
 
 
 class Gate:
-    """Holds the watches of one resource.
+    """Stalls the watches of one resource from a change on, until it is opened.
 
     Args:
         resource: The resource.
-        version: The resourceVersion of the first change that is held.
+        version: The resourceVersion of the first change that watches do not get.
 
     Attributes:
-        resource: As given.
-        version: As given.
-        is_open: True once the watches go on.
-        expires: True if they end with 410 then, so that their readers list again.
+        resource: The resource.
+        version: The resourceVersion of that change.
+        is_open: True once the gate has been opened.
+        expires: True if stalled watches end with 410 when the gate is opened, so that their clients list again.
 
-    Threads: any. A change that lands while the gate opens may pass it.
+    Threads: any. A change that is written while the gate is being opened may or may not be delayed.
     """
 
     def __init__(self, resource: str, version: int) -> None:
@@ -34,23 +34,23 @@ class Gate:
 
     @property
     def holds(self) -> bool:
-        """True if a change waits here for a watch."""
+        """True if a stalled watch has a change to send."""
         return any(watch.has_lines for watch in [*self._waiting])
 
     def over(self, watch: Watch, on_ready: Callable[[], None]) -> Watch:
-        """Return a watch that stands still here; the watch itself once the gate is open."""
+        """Return a watch that this gate stalls; `watch` itself once the gate is open."""
         return watch if self.is_open else HeldWatch(watch, self, on_ready)
 
     def enter(self, watch: HeldWatch) -> None:
-        """Remember a watch that stands still."""
+        """Add a stalled watch."""
         self._waiting[watch] = None
 
     def leave(self, watch: HeldWatch) -> None:
-        """Forget a watch that has ended. Idempotent."""
+        """Remove a watch that has ended. Idempotent."""
         self._waiting.pop(watch, None)
 
     def open(self, *, expires: bool = False) -> None:
-        """Let the watches go on, or end with 410. Idempotent."""
+        """Let the stalled watches continue, or with `expires` end with 410. Idempotent."""
         if not self.is_open:
             self.expires, self.is_open = expires, True  # in this order, for watches read it in the other one
             for watch in [*self._waiting]:
@@ -58,12 +58,12 @@ class Gate:
 
 
 class HeldWatch:
-    """A watch that passes through a gate; an `api.http.Watch`.
+    """A watch that a gate can stall; an `api.http.Watch`.
 
     Args:
-        inner: The server's watch.
+        inner: The watch of the server.
         gate: The gate.
-        on_ready: Called when there may be lines.
+        on_ready: A function that is called when there may be lines.
     """
 
     def __init__(self, inner: Watch, gate: Gate, on_ready: Callable[[], None]) -> None:
@@ -76,11 +76,11 @@ class HeldWatch:
 
     @property
     def has_lines(self) -> bool:
-        """True if lines are held."""
+        """True if there are lines that the gate holds back."""
         return bool(self._held)
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
-        """Return the next lines before the gate's version, and whether the stream is over."""
+        """Return the next lines, up to the gate's version while it is closed, and True if the watch ends after them."""
         gate = self._gate
         if gate.is_open:
             gate.leave(self)
@@ -97,7 +97,7 @@ class HeldWatch:
         return taken
 
     def next_wake(self) -> float | None:
-        """Return the seconds until `take` has something to do; None while the gate is closed to this watch."""
+        """Return the seconds until `take` must be called even without a change; None while the watch is stalled."""
         if self._is_late and not self._gate.is_open:
             return None
         return self._inner.next_wake()

@@ -25,18 +25,18 @@ LATE = 2.0
 
 
 class PerturbedHandler:
-    """An `api.http.Handler` that perturbs one client of a server once, and passes all else on.
+    """An `api.http.Handler` that perturbs one client once, and passes all other requests on.
 
-    Writes and changes are counted from the client's first request on, so what is there before it does not count.
+    Writes and changes are counted from the client's first request on.
 
     Args:
-        host: The clock, the lock and the threads.
+        host: The source of time, locks and threads.
         server: The server.
         inner: Answers the requests: the server, or a handler around it.
         plan: The perturbation.
-        restart: Ends the client's process and starts another one; it may take its time. All requests of the client
-            lose their connections meanwhile.
-        say: Called with one line when something happens.
+        restart: A function that ends the client's process and starts another one; it may block. Until it returns, all
+            requests of the client lose their connections.
+        say: A function that is called with a one-line message about each event.
 
     Threads: any.
     """
@@ -67,7 +67,7 @@ class PerturbedHandler:
         server.storage.on_commit = self._landed
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> Answer:
-        """See `Handler.handle`."""
+        """Answer a request by the inner handler, perturbed if it comes from the client; see `Handler.handle`."""
         if not self._is_client(request.headers):
             return self._inner.handle(request, on_ready)
         with self._lock:
@@ -77,15 +77,15 @@ class PerturbedHandler:
         return self._seen_by_client.handle(request, on_ready)
 
     def knows(self, headers: Mapping[str, str]) -> bool:
-        """See `Screen.knows`."""
+        """Return the answer of the inner handler; see `Screen.knows`."""
         return not isinstance(self._inner, Screen) or self._inner.knows(headers)
 
     def is_heavy(self, request: HTTPRequest) -> bool:
-        """See `Screen.is_heavy`."""
+        """Return the answer of the inner handler; see `Screen.is_heavy`."""
         return isinstance(self._inner, Screen) and self._inner.is_heavy(request)
 
     def calls_out(self, request: HTTPRequest) -> bool:
-        """See `Screen.calls_out`."""
+        """Return the answer of the inner handler; see `Screen.calls_out`."""
         return isinstance(self._inner, Screen) and self._inner.calls_out(request)
 
     def _is_client(self, headers: Mapping[str, str]) -> bool:

@@ -42,12 +42,12 @@ _events = msgspec.json.Decoder(_Event)
 
 
 def is_json(line: bytes) -> bool:
-    """Tell whether a line is JSON, and not a frame of protobuf, which begins with its length."""
+    """Return whether a line of a watch is JSON, and not a protobuf frame, which begins with its length."""
     return line.startswith(b"{")
 
 
 def expired_like(line: bytes) -> bytes:
-    """Return the last line of a watch whose version the server has forgotten, in the form of another line."""
+    """Return the last line of a watch that has expired (410), in the format of `line`: JSON or protobuf."""
     return EXPIRED_LINE if is_json(line) else frame("ERROR", enveloped_document(_EXPIRED))
 
 

@@ -11,10 +11,10 @@ _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 
 
 class Name(NamedTuple):
-    """An object's name in every run: `*` stands for what the server generated, and for the uid of another object.
+    """The name of an object that is the same in every run of a test: `*` replaces generated parts and uids.
 
     Attributes:
-        resource: The collection, such as `deployments.apps`.
+        resource: The resource, such as `deployments.apps`.
         key: `namespace/name`, or only the name if it is cluster-scoped.
     """
 
@@ -26,7 +26,7 @@ class Name(NamedTuple):
 
 
 def name_of(resource: str, metadata: Mapping[str, Any]) -> Name:
-    """Return the name of an object in every run."""
+    """Return the name of an object that is the same in every run, from its metadata."""
     name = metadata["name"]
     prefix = metadata.get("generateName")
     if prefix and name.startswith(prefix):

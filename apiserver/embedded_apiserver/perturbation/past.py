@@ -27,12 +27,12 @@ def _ignore() -> None:
 
 @attrs.frozen
 class Past:
-    """A resource as it was.
+    """Makes lists of a resource show an earlier state.
 
     Attributes:
         resource: The resource.
-        version: The resourceVersion that lists show.
-        on_shown: Called when a list is to show it.
+        version: The resourceVersion of the state to show.
+        on_shown: A function that is called for each list that shows the state.
     """
 
     resource: str
@@ -40,7 +40,9 @@ class Past:
     on_shown: Callable[[], None] = _ignore
 
     def shown_to(self, request: HTTPRequest) -> HTTPRequest:
-        """Return a list's request with the version that it is to show; the later pages have it in their token."""
+        """Return a list request with the resourceVersion of the state to show; unchanged for later pages, whose token
+        has it.
+        """
         self.on_shown()
         query = dict(request.query)
         if "continue" in query:

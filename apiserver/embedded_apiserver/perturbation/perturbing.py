@@ -23,7 +23,7 @@ from embedded_apiserver.server import APIServer
 
 @attrs.frozen
 class Perturbing:
-    """A perturbation, and the command that starts the client again.
+    """A perturbation from the command line, and the command that restarts the client.
 
     Attributes:
         plan: The perturbation.
@@ -35,10 +35,11 @@ class Perturbing:
 
     @classmethod
     def of(cls, path: Path | None, command: str) -> Perturbing | None:
-        """Return the perturbation that the options ask for; None without such options.
+        """Return the perturbation that the options describe; None without the options.
 
         Raises:
-            UsageError: The file is not a plan, or it needs a command, or there is a command for nothing.
+            UsageError: The file is not a perturbation, or needs a command that is missing, or there is a command but no
+                file.
         """
         if path is None:
             if command:
@@ -53,11 +54,11 @@ class Perturbing:
         return made
 
     def handler(self, host: Host, server: APIServer, inner: Handler) -> PerturbedHandler:
-        """Return the handler that perturbs the client, around another one."""
+        """Return a handler around `inner` that perturbs the client."""
         return PerturbedHandler(host, server, inner, self.plan, self.restart, _say)
 
     def restart(self) -> None:
-        """Run the command until it ends, and tell if it fails."""
+        """Run the command until it ends, and print a message if it fails."""
         if not self.command:
             return
         try:

@@ -37,11 +37,11 @@ class Perturbation:
     """One perturbation of a client.
 
     Attributes:
-        at: When it happens, and what it is.
-        client: A part of the `User-Agent` of the client's requests; empty for all clients but kubectl.
-        forced: Whether the server does what no lawful one does: a list of the newest state is answered with an old
-            one, or a watch goes on without the change that is missed.
-        quiet: Seconds without a change after which all is taken to be at rest.
+        at: The trigger: the kind of perturbation, and when it happens.
+        client: A text that the `User-Agent` of the client contains; empty for all clients except kubectl.
+        forced: True for a behavior that a correct server never has: a list of the newest state shows an old one, or a
+            watch goes on without the missed change.
+        quiet: The seconds without a change after which the system counts as being at rest.
     """
 
     at: Trigger
@@ -51,7 +51,7 @@ class Perturbation:
 
 
 def to_fields(trigger: Trigger) -> dict[str, dict[str, Any]]:
-    """Return a trigger as the file of a perturbation has it."""
+    """Return a trigger in the form of the fields in a perturbation's file."""
     match trigger:
         case AtWrite(what, occurrence, landed):
             return {"crash": {"write": what, "occurrence": occurrence, "landed": landed}}
@@ -65,10 +65,10 @@ def to_fields(trigger: Trigger) -> dict[str, dict[str, Any]]:
 
 
 def read(path: Path) -> Perturbation:
-    """Read the file of a perturbation.
+    """Return the perturbation in a file.
 
     Raises:
-        UsageError: It cannot be read, or is not a perturbation; the message says how to correct it.
+        UsageError: The file cannot be read, or is not a perturbation; the message says how to correct it.
     """
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))

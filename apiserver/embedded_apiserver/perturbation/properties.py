@@ -20,21 +20,20 @@ Objects = Sequence[Mapping[str, Any]]
 
 
 class Property:
-    """An expression that is true or false of a server's objects.
+    """A property of a run: a CEL expression about a server's objects that is true or false.
 
-    Each kind that it names, such as `Pod`, is the list of the objects of that kind. `object` and `oldObject` are the
-    object that has changed and its former state, null if there is none; `history` has all changes so far, the last
-    one last.
+    In the expression, the name of a kind, such as `Pod`, is the list of its objects. `object` and `oldObject` are the
+    changed object and its former state, or null. `history` is the list of all changes so far, oldest first.
 
     Args:
         text: The expression.
 
     Attributes:
-        text: As given.
-        kinds: The kinds that it reads.
+        text: The expression.
+        kinds: The kinds that the expression names.
 
     Raises:
-        ValueError: It is not an expression, or none that is true or false.
+        ValueError: The text is not a CEL expression with a boolean result.
 
     Threads: any.
     """
@@ -51,16 +50,16 @@ class Property:
         self.kinds = frozenset(self._program.reads) - frozenset(_VARIABLES)
 
     def holds(self, objects: Mapping[str, Objects], old: Any, new: Any, history: Objects) -> bool:
-        """Return whether it is true.
+        """Return whether the property is true.
 
         Args:
-            objects: All objects, by their kinds.
-            old: The former state of the object that has changed; None if it was created.
-            new: Its present state; None if it was deleted.
-            history: All changes.
+            objects: All objects, by kind.
+            old: The former state of the changed object; None if it was created.
+            new: The current state of the changed object; None if it was deleted.
+            history: All changes so far, oldest first.
 
         Raises:
-            ValueError: It cannot be evaluated, such as that of a field that an object has not.
+            ValueError: The evaluation fails, for example because an object lacks a field.
         """
         bindings: dict[str, Any] = {kind: [*objects.get(kind, ())] for kind in self.kinds}
         bindings |= {"object": new, "oldObject": old, "history": [*history]}

@@ -18,11 +18,11 @@ _COMMANDS = ("exec", "attach")
 
 
 class Write(NamedTuple):
-    """A write of the client.
+    """A write request of the client.
 
     Attributes:
-        method: The method of HTTP.
-        route: The collection, the object or the subresource.
+        method: The HTTP method.
+        route: The collection, object or subresource in the path.
     """
 
     method: str
@@ -30,17 +30,17 @@ class Write(NamedTuple):
 
     @property
     def plural(self) -> str:
-        """The plural of the kind."""
+        """The plural of the object's kind."""
         return self.route.kind.plural
 
     @property
     def target(self) -> str:
-        """The resource, the key and the subresource, such as `deployments.apps default/web status`."""
+        """The resource, the key and the subresource as one text, such as `deployments.apps default/web status`."""
         return " ".join(filter(None, (self.route.kind.resource, self.route.key, self.route.subresource)))
 
 
 class Filter(Protocol):
-    """Changes the watches of one resource.
+    """An object that changes the watches of one resource.
 
     Attributes:
         resource: The resource.
@@ -49,31 +49,34 @@ class Filter(Protocol):
     resource: str
 
     def over(self, watch: Watch, on_ready: Callable[[], None]) -> Watch:
-        """Return a watch as it is to be seen."""
+        """Return a watch that shows the lines of `watch` to the client, with changes."""
 
 
 def is_of_any_version(query: Mapping[str, str]) -> bool:
-    """Tell whether a list asks for no more than any state, however old; a lawful server may answer it with the past."""
+    """Return whether a list accepts any state, however old (`resourceVersion=0`), so that a correct server may show an
+    old one.
+    """
     return query.get("resourceVersion") == ANY_VERSION
 
 
 class PerturbedServer:
-    """An `api.http.Handler` between a client and its server.
+    """An `api.http.Handler` between a client and its server, which can change writes, watches and lists.
 
     Args:
-        server: Knows the kinds.
-        on_write: Answers a write; it calls the function that it is given to have the write carried out.
-        shows_past: Tells by its query whether a list may be answered with the past. The default is lawful.
+        server: The server, which knows the kinds.
+        on_write: A function that answers a write; it calls its second argument to carry out the write.
+        shows_past: A function of the query that returns True if a list may show an old state. With the default, only
+            lists of any version do.
         inner: Answers the requests; None for `server`.
 
     Attributes:
-        filter: Changes watches; None lets all pass.
-        past: The resource that is listed as it was; None to list all as they are.
-        watched: The resources that have been watched.
-        watches: How many watches were asked for.
-        listed: How often each resource was listed, pages and streamed lists not counted.
-        any_version: The resources that have been listed at any version, by pages or streamed.
-        requests: How many requests have come; exact only in a simulation, where one thread runs at a time.
+        filter: Changes watches; None for no change.
+        past: The resource whose lists show an old state; None for none.
+        watched: The resources of which there was a watch.
+        watches: The number of watch requests.
+        listed: The number of lists of each resource, without further pages and streamed lists.
+        any_version: The resources of which there was a list of any version, in pages or streamed.
+        requests: The number of requests; exact only in a simulation, where one thread runs at a time.
 
     Threads: any.
     """
@@ -131,6 +134,6 @@ class PerturbedServer:
 
 
 def unheard(answer: Answer) -> None:
-    """End an answer whose client has ended: a command goes on, and its outcome is sent to no client."""
+    """Close a response whose client has ended. A command goes on, but its result is not sent."""
     if not isinstance(answer, HTTPResponse):
         answer.close()

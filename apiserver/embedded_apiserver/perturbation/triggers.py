@@ -15,12 +15,12 @@ UNREAD = frozenset({"events", "leases"})
 
 @attrs.frozen
 class AtWrite:
-    """The client ends at its write number `occurrence` of one kind.
+    """Trigger: the client ends at its write number `occurrence` of one kind.
 
     Attributes:
-        what: Method and collection of the write, and the object if its name is not a generated one.
-        occurrence: The number among writes of that kind, from 1.
-        landed: Whether the server carries it out.
+        what: The method and resource of the write, and the object unless its name is generated.
+        occurrence: The number among the writes of that kind, from 1.
+        landed: True if the server carries out the write.
     """
 
     what: str
@@ -30,15 +30,15 @@ class AtWrite:
 
 @attrs.frozen
 class AtChange:
-    """Stalls the watches of a resource, from one of its changes on.
+    """Trigger: the watches of a resource are stalled from one of its changes on.
 
     Attributes:
         resource: The resource.
-        name: The object, as text; empty for any.
-        occurrence: The number of the change among those of the object, or of the resource, from 1.
-        is_missed: Whether the watches end with 410 at the object's next change, so that this one is never seen.
-        is_far: Whether the object's next change belongs to a later step of the test. The test must not wait for rest
-            before that step, since the stalled client cannot act.
+        name: The object, as text; empty for any object.
+        occurrence: The number of the change among those of the object, or of the resource if `name` is empty, from 1.
+        is_missed: True if the watches end with 410 at the object's next change, so that the client never sees this one.
+        is_far: True if the object's next change belongs to a later step of the test. The test must not wait for rest
+            before that step, because the stalled client cannot act.
     """
 
     resource: str
@@ -50,12 +50,13 @@ class AtChange:
 
 @attrs.frozen
 class AtRest:
-    """The client ends when nothing has changed for a while; with a resource, its successor first sees that as it was.
+    """Trigger: the client ends when nothing has changed for a while. A restarted client may first see an old state of
+    `resource`.
 
     Attributes:
-        rest: The number of the rest in a story, from 0.
-        resource: The resource that is shown as it was; empty for none.
-        changes: The number of its changes that are shown.
+        rest: The number of the rest in the test, from 0.
+        resource: The resource whose lists show an old state; empty for none.
+        changes: The number of changes of that resource that the old state includes.
         after: The object whose change is the last one before the rest, as text; empty for a rest before all changes.
         occurrence: The number of that change among those of the object, from 1.
     """
@@ -71,10 +72,10 @@ Trigger = AtWrite | AtChange | AtRest
 
 
 def write_of(method: str, target: str, prefixes: Iterable[str]) -> str:
-    """Return what a write is in every run: without the name of its object if that was generated.
+    """Return a text that identifies a write in every run: without the name of its object if that is generated.
 
     Args:
-        method: The method of HTTP.
+        method: The HTTP method.
         target: The resource, the key and the subresource, such as `deployments.apps default/web status`.
         prefixes: The prefixes of generated names.
     """
@@ -87,12 +88,12 @@ def write_of(method: str, target: str, prefixes: Iterable[str]) -> str:
 
 
 def matches(trigger: AtChange, name: Name, seen: Mapping[str, int]) -> bool:
-    """Tell whether a change is the one that a trigger means.
+    """Return whether a change is the one that a trigger describes.
 
     Args:
         trigger: The trigger.
         name: The object that has changed.
-        seen: How many changes each resource and each object has had so far, this one among them.
+        seen: The number of changes of each resource and of each object so far, including this one.
     """
     if name.resource != trigger.resource or (trigger.name and str(name) != trigger.name):
         return False

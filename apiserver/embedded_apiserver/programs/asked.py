@@ -15,12 +15,12 @@ from embedded_apiserver.status import bad_request
 def agreed(
     request: HTTPRequest, protocols: Sequence[str], on_ready: Callable[[], None] | None
 ) -> tuple[str, Callable[[], None]]:
-    """Return the subprotocol of a connection, and the function that announces its messages.
+    """Return the subprotocol of a WebSocket connection, and the function that announces its messages.
 
-    A client that offers none gets the one without a name, as from a kubelet.
+    A client that offers no subprotocol gets the unnamed one, as from a kubelet.
 
     Raises:
-        StatusError: The request is not a WebSocket, or speaks none of the protocols.
+        StatusError: The request is not one for a WebSocket, or offers none of the protocols.
     """
     if "upgrade" not in request.headers or on_ready is None:
         raise bad_request("Upgrade request required")
@@ -34,15 +34,15 @@ def agreed(
 
 
 def offered(request: HTTPRequest) -> list[str]:
-    """Return the subprotocols that a client offers; an empty one if it offers none."""
+    """Return the subprotocols that a client offers; a list with an empty text if it offers none."""
     return [one.strip() for one in request.headers.get("sec-websocket-protocol", "").split(",")]
 
 
 def ports_of(text: str) -> list[int]:
-    """Return the ports of one parameter.
+    """Return the ports in a parameter, which are separated by commas.
 
     Raises:
-        StatusError: 400, one is not a port.
+        StatusError: 400, a text is not a port.
     """
     try:
         found = [int(one) for one in text.split(",")]
@@ -54,7 +54,7 @@ def ports_of(text: str) -> list[int]:
 
 
 def log_query(query: Query, now: datetime) -> LogQuery:
-    """Return what a request asks of a log."""
+    """Return the parameters of a request for a log; `now` is the current time, for `sinceSeconds`."""
     since = None
     if (seconds := number_of(query, "sinceSeconds")) is not None:
         since = now - timedelta(seconds=seconds)

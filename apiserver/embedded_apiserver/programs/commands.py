@@ -25,7 +25,7 @@ _INTERRUPTED = 130
 
 
 class Streams(NamedTuple):
-    """The streams that a client asks for."""
+    """The streams that a client requests for a command."""
 
     stdin: bool
     stdout: bool
@@ -34,18 +34,18 @@ class Streams(NamedTuple):
 
 
 class CommandLink(Link):
-    """The messages of a command, whose process the caller begins.
+    """The connection of an exec or attach to a process, which the caller starts.
 
     Args:
-        host: Provides the lock.
+        host: The source of locks.
         protocol: One of `PROTOCOLS`.
-        streams: The streams that the client asks for.
-        on_ready: See `Link`.
+        streams: The streams that the client requests.
+        on_ready: As for `Link`.
 
     Attributes:
-        life: Whether the process is to end.
-        inlet: The input of the process.
-        resized: Called with columns and rows of the client's terminal.
+        life: The state of the process: whether it must end.
+        inlet: The standard input of the process.
+        resized: A function that is called with the columns and rows of the client's terminal.
     """
 
     def __init__(self, host: Host, protocol: str, streams: Streams, on_ready: Callable[[], None]) -> None:
@@ -62,7 +62,10 @@ class CommandLink(Link):
         self.put(bytes((first,)), is_urgent=lambda: True)
 
     def output(self, *, is_error: bool) -> Output:
-        """Return an output of the process; what it writes is dropped if the client does not want it."""
+        """Return the standard output or, if `is_error` is True, the standard error output of the process.
+
+        Output that the client did not request is dropped.
+        """
         tty = self._streams.tty
         channel = _STDERR if is_error and not tty else _STDOUT
         is_wanted = self._streams.stderr if channel == _STDERR else self._streams.stdout
@@ -84,13 +87,15 @@ class CommandLink(Link):
         self.finish()
 
     def failed(self, message: str) -> None:
-        """Send that the command could not begin, and end the connection."""
+        """Send the error `message` of a command that could not start, and end the connection."""
         told = internal(message)
         self.put(bytes((_OUTCOME,)) + json.dumps(told).encode(), is_urgent=lambda: True)
         self.finish()
 
     def send(self, message: bytes) -> bool:
-        """See `http.Upgraded.send`. A message for an unknown channel is ignored, as by a real server."""
+        """Pass a message of the client to the process; see `http.Upgraded.send`. Messages for unknown channels are
+        ignored.
+        """
         data = message[1:]
         match message[:1]:
             case b"\x00":
@@ -128,7 +133,7 @@ class CommandLink(Link):
 
 
 def outcome(code: int) -> Mapping[str, Any]:
-    """Return the Status that tells an exit status."""
+    """Return the `Status` for an exit status, as sent at the end of a command."""
     if code == 0:
         return {"metadata": {}, "status": "Success"}
     return {
@@ -141,7 +146,7 @@ def outcome(code: int) -> Mapping[str, Any]:
 
 
 def internal(message: str) -> Mapping[str, Any]:
-    """Return the Status of a command that could not begin."""
+    """Return the `Status` for a command that could not start."""
     return {
         "metadata": {},
         "status": "Failure",

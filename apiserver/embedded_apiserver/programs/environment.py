@@ -16,7 +16,9 @@ from embedded_apiserver.storage.stored import key_of
 
 
 def environment_of(storage: Storage, pod: Object, container: Mapping[str, Any]) -> dict[str, str]:
-    """Return the environment of a container; references that lead nowhere, and to resources, are left out."""
+    """Return the environment variables of a container. References to missing objects, and to resources, are left
+    out.
+    """
     namespace = pod["metadata"].get("namespace", "")
     found = {"HOSTNAME": str(part(pod, "spec").get("hostname") or pod["metadata"]["name"])}
     for one in container.get("envFrom") or ():

@@ -35,14 +35,14 @@ _BUG = 1
 
 
 class Kubelet:
-    """Answers what a real server hands on to kubelets, for containers that have a program.
+    """A simulated kubelet: it serves logs, commands and ports of containers for which a program is set.
 
     Args:
-        host: Runs the programs, each on a thread of its own.
-        storage: Has the pods.
+        host: The host that runs the programs, each on its own thread.
+        storage: The objects, including the pods.
 
     Attributes:
-        programs: The programs.
+        programs: The programs by container or image.
 
     Threads: any.
     """
@@ -60,10 +60,10 @@ class Kubelet:
     def log(
         self, pod: Object, container: str, query: Query, on_ready: Callable[[], None] | None
     ) -> HTTPResponse | Watch | None:
-        """Return the log of a container that has a program or a log; None for another one.
+        """Return the log of a container; None if it has neither a program nor a log.
 
         Raises:
-            StatusError: 400, the container has not run before.
+            StatusError: 400, the previous log was requested, and the container was never restarted.
         """
         asked = log_query(query, self._host.now())
         logs, has_program = self.programs.logs, self.programs.of(_named(pod, container)) is not None
@@ -83,10 +83,10 @@ class Kubelet:
     def command(
         self, pod: Object, container: str, request: HTTPRequest, on_ready: Callable[[], None] | None, *, attach: bool
     ) -> Upgraded | None:
-        """Begin the command of an exec or attach; None if the container has no program.
+        """Start the command of an exec or attach and return its connection; None if the container has no program.
 
         Raises:
-            StatusError: The container does not run, or the request cannot be served.
+            StatusError: The container is not running, or the request is invalid.
         """
         spec = _named(pod, container)
         program = self.programs.of(spec)
@@ -109,9 +109,11 @@ class Kubelet:
         return link
 
     def refused(self, request: HTTPRequest, on_ready: Callable[[], None], why: str) -> Upgraded | None:
-        """Return the connection of a command that reaches no kubelet; None if the client does not speak v5.
+        """Return a connection that reports the error `why` for a command without a kubelet; None if the client does not
+        offer v5.
 
-        A real server answers v5 itself, before it connects, and older subprotocols are the kubelet's.
+        With the subprotocol v5, a real server accepts the connection before it connects to the kubelet; with older ones
+        it does not.
         """
         if commands.PROTOCOLS[0] not in offered(request):
             return None
@@ -120,10 +122,10 @@ class Kubelet:
         return link
 
     def ports(self, pod: Object, request: HTTPRequest, on_ready: Callable[[], None] | None) -> Upgraded | None:
-        """Connect to ports of a pod; None if no container of it has a program.
+        """Return a connection to ports of a pod; None if no container of the pod has a program.
 
         Raises:
-            StatusError: The pod does not run, or the request cannot be served.
+            StatusError: The pod is not running, or the request is invalid.
         """
         found = [(one["name"], self.programs.of(one)) for one in all_containers(part(pod, "spec"))]
         programs = [(name, program) for name, program in found if program is not None]

@@ -20,17 +20,20 @@ def never() -> bool:
 
 
 class Link:
-    """The messages of one connection; an `http.Upgraded`, for a subclass that handles those of the client.
+    """The messages of one connection between a client and programs; an `http.Upgraded`.
+
+    A subclass processes the messages of the client.
 
     Args:
-        host: Provides the lock.
+        host: The source of locks.
         protocol: The subprotocol.
-        on_ready: Called when there are messages for the client, or room for its own; with no lock held.
+        on_ready: A function that is called, with no lock held, when there are messages for the client, or room for
+            messages of the client.
 
     Attributes:
-        protocol: As given.
-        headers: The headers of the answer.
-        condition: Guards the messages, and all that programs share with this connection; programs wait on it.
+        protocol: The subprotocol.
+        headers: The headers of the response.
+        condition: Guards the messages, and the state that programs share with this connection; programs wait on it.
 
     Threads: any.
     """
@@ -46,11 +49,12 @@ class Link:
     # The side of the programs.
 
     def put(self, message: bytes, is_urgent: Callable[[], bool] = never) -> None:
-        """Send a message to the client, once there is room; drop it if the client is gone.
+        """Send a message to the client once there is room; drop the message if the client has disconnected.
 
         Args:
             message: The message.
-            is_urgent: Called with the lock held: whether to wait for no room, as for the end of a process.
+            is_urgent: A function, called with the lock held, that returns True to send the message without waiting for
+                room.
         """
         with self.condition:
             while self._pending > ROOM and not self._is_closed and not is_urgent():
@@ -62,7 +66,7 @@ class Link:
         self.notify()
 
     def finish(self) -> None:
-        """End the connection after the messages so far. Idempotent."""
+        """End the connection after all messages so far have been sent. Idempotent."""
         with self.condition:
             self._is_over = True
             self.condition.notify_all()
@@ -70,13 +74,13 @@ class Link:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the client is gone."""
+        """True once the client has disconnected."""
         return self._is_closed  # set once and never cleared, so read without the lock
 
     # The side of the client.
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
-        """See `http.Watch.take`."""
+        """Return messages for the client; see `http.Watch.take`."""
         with self.condition:
             taken = [self._outgoing.popleft() for _ in range(min(limit, len(self._outgoing)))]
             self._pending -= sum(map(len, taken))
@@ -84,11 +88,11 @@ class Link:
             return taken, self._is_closed or (self._is_over and not self._outgoing)
 
     def next_wake(self) -> float | None:
-        """Return None: `on_ready` announces each message."""
+        """Return None, because `on_ready` announces each message."""
         return None
 
     def close(self) -> None:
-        """Note that the client is gone: its input ends, and output is dropped. Idempotent."""
+        """Record that the client has disconnected: input ends, and output is dropped. Idempotent."""
         with self.condition:
             was_closed, self._is_closed = self._is_closed, True
             self._outgoing.clear()
@@ -98,7 +102,7 @@ class Link:
             self._on_close()
 
     def send(self, message: bytes) -> bool:
-        """See `http.Upgraded.send`."""
+        """Process a message of the client; see `http.Upgraded.send`."""
         raise NotImplementedError
 
     def _on_close(self) -> None:

@@ -18,7 +18,7 @@ LIMIT = 10 * 1024 * 1024
 
 
 class Line(NamedTuple):
-    """A line of a log, and the time at which it was written."""
+    """A line of a log, and the time when it was written."""
 
     time: datetime
     text: bytes
@@ -26,15 +26,15 @@ class Line(NamedTuple):
 
 @attrs.frozen
 class LogQuery:
-    """The part of a log that is asked for.
+    """The parameters of a request for a log.
 
     Attributes:
-        follow: Whether to go on with the lines that come.
-        previous: Whether to read the log of the container before its last restart.
-        since: The time of the first line; None for all.
-        tail: The number of lines from the end, before `since` is looked at; None for all.
-        limit: The most bytes; None for all.
-        timestamps: Whether each line begins with its time.
+        follow: True to continue with new lines.
+        previous: True for the log of the container before its last restart.
+        since: The time from which lines are returned; None for all lines.
+        tail: The maximum number of lines from the end, counted before `since` is applied; None for all lines.
+        limit: The maximum number of bytes; None for no limit.
+        timestamps: True to begin each line with its time.
     """
 
     follow: bool = False
@@ -45,14 +45,14 @@ class LogQuery:
     timestamps: bool = False
 
     def select(self, lines: Iterable[Line]) -> list[bytes]:
-        """Return the lines that are asked for, as a reader gets them, without a bound of bytes."""
+        """Return the requested lines in the form for clients. `limit` is not applied."""
         chosen = list(lines)
         if self.tail is not None:
             chosen = chosen[len(chosen) - min(self.tail, len(chosen)) :]
         return [self.shown(line) for line in chosen if self.since is None or line.time >= self.since]
 
     def shown(self, line: Line) -> bytes:
-        """Return a line as a reader gets it, with its line feed."""
+        """Return a line in the form for clients, with a line feed and, if requested, its time."""
         if not self.timestamps:
             return line.text + b"\n"
         return line.time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z ").encode() + line.text + b"\n"
@@ -103,7 +103,7 @@ class Logs:
             return frozenset(self._logs)
 
     def write(self, pod: Mapping[str, Any], container: str, text: str) -> None:
-        """Add lines to the log of a pod's container, with the present time."""
+        """Append lines to the log of a pod's container, with the current time."""
         now = self._host.now()
         with self._lock:
             log = self._log(pod, container)
@@ -114,18 +114,18 @@ class Logs:
             each.on_ready()
 
     def has(self, pod: Mapping[str, Any], container: str, *, previous: bool = False) -> bool:
-        """Return whether there is a log of the present or the previous run of a container."""
+        """Return whether the current or, with `previous`, the previous run of a container has a log."""
         with self._lock:
             return (container, _restarts(pod, container) - previous) in self._logs.get(pod["metadata"]["uid"], {})
 
     def read(self, pod: Mapping[str, Any], container: str, query: LogQuery) -> bytes:
-        """Return what is asked for of the present log."""
+        """Return the requested part of a container's log."""
         with self._lock:
             text = b"".join(query.select(self._log(pod, container, previous=query.previous).lines))
         return text[: query.limit]
 
     def follow(self, pod: Mapping[str, Any], container: str, query: LogQuery, on_ready: Callable[[], None]) -> LogWatch:
-        """Return what is asked for of the log, and the lines that come, until the container ends."""
+        """Return a watch with the requested part of a container's log and all new lines, until the container ends."""
         with self._lock:
             log = self._log(pod, container, previous=query.previous)
             watch = LogWatch(self, log, query, on_ready)
@@ -133,7 +133,7 @@ class Logs:
             return watch
 
     def end(self, uid: str, *, forget: bool) -> None:
-        """End the logs of a pod, so that none is followed any more; `forget` them if the pod is gone."""
+        """End the logs of a pod, so that their watches end. With `forget`, also delete them."""
         with self._lock:
             logs = self._logs.pop(uid, {}) if forget else self._logs.get(uid, {})
             followers: list[LogWatch] = []
@@ -144,14 +144,14 @@ class Logs:
             each.on_ready()
 
     def take(self, watch: LogWatch, log: _Log, limit: int) -> tuple[list[Line], bool]:
-        """Return the next lines of a watch, and whether its log is over after them."""
+        """Return at most `limit` new lines for a watch, and True if the log ends after them."""
         with self._lock:
             found = log.after(watch.position)[:limit]
             watch.position = max(watch.position, log.dropped) + len(found)
             return found, log.is_over and watch.position >= log.end
 
     def leave(self, watch: LogWatch, log: _Log) -> None:
-        """Forget a watch. Idempotent."""
+        """Remove a watch of a log. Idempotent."""
         with self._lock:
             log.followers.pop(watch, None)
 
@@ -161,7 +161,7 @@ class Logs:
 
 
 class LogWatch:
-    """A log that is followed; an `http.Watch` whose lines are those of the log. Threads: one reads."""
+    """A watch of a log: an `http.Watch` with the log's lines. Threads: one reads."""
 
     def __init__(self, logs: Logs, log: _Log, query: LogQuery, on_ready: Callable[[], None]) -> None:
         self.headers: Mapping[str, str] = {"content-type": "text/plain; charset=utf-8"}
@@ -172,7 +172,9 @@ class LogWatch:
         self._left = query.limit
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
-        """See `http.Watch.take`. The last line is cut if the bytes that were asked for end inside of it."""
+        """Return new lines; see `http.Watch.take`. The last line is truncated if it exceeds the requested number of
+        bytes.
+        """
         if self._first:
             taken, self._first = self._first[:limit], self._first[limit:]
             return self._bounded(taken, is_over=False)
@@ -180,7 +182,7 @@ class LogWatch:
         return self._bounded([self._query.shown(line) for line in lines], is_over=is_over)
 
     def next_wake(self) -> float | None:
-        """Return None: each line is announced."""
+        """Return None, because `on_ready` announces each line."""
         return None
 
     def close(self) -> None:

@@ -15,16 +15,16 @@ PROTOCOLS = ("v4.channel.k8s.io", "")
 
 
 class PortLink(Link):
-    """The connections to the ports of a pod, over one connection. None can be ended alone, so all end with the last.
+    """The connections to ports of a pod, over one WebSocket. It ends when the last connection ends.
 
     Args:
-        host: Provides the lock.
+        host: The source of locks.
         protocol: One of `PROTOCOLS`.
         ports: The ports.
-        on_ready: See `Link`.
+        on_ready: As for `Link`.
 
     Attributes:
-        ends: The end of each connection at the pod, with whether it is to end and what it reads.
+        ends: For each port, the state of its process and the input of the process.
     """
 
     def __init__(self, host: Host, protocol: str, ports: Sequence[int], on_ready: Callable[[], None]) -> None:
@@ -38,12 +38,12 @@ class PortLink(Link):
         self._left = len(ports)  # guarded by the condition
 
     def putter(self, index: int) -> Callable[[bytes], None]:
-        """Return the function that sends bytes of one connection to the client."""
+        """Return the function that sends data of connection number `index` to the client."""
         life, head = self.ends[index][0], bytes((2 * index,))
         return lambda data: self.put(head + data, life.is_killed)
 
     def ended(self, index: int, error: str) -> None:
-        """End a connection at the pod, with an error unless it is empty."""
+        """End connection number `index` from the side of the pod; a non-empty `error` is sent to the client."""
         if error:
             self.put(bytes((2 * index + 1,)) + error.encode(), is_urgent=lambda: True)
         with self.condition:
@@ -53,7 +53,7 @@ class PortLink(Link):
             self.finish()
 
     def send(self, message: bytes) -> bool:
-        """See `http.Upgraded.send`."""
+        """Process a message of the client; see `http.Upgraded.send`."""
         index, is_error = divmod(message[0], 2) if message else (0, 1)
         if is_error or index >= len(self.ends):
             return True

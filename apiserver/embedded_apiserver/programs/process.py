@@ -17,11 +17,11 @@ MESSAGE = 32 * 1024
 
 
 class Killed(BaseException):
-    """The pod or the server of a process has ended. Like `SystemExit`, it is no `Exception`."""
+    """The process must end, because its pod or the server has ended. Like `SystemExit`, it is not an `Exception`."""
 
 
 class Life:
-    """Whether a process is to end, and with which status. Its link's condition guards it.
+    """The state of a process: whether it must end, and its exit status. The condition of its link guards it.
 
     Args:
         link: The connection of the process.
@@ -34,7 +34,7 @@ class Life:
         self.status: int | None = None  # with which it was killed; set once
 
     def kill(self, status: int = 137) -> None:
-        """Make each present and future blocking call of the process raise `Killed`. Idempotent.
+        """Let each current and future blocking call of the process raise `Killed`. Idempotent.
 
         Args:
             status: The exit status: 137 for SIGKILL, such as when the pod was deleted; 130 for an interrupt.
@@ -45,7 +45,7 @@ class Life:
             self._link.condition.notify_all()
 
     def is_killed(self) -> bool:
-        """Return whether it was killed."""
+        """Return whether the process was killed."""
         return self.status is not None
 
     def check(self) -> None:
@@ -55,7 +55,7 @@ class Life:
 
 
 class Inlet(io.RawIOBase):
-    """The bytes from the client that the process has not read. Threads: the process reads, any others feed."""
+    """The input of a process: bytes from the client. Threads: the process's for reading, any for `feed`."""
 
     def __init__(self, link: Link, life: Life) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class Inlet(io.RawIOBase):
         self._is_over = False
 
     def feed(self, data: bytes) -> bool:
-        """Add bytes, unless so many wait that there is no room; return whether they were taken."""
+        """Add bytes to the input and return True; return False if the buffer is full."""
         with self._link.condition:
             if len(self._bytes) > ROOM and not self._is_over:
                 return False
@@ -74,17 +74,19 @@ class Inlet(io.RawIOBase):
             return True
 
     def end(self) -> None:
-        """Let the input end after the bytes so far. Idempotent."""
+        """Mark the end of the input after the bytes so far. Idempotent."""
         with self._link.condition:
             self._is_over = True
             self._link.condition.notify_all()
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True: the stream can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Wait for bytes, and read as many as fit; return 0 at the end."""
+        """Wait for bytes, read as many as `buffer` can take, and return their number; return 0 at the end of the
+        input.
+        """
         condition = self._link.condition
         with condition:
             while not self._bytes and not self._is_over and not self._life.is_killed():
@@ -104,21 +106,21 @@ Input = io.BufferedIOBase
 
 
 class Output:
-    """An output of a process. Written bytes are sent at once, as long as the client reads them.
+    """An output stream of a process. Data is sent immediately, as long as the client reads it.
 
-    It takes `bytes` and, for `print(…, file=process.stdout)`, `str`, as UTF-8.
+    It accepts `bytes`, and for `print(…, file=process.stdout)` also `str`, which is encoded as UTF-8.
 
-    Threads: the process's.
+    Threads: only the process's.
     """
 
     def __init__(self, put: Callable[[bytes], None], life: Life, *, returns: bool = False) -> None:
         self._put, self._life, self._returns = put, life, returns
 
     def write(self, data: bytes | str) -> int:
-        """Write all of `data`, and return its length. It waits for a client that does not read.
+        """Write all of `data` and return its length. This blocks while the client does not read.
 
         Raises:
-            Killed: The process is to end.
+            Killed: The process must end.
         """
         raw = data.encode() if isinstance(data, str) else bytes(data)
         if self._returns:  # as a terminal does
@@ -130,31 +132,30 @@ class Output:
         return len(data)
 
     def writelines(self, lines: Iterable[bytes | str]) -> None:
-        """Write several texts, to which no line feed is added."""
+        """Write several texts; no line feeds are added."""
         for line in lines:
             self.write(line)
 
     def flush(self) -> None:
-        """Do nothing: there is no buffer."""
+        """Do nothing, because there is no buffer."""
 
 
 @attrs.define(eq=False)
 class Process:
-    """One run of a program, as its function gets it.
+    """One run of a program: the argument of the program's function.
 
     Attributes:
-        args: The command of an exec; for an attach, `command` and `args` of the container; empty for a port.
-        env: The environment of the container, as its `env` sets it: values, fields, and keys of Secrets and ConfigMaps.
-        pod: The pod, decoded, as it was when the process began.
+        args: The command of an exec; for an attach `command` and `args` of the container; empty for a port.
+        env: The environment variables of the container: values, fields, and keys of Secrets and ConfigMaps.
+        pod: The decoded pod, as it was when the process began.
         container: The name of the container.
-        port: The port of a forwarded connection, of which `stdin` and `stdout` are the two directions; None for a
-            command.
-        is_attached: Whether a client attached itself to the container.
-        tty: Whether the client has a terminal. Then `stderr` goes to `stdout`, and input is edited by lines.
-        stdin: The input.
-        stdout: The output.
-        stderr: The output of errors.
-        size: Columns and rows of the terminal; (0, 0) until the client tells them.
+        port: The port of a forwarded connection, whose two directions are `stdin` and `stdout`; None for a command.
+        is_attached: True for an attach.
+        tty: True if the client has a terminal. Then `stderr` is written to `stdout`, and input is edited line by line.
+        stdin: The standard input.
+        stdout: The standard output.
+        stderr: The standard error output.
+        size: The columns and rows of the terminal; (0, 0) until the client sends them.
 
     Threads: one.
     """
@@ -177,18 +178,18 @@ class Process:
 
     @property
     def clock(self) -> Clock:
-        """The clocks of the server's host."""
+        """The clock of the server's host."""
         return self._host
 
     def log(self, text: str) -> None:
-        """Write lines to the container's log, with the present time."""
+        """Append lines to the log of the container, with the current time."""
         self._log(text)
 
     def wait(self, seconds: float) -> None:
-        """Wait some seconds of the host's time.
+        """Wait for `seconds` of the host's time.
 
         Raises:
-            Killed: The process is to end.
+            Killed: The process must end.
         """
         end = self._host.monotonic() + seconds
         with self._link.condition:

@@ -26,13 +26,13 @@ Function = Callable[[Process], int | None]
 
 @attrs.frozen
 class Program:
-    """The functions of one program.
+    """The functions of a program that runs in place of a container.
 
     Attributes:
-        run: Carries out the command of an exec.
-        main: Serves a client that attaches itself to the container; None for `run`, with the container's own command.
-        ports: Serve the connections to ports, by port: `stdin` and `stdout` of the process are the two directions. A
-            connection to another port is refused.
+        run: The function for the command of an exec.
+        main: The function for an attach; None to use `run` with the container's own command.
+        ports: The functions for connections to ports, by port number. The two directions are `stdin` and `stdout` of
+            the process. Connections to other ports are refused.
     """
 
     run: Function
@@ -45,14 +45,14 @@ class Program:
 
 
 class Programs(MutableMapping[str, Program]):
-    """The programs by container or image, such as `db`, `postgres:17` or `postgres`.
+    """The programs by the name of a container or an image, such as `db`, `postgres:17` or `postgres`.
 
-    The name of the container counts first, then its image, with and without the tag. A program that is set later holds
-    for later commands.
+    The program for a container is found by the name of the container, then by its image with the tag, then without the
+    tag. A new program applies to later commands.
 
     Args:
-        host: The clock and the lock.
-        storage: Has the pods.
+        host: The source of time and locks.
+        storage: The objects, including the pods.
 
     Threads: any.
     """
@@ -83,7 +83,7 @@ class Programs(MutableMapping[str, Program]):
         return len(self._programs)
 
     def of(self, container: Mapping[str, Any]) -> Program | None:
-        """Return the program of a container, or None."""
+        """Return the program for a container; None if there is none."""
         image = str(container.get("image") or "")
         untagged = image.partition("@")[0]
         head, _, last = untagged.rpartition("/")
@@ -94,16 +94,16 @@ class Programs(MutableMapping[str, Program]):
         return None
 
     def log(self, pod: str, text: str, *, namespace: str = "default", container: str = "") -> None:
-        """Write lines to the log of a container, with the present time.
+        """Append lines to the log of a container, with the current time.
 
         Args:
             pod: The name of the pod.
             text: The lines.
-            namespace: The pod's namespace.
-            container: The container; empty for the pod's first one.
+            namespace: The namespace of the pod.
+            container: The name of the container; empty for the pod's first one.
 
         Raises:
-            UsageError: There is no such pod, or it has no such container.
+            UsageError: The pod does not exist, or does not have that container.
         """
         found = self._storage.get(POD.resource, key_of(namespace, pod))
         if found is None:

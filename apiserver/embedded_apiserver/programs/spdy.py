@@ -51,15 +51,15 @@ DICTIONARY = b"".join(_sized(word.replace("_", " ").encode()) for word in _WORDS
 
 
 class Malformed(Exception):
-    """The bytes are not frames of SPDY/3.1."""
+    """Bytes are not valid frames of SPDY/3.1."""
 
 
 class Frame(NamedTuple):
-    """One frame.
+    """One frame of SPDY/3.1.
 
     Attributes:
-        type: One of the types above, or another one.
-        stream: The stream, or the number of a ping.
+        type: The type of the frame, such as `SYN_REPLY`.
+        stream: The id of the stream; for a ping its number.
         flags: The flags.
         data: The data of a `DATA` frame.
         headers: The headers of a new stream, with names in lower case.
@@ -73,17 +73,17 @@ class Frame(NamedTuple):
 
 
 class Decoder:
-    """Finds the frames in a series of bytes. Threads: one."""
+    """Decodes frames from a sequence of byte strings. Threads: one."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
         self._headers = zlib.decompressobj(zdict=DICTIONARY)
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Return the frames that are complete with `data`.
+        """Add `data`, and return the frames that are now complete.
 
         Raises:
-            Malformed: They are not frames.
+            Malformed: The bytes are not valid frames.
         """
         self._rest += data
         frames = []
@@ -126,22 +126,22 @@ class Decoder:
 
 
 class Encoder:
-    """Makes frames. Threads: one at a time."""
+    """Encodes frames. Threads: one at a time."""
 
     def __init__(self) -> None:
         self._headers = zlib.compressobj(9, zdict=DICTIONARY)
 
     def reply(self, stream: int) -> bytes:
-        """Return the frame that accepts a stream, without headers."""
+        """Return the frame that accepts a stream (`SYN_REPLY`), without headers."""
         block = self._headers.compress(struct.pack(">I", 0)) + self._headers.flush(zlib.Z_SYNC_FLUSH)
         return control(SYN_REPLY, struct.pack(">I", stream) + block)
 
 
 def control(kind: int, body: bytes, flags: int = 0) -> bytes:
-    """Return a control frame."""
+    """Return a control frame of type `kind`."""
     return struct.pack(">HHI", _CONTROL << 8 | _VERSION, kind, flags << 24 | len(body)) + body
 
 
 def data(stream: int, payload: bytes, *, fin: bool = False) -> bytes:
-    """Return a frame of data."""
+    """Return a data frame for a stream; with `fin` it is the last one."""
     return struct.pack(">II", stream, (FIN if fin else 0) << 24 | len(payload)) + payload

@@ -17,12 +17,13 @@ _FAILED = 2
 def tar(
     files: MutableMapping[str, bytes], other: Callable[[Process], int | None] | None = None
 ) -> Callable[[Process], int | None]:
-    """Return a program that knows `tar cf - PATH`, `tar xf - -C FOLDER` and `test -d PATH`, with a dict of files.
+    """Return a program for `kubectl cp`: it runs `tar cf - PATH`, `tar xf - -C FOLDER` and `test -d PATH` on a dict of
+    files.
 
     Args:
-        files: The contents by absolute path. Files that are copied into the container are added, with their folders
-            implied by their paths.
-        other: Carries out all other commands; None answers them with the exit status 127.
+        files: The contents of the files by absolute path. Files copied into the container are added to it. Folders
+            exist only as parts of paths.
+        other: The program for all other commands; None to end them with exit status 127.
     """
 
     def run(process: Process) -> int | None:

@@ -10,14 +10,14 @@ _LINE_FEEDS = b"\r\n"
 
 
 class Typed(NamedTuple):
-    """The outcome of some keys.
+    """The result of pressing some keys in a terminal.
 
     Attributes:
-        rest: The line so far, which is not complete.
-        lines: The bytes that the program gets.
-        echo: The bytes that the terminal shows.
-        ends: Whether the input is to end.
-        interrupts: Whether the program is to be interrupted.
+        rest: The incomplete line.
+        lines: The bytes for the program's input.
+        echo: The bytes to show on the terminal.
+        ends: True if the input ends (Ctrl-D).
+        interrupts: True if the program is interrupted (Ctrl-C).
     """
 
     rest: bytes
@@ -28,7 +28,7 @@ class Typed(NamedTuple):
 
 
 def typed(rest: bytes, keys: bytes) -> Typed:
-    """Return the outcome of keys that are typed after `rest`.
+    """Return the result of pressing `keys` when `rest` is the incomplete line so far.
 
     Backspace, Ctrl-C and Ctrl-D have their usual meaning.
     """

@@ -22,7 +22,7 @@ _REFUSED = 3
 
 
 class Connect(Protocol):
-    """Connects a port of the pod."""
+    """A function that connects to a port of the pod."""
 
     def __call__(
         self,
@@ -47,12 +47,12 @@ class _Request:
 
 
 class Tunnel(Link):
-    """The connections to ports of a pod over one WebSocket.
+    """The connections to ports of a pod over one WebSocket, as SPDY streams.
 
     Args:
-        host: Provides the lock.
-        on_ready: See `Link`.
-        connect: Connects a port.
+        host: The source of locks.
+        on_ready: As for `Link`.
+        connect: The function that connects to a port.
     """
 
     def __init__(self, host: Host, on_ready: Callable[[], None], connect: Connect) -> None:
@@ -65,7 +65,10 @@ class Tunnel(Link):
         self._by_data: dict[int, _Request] = {}
 
     def send(self, message: bytes) -> bool:
-        """See `http.Upgraded.send`. A message whose frames found no room is offered again, and not decoded twice."""
+        """Process a message of the client; see `http.Upgraded.send`.
+
+        A message for whose frames there was no room is sent again by the client's side, and is not decoded twice.
+        """
         if not self._frames:
             try:
                 self._frames.extend(self._decoder.feed(message))

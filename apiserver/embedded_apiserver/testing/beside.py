@@ -24,10 +24,10 @@ Beside = Callable[[Host, APIServer, str], Callable[[Stop], None]]
 
 
 def workloads() -> Beside:
-    """Return the controllers of workloads.
+    """Return the function that starts the workload controllers, from the distribution of bundled controllers.
 
     Raises:
-        UsageError: They are not installed.
+        UsageError: The bundled controllers are not installed.
     """
     found = entry_points(group=GROUP, name="workloads")
     if not found:

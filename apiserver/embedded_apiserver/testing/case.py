@@ -25,17 +25,17 @@ if shared.suite is None:
 
 
 class KubernetesServerMixin(_Case):
-    """Gives each test of a `unittest.TestCase` an empty server, as `self.kubernetes_server`, from `setUp` on.
+    """Provides each test of a `unittest.TestCase` with an empty server, as `self.kubernetes_server`, from `setUp` on.
 
-    Name it before the test case among the bases, import it before a client of Kubernetes, and call `super().setUp()`
-    in a `setUp` of your own.
+    Put it before `TestCase` in the list of base classes, import it before any client of Kubernetes, and call
+    `super().setUp()` if you override `setUp`.
     """
 
     _kubernetes_server: KubernetesServer | None = None
 
     @property
     def kubernetes_server(self) -> KubernetesServer:
-        """The server of this test.
+        """The server of the current test.
 
         Raises:
             UsageError: `setUp` of the mixin was not called.
@@ -45,6 +45,6 @@ class KubernetesServerMixin(_Case):
         return self._kubernetes_server
 
     def setUp(self) -> None:
-        """Start the test's server."""
+        """Start the server of the test."""
         super().setUp()
         self._kubernetes_server = self.enterContext(shared.present().server(self.id()))

@@ -9,7 +9,7 @@ from apimachinery.host import Host
 
 
 class MovableHost:
-    """A `Host` like another one, but for its wall clock; `monotonic` goes on, and with it all that waits.
+    """A `Host` whose wall clock a test can stop and move. `monotonic`, and all waiting, go on as on the wrapped host.
 
     Threads: any.
     """
@@ -24,15 +24,15 @@ class MovableHost:
         self._shown: tuple[datetime | None, timedelta] = None, timedelta()
 
     def now(self) -> datetime:
-        """Return the time at which the clock stands, or the inner host's and what this one is ahead."""
+        """Return the time of the stopped clock, or that of the wrapped host, plus the offset of all moves."""
         stands_at, ahead = self._shown
         return (stands_at or self._inner.now()) + ahead
 
     def stand(self, at: datetime | None = None) -> None:
-        """Stop the clock, at a time or as it is."""
+        """Stop the clock at the time `at`; None for the current time."""
         self._shown = at or self.now(), timedelta()
 
     def move(self, seconds: float) -> None:
-        """Move the clock by some seconds, whether it is stopped or runs."""
+        """Move the clock forwards by `seconds` (backwards if negative), whether it is stopped or running."""
         stands_at, ahead = self._shown
         self._shown = stands_at, ahead + timedelta(seconds=seconds)

@@ -16,10 +16,11 @@ _NO_PROXY = ("NO_PROXY", "no_proxy")
 
 
 def changes(environment: MutableMapping[str, str], kubeconfig: Path) -> dict[str, str | None]:
-    """Return the variables to set, and to unset (None), so that clients find a kubeconfig and nothing else.
+    """Return the environment variables to change so that clients find only this kubeconfig: new values, or None to
+    unset.
 
-    `KUBECONFIG` names the file. Variables of a pod are unset, because clients prefer them. If there is a proxy,
-    loopback is excepted from it.
+    `KUBECONFIG` is set to the file. The variables that a pod has are unset, because clients prefer them. If a proxy is
+    configured, loopback addresses bypass it.
     """
     changed: dict[str, str | None] = {KUBECONFIG: str(kubeconfig), **dict.fromkeys(_IN_CLUSTER)}
     if any(environment.get(name) for name in _PROXIES):
@@ -31,11 +32,11 @@ def changes(environment: MutableMapping[str, str], kubeconfig: Path) -> dict[str
 
 
 class Environment:
-    """The environment of this process, changed from `enter` to `leave`.
+    """Changes to the environment variables of this process, in effect from `enter` to `leave`.
 
     Args:
-        kubeconfig: The kubeconfig that clients are to find.
-        environment: The variables; None for those of this process.
+        kubeconfig: The kubeconfig for clients.
+        environment: The variables to change; None for those of this process.
 
     Threads: one.
     """
@@ -46,13 +47,13 @@ class Environment:
         self._before: dict[str, str | None] = {}
 
     def enter(self) -> None:
-        """Set and unset the variables."""
+        """Set and unset the environment variables."""
         changed = changes(self._environment, self._kubeconfig)
         self._before = {name: self._environment.get(name) for name in changed}
         self._put(changed)
 
     def leave(self) -> None:
-        """Restore what was there before. Idempotent."""
+        """Restore the former values of the environment variables. Idempotent."""
         self._put(self._before)
         self._before = {}
 

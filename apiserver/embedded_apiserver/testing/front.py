@@ -27,12 +27,12 @@ class _Past(NamedTuple):
 
 
 class Front:
-    """An `http.Handler` and a `Screen` that has the rounds of one address, of which the last one begun is served.
+    """The HTTP handler at one address. It passes requests to the current round: the server of the running test.
 
     Attributes:
-        leftovers: The watches of tests that had ended before, as lines for people.
+        leftovers: Messages about watches that clients of ended tests have opened.
 
-    Threads: any; `begin` and `end` from one at a time.
+    Threads: any; `begin` and `end` from one thread at a time.
     """
 
     def __init__(self) -> None:
@@ -43,31 +43,31 @@ class Front:
 
     @property
     def present(self) -> Round | None:
-        """The round that is served, which is the storage of one test with its settings; None outside of tests."""
+        """The current round, which has the storage and settings of one test; None outside of tests."""
         rounds = self._rounds
         return rounds[-1] if rounds else None
 
     def begin(self, begun: Round) -> None:
-        """Serve a round until its end."""
+        """Make a round the current one, until its end."""
         self._rounds = (*self._rounds, begun)
 
     def replace(self, old: Round, new: Round) -> None:
-        """Serve a round in place of another one."""
+        """Replace the round `old` by `new`."""
         self._note_end(old)
         self._rounds = tuple(new if each is old else each for each in self._rounds)
 
     def end(self, ended: Round) -> None:
-        """Serve the round before again, or none."""
+        """End a round. The previous one, if there is one, becomes the current one again."""
         self._rounds = tuple(each for each in self._rounds if each is not ended)
         self._note_end(ended)
 
     def take_leftovers(self) -> list[str]:
-        """Return the notes on leftover watches since the last call."""
+        """Return the messages about leftover watches since the last call."""
         found, self.leftovers = self.leftovers, []
         return found
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
-        """Pass a request on, or refuse it with 503 if no test has the server."""
+        """Pass a request to the current round; answer with 503 if no test is running."""
         present = self.present
         if present is None:
             return refusal(self._nobody(), request.headers.get("accept", ""))
@@ -79,15 +79,15 @@ class Front:
         return present.handle(request, on_ready)
 
     def knows(self, headers: Mapping[str, str]) -> bool:
-        """See `Screen.knows`."""
+        """Return the answer of the current round; see `Screen.knows`. False outside of tests."""
         return (present := self.present) is not None and present.knows(headers)
 
     def is_heavy(self, request: HTTPRequest) -> bool:
-        """See `Screen.is_heavy`."""
+        """Return the answer of the current round; see `Screen.is_heavy`. False outside of tests."""
         return (present := self.present) is not None and present.is_heavy(request)
 
     def calls_out(self, request: HTTPRequest) -> bool:
-        """Return whether a request may wait for a webhook; see `Screen.calls_out`."""
+        """Return the answer of the current round; see `Screen.calls_out`. False outside of tests."""
         return (present := self.present) is not None and present.calls_out(request)
 
     def _note_end(self, ended: Round) -> None:

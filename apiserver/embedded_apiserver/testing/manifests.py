@@ -27,12 +27,12 @@ _BY_SERVER = ("creationTimestamp", "generation", "managedFields", "resourceVersi
 
 
 def read(pattern: str) -> list[tuple[Path, dict[str, Any]]]:
-    """Return the objects in the YAML or JSON files that a pattern names, each with its file, in the order of the names.
+    """Return the objects in the YAML or JSON files that match a pattern, each with its file, sorted by file name.
 
-    Lists are taken apart. Namespaces and definitions of custom resources come first.
+    The items of a `List` are returned one by one. Namespaces and custom resource definitions come first.
 
     Raises:
-        UsageError: No file has such a name, or a file cannot be read or holds something else than objects.
+        UsageError: No file matches the pattern, or a file cannot be read or does not contain objects.
     """
     paths = [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
     paths = [path for path in paths if path.is_file()]
@@ -64,13 +64,13 @@ def _flat(path: Path, document: Any) -> Iterator[dict[str, Any]]:
 
 
 def load(server: APIServer, token: str, pattern: str, namespace: str) -> list[dict[str, Any]]:
-    """Apply the objects of files, as the server's administrator; return them as they are stored.
+    """Apply the objects in files as the server's administrator; return the stored objects.
 
     Args:
         server: The server.
         token: The administrator's token.
-        pattern: A path, or a pattern of paths such as `manifests/*.yaml`.
-        namespace: The namespace of objects that name none.
+        pattern: A path, or a glob pattern such as `manifests/*.yaml`.
+        namespace: The namespace for objects that do not name one.
 
     Raises:
         UsageError: A file cannot be read, or the server does not serve a kind or refuses an object.
@@ -110,7 +110,7 @@ def _request(
 
 
 def dump(server: APIServer, since: int) -> str:
-    """Return the objects that were written after a version, as YAML that can be loaded."""
+    """Return the objects written after the resourceVersion `since`, as YAML that `load` accepts."""
     return yaml.safe_dump_all(_written(server, since), sort_keys=False)
 
 

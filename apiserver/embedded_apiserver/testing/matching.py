@@ -26,12 +26,12 @@ WHERE_KINDS_ARE = "docs/kinds.md lists the kinds that are served"
 
 @attrs.frozen
 class Target:
-    """The requests that one line of a script means.
+    """A pattern for requests, as given to the methods that script a server's behavior.
 
     Attributes:
-        verbs: The verbs of Kubernetes.
-        resource: The plural, with its group or without, and the subresource after a slash; `*` for all.
-        name: The name of the object; None for every one, and for requests without a name.
+        verbs: The Kubernetes verbs.
+        resource: The plural with or without the group, and after a slash the subresource; `*` for all.
+        name: The name of the object; None to match any name, or none.
     """
 
     verbs: tuple[str, ...]
@@ -39,23 +39,23 @@ class Target:
     name: str | None = None
 
     def means(self, verb: str, plural: str, group: str, subresource: str, name: str) -> bool:
-        """Tell whether a request is meant. A plural without a subresource does not mean its subresources."""
+        """Return whether a request matches. A plural without a subresource does not match its subresources."""
         part = f"/{subresource}" if subresource else ""
         names = (ANY, f"{plural}{part}", f"{qualified(plural, group)}{part}")
         return verb in self.verbs and self.resource in names and self.name in (None, name)
 
 
 def target_of(kinds: Kinds, verb: str, resource: str, name: str | None = None) -> Target:
-    """Return what a line of a script means.
+    """Return the pattern for a verb, a resource and a name.
 
     Args:
-        kinds: The kinds that are served.
-        verb: A verb of Kubernetes in lower case, a method of HTTP in upper case, or `*`.
+        kinds: The served kinds.
+        verb: A Kubernetes verb in lower case, an HTTP method in upper case, or `*`.
         resource: The plural, such as `deployments`, `deployments.apps` or `deployments/scale`, or `*`.
-        name: The name of the object; None for every one.
+        name: The name of the object; None to match any name.
 
     Raises:
-        UsageError: There is no such verb, or no such resource is served.
+        UsageError: The verb does not exist, or the resource is not served.
     """
     if verb != ANY and verb not in VERBS and verb not in METHODS:
         raise UsageError(f"no verb {verb!r}: give one of {', '.join(VERBS)}, or {', '.join(METHODS)}, or {ANY!r}")
@@ -67,7 +67,7 @@ def check_resource(kinds: Kinds, resource: str) -> None:
     """Check that a resource is served, or is `*`.
 
     Raises:
-        UsageError: It is not; the message says what to do.
+        UsageError: The resource is not served; the message lists alternatives.
     """
     plural, _, part = resource.partition("/")
     found = [kind for kind in kinds if plural in (kind.plural, kind.resource)]

@@ -35,12 +35,12 @@ _CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersR
 
 @attrs.frozen
 class Step:
-    """The next request in the life of a pod.
+    """A request that brings a pod to the next state of its life.
 
     Attributes:
-        method: The method of HTTP.
-        part: The subresource; empty for the pod itself.
-        body: The body.
+        method: The HTTP method.
+        part: The subresource of the pod; empty for the pod itself.
+        body: The body of the request, as decoded JSON.
     """
 
     method: str
@@ -49,18 +49,22 @@ class Step:
 
 
 def exit_by_restart_policy(pod: Mapping[str, Any]) -> int | None:
-    """Return None for a pod whose containers are always restarted, and 0 for another one."""
+    """Return the exit status of a pod's containers: None (they go on running) for restart policy `Always`, otherwise
+    0.
+    """
     return None if pod["spec"].get("restartPolicy", "Always") == "Always" else 0
 
 
 def next_step(pod: Mapping[str, Any], status: int | None, now: str, address: str) -> Step | None:
-    """Return what happens next to a pod: it is bound, then runs, then ends, and once it is deleted it is gone.
+    """Return the request for the next state of a pod; None if there is nothing to do.
+
+    A pod is bound to a node, then runs, then ends; a deleted pod is removed.
 
     Args:
         pod: The pod.
-        status: The exit status with which it ends; None for a pod that goes on running.
-        now: The time.
-        address: The address that it gets when it runs.
+        status: The exit status of its containers; None for a pod that goes on running.
+        now: The current time, as text.
+        address: The IP address for a running pod.
     """
     spec, phase = pod["spec"], pod.get("status", {}).get("phase", "Pending")
     if "deletionTimestamp" in pod["metadata"]:
@@ -132,13 +136,13 @@ def _container(container: Mapping[str, Any], state: Mapping[str, Any], *, ended:
 
 
 class RunningPods:
-    """Lets all pods of a server run.
+    """Brings all pods of a server to Ready or to their end, without a scheduler and a kubelet.
 
     Args:
-        host: The clock and a lock.
+        host: The source of time and locks.
         server: The server.
         token: The administrator's token.
-        exit_status: Tells how pods end.
+        exit_status: A function that returns the exit status of a pod's containers; None if they go on running.
 
     Threads: any.
     """
@@ -153,7 +157,7 @@ class RunningPods:
         self._settling.settle()
 
     def close(self) -> None:
-        """Follow no further changes. Idempotent."""
+        """Ignore further changes of pods. Idempotent."""
         if self._cursor is not None:
             self._cursor.close()
 

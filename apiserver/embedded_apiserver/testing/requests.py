@@ -28,18 +28,19 @@ _NOT_FOUND = 404
 
 @attrs.define
 class RecordedRequest:
-    """One request, as `KubernetesServer.requests` has it.
+    """One request, as listed by `KubernetesServer.requests`.
 
     Attributes:
-        verb: The verb of Kubernetes, such as `patch` or `watch`.
+        verb: The Kubernetes verb, such as `patch` or `watch`.
         resource: The plural with its group and subresource, such as `pods`, `deployments.apps` or `pods/status`.
-        namespace: The namespace; empty for a cluster-scoped kind and for all namespaces.
-        name: The name of the object; empty for a collection, and for a creation with a generated name.
+        namespace: The namespace; empty for a cluster-scoped kind, or for all namespaces.
+        name: The name of the object; empty for a collection, or a creation with a generated name.
         user: The name of the user; empty if the credentials were wrong.
-        status: The status of the answer: 0 if the connection was closed without one, or while there is none.
-        path: The path of the URL.
-        plural: Only the plural.
-        group: The group of the API; empty for the core group.
+        status: The HTTP status code of the response; 0 before the response, or if the connection was closed without
+            one.
+        path: The URL path.
+        plural: The plural of the resource, without group and subresource.
+        group: The API group; empty for the core group.
         subresource: The subresource; empty for the object itself.
     """
 
@@ -58,7 +59,7 @@ class RecordedRequest:
 
     @property
     def body(self) -> Any:
-        """The body as Python values, also if it was YAML or protobuf, or None, bytes if unreadable."""
+        """The decoded body, from JSON, YAML or protobuf; None if empty, and the raw bytes if it cannot be decoded."""
         if not self._sent.body:
             return None
         try:
@@ -75,7 +76,7 @@ class RecordedRequest:
 
 
 def recorded(request: HTTPRequest, route: Route | None, user: str) -> RecordedRequest:
-    """Return a request as it is kept; `route` is None for a path that names no object."""
+    """Return a record of a request by `user`; `route` is None for a path that names no resource."""
     if route is None:
         return RecordedRequest(request.method.lower(), "", "", "", user, request.path, sent=request)
     kind, part = route.kind, route.subresource
@@ -87,12 +88,12 @@ def recorded(request: HTTPRequest, route: Route | None, user: str) -> RecordedRe
 
 
 def status_of(answer: HTTPResponse | Watch) -> int:
-    """Return the status of an answer: 200 for a watch, 0 for a closed connection."""
+    """Return the HTTP status code of a response; 200 for a watch."""
     return answer.status if isinstance(answer, HTTPResponse) else 200
 
 
 class Requests(Sequence[RecordedRequest]):
-    """The last requests of a server, oldest first. Threads: any; a copy is taken for each look at all of them."""
+    """The last requests of a server, oldest first. Threads: any; an iteration works on a copy."""
 
     def __init__(self) -> None:
         self._kept: deque[RecordedRequest] = deque(maxlen=MOST)
@@ -102,7 +103,7 @@ class Requests(Sequence[RecordedRequest]):
         self._kept.append(request)
 
     def told(self) -> str:
-        """Return the last requests as text, one a line."""
+        """Return the last requests as text, one in each line."""
         return "\n".join(str(each) for each in self[-SHOWN:])
 
     @overload

@@ -28,13 +28,13 @@ _HISTORY = History(changes=1_000_000, age=10 * 86400.0)
 
 @attrs.frozen
 class Credentials:
-    """The credentials that a server accepts, which stay as long as its address.
+    """The credentials that a server accepts. They stay the same as long as its address does.
 
     Attributes:
-        token: The administrator's token.
-        signing_key: Signs the tokens of service accounts.
-        authority: The certificate of the authority, PEM.
-        users: Further users by their tokens.
+        token: The administrator's bearer token.
+        signing_key: The private key that signs the tokens of service accounts, in PEM form.
+        authority: The certificate of the server's certificate authority, in PEM form.
+        users: Further users by their bearer tokens.
     """
 
     token: str = attrs.field(repr=False)
@@ -44,24 +44,25 @@ class Credentials:
 
 
 class Round:
-    """One storage and all that belongs to it; an `http.Handler`, and a `Screen`.
+    """The server of one test, with its storage, scripted faults and recorded requests; a `Handler` and a `Screen`.
 
     Args:
-        host: The machine.
-        credentials: The credentials that are accepted.
-        test: The test that the round is for, by which a watch that outlives it is named.
+        host: The host of the machine.
+        credentials: The credentials that the server accepts.
+        test: The name of the test, for messages about watches that outlive it.
         options: Further arguments of `APIServer`.
 
     Attributes:
-        server: The server.
+        server: The server of the test.
         host: The host of the server, whose clock can be moved.
-        script: The faults that are to happen.
-        requests: The requests so far.
-        test: As given.
-        first: The storage's first version; no other round has a version from it up to the storage's present one.
+        script: The scripted faults.
+        requests: The recorded requests.
+        test: The name of the test.
+        first: The storage's first resourceVersion. No other round has versions in the range from this one to the
+            storage's current one.
 
     Raises:
-        UsageError: An option is wrong.
+        UsageError: An option is invalid.
 
     Threads: any.
     """
@@ -86,7 +87,7 @@ class Round:
         self._closes: list[Callable[[], None]] = []
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
-        """Record a request, and answer it by the script or as the server does."""
+        """Record a request, and answer it with a scripted fault or by the server."""
         route = find_route(self.server.kinds, request.path.rstrip("/"))
         user = self.server.actors(request)
         acts_as = user.impersonated or user.user
@@ -116,27 +117,35 @@ class Round:
         return answer
 
     def knows(self, headers: Mapping[str, str]) -> bool:
-        """See `Screen.knows`."""
+        """Return the answer of the server; see `Screen.knows`."""
         return self.server.knows(headers)
 
     def is_heavy(self, request: HTTPRequest) -> bool:
-        """See `Screen.is_heavy`."""
+        """Return the answer of the server; see `Screen.is_heavy`."""
         return self.server.is_heavy(request)
 
     def calls_out(self, request: HTTPRequest) -> bool:
-        """See `Screen.calls_out`; a request that may be delayed waits like one that calls a webhook."""
+        """Return True if the request may be delayed by the script, or else the answer of the server; see
+        `Screen.calls_out`.
+        """
         return self.script.waits() or self.server.calls_out(request)
 
     def run(self, name: str, task: Callable[[Stop], None]) -> None:
-        """Run a task on a thread of its own until the end of the round."""
+        """Run a task on its own thread until the end of the round; the task gets a `Stop`."""
         self._threads.append(spawn(self.host, self._stop, name, partial(task, self._stop)))
 
     def on_end(self, close: Callable[[], None]) -> None:
-        """Call a function at the end of the round, before its storage is closed; the last one first."""
+        """Register a function to call at the end of the round, before its storage is closed. The last registered is
+        called first.
+        """
         self._closes.append(close)
 
     def end(self) -> None:
-        """End the watches and what waits, then what runs next to the server; raise the error of a task that failed."""
+        """End the round: its watches, delayed requests, tasks and server.
+
+        Raises:
+            Exception: The error of a task that failed.
+        """
         self._stop.set()
         for thread in self._threads:
             thread.join_until(None)

@@ -15,16 +15,16 @@ from embedded_apiserver.testing.site import Site
 
 @contextlib.contextmanager
 def run(*, port: int = 0, environment: bool = True, **options: Any) -> Iterator[KubernetesServer]:
-    """Run a server in this process, on a thread, until the block ends.
+    """Return a context manager that runs a server in this process, on a thread.
 
     Args:
-        port: The port on loopback; 0 lets the system choose one.
-        environment: Have `KUBECONFIG` name the server meanwhile, and unset the variables of a pod. A client that was
-            imported before may have read them already.
+        port: The port on the loopback address; 0 lets the system choose one.
+        environment: True to set `KUBECONFIG` meanwhile, and to unset the variables that a pod has. A client that was
+            imported before may already have read them.
         options: Options of the server; see `KubernetesServer.reset`.
 
     Raises:
-        UsageError: The port is taken, or an option is wrong.
+        UsageError: The port is in use, or an option is invalid.
     """
     check_options(options)
     site = Site(SystemHost(), port)

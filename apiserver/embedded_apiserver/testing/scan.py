@@ -15,12 +15,12 @@ _NEVER = (".*", "__pycache__", "node_modules", "site-packages")
 
 
 def uses_server(paths: Iterable[Path], root: Path, pruned: Iterable[str]) -> bool:
-    """Tell whether a Python file names a fixture of the server or its mixin.
+    """Return whether a Python file in these paths contains the name of a fixture of the server, or of its mixin.
 
     Args:
         paths: The files and folders of the tests.
-        root: The folder up to which `conftest.py` above them counts.
-        pruned: Patterns of names of folders that are not looked into.
+        root: The topmost folder in which a `conftest.py` above the tests is read as well.
+        pruned: Patterns for the names of folders to skip.
     """
     return any(_names_it(path) for path in _files([*paths], root, (*_NEVER, *pruned)))
 
@@ -44,5 +44,7 @@ def _names_it(path: Path) -> bool:
 
 
 def paths_of(arguments: list[str], folder: Path) -> list[Path]:
-    """Return the files and folders that arguments of pytest name, without the parts that choose tests in them."""
+    """Return the files and folders in the command line arguments of pytest, without the parts that select tests in a
+    file.
+    """
     return [folder / each.partition("::")[0] for each in arguments]

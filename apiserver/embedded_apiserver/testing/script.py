@@ -27,7 +27,7 @@ class _Line:
 
 
 class Script:
-    """The scripted faults: to each request happens that of the first line which matches it and is not used up.
+    """The scripted faults of a server. A request gets the fault of the first matching line that is not used up.
 
     Threads: any.
     """
@@ -38,12 +38,12 @@ class Script:
         self._lines: list[_Line] = []
 
     def add(self, target: Target, fault: ServerFault, times: int | None) -> None:
-        """Add a line that happens `times` times; None without end."""
+        """Add a line: requests that match `target` get `fault`, at most `times` times; None for no limit."""
         with self._lock:
             self._lines.append(_Line(target, fault, times))
 
     def take(self, request: RecordedRequest) -> ServerFault | None:
-        """Return the fault of a request, which counts as having happened; None for most."""
+        """Return the fault for a request, and count its use; None if no line matches."""
         if not self._lines:  # without the lock: as of most servers
             return None
         with self._lock:
@@ -54,7 +54,7 @@ class Script:
         return None
 
     def waits(self) -> bool:
-        """Tell whether a request may be made to wait."""
+        """Return whether a line that is not used up may delay requests."""
         if not self._lines:  # without the lock: as of most servers
             return False
         with self._lock:

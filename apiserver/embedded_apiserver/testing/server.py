@@ -41,24 +41,24 @@ _STATUSES = range(400, 600)
 
 
 class LeftoverWarning(UserWarning):
-    """A watch of this test was opened by what an earlier test, which is named, has left running."""
+    """Code of an earlier test, which the message names, has opened a watch in this test."""
 
 
 class KubernetesServer:
-    """A Kubernetes API server that is empty at first; each of its methods holds until its test ends.
+    """A Kubernetes API server for one test, empty at first. The effect of each method ends with the test.
 
-    The methods that script its behaviour take a verb and a resource. The verb is one of Kubernetes (`get`, `list`,
-    `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`), a method of HTTP in upper case, which means all
-    its verbs, or `*`. The resource is a plural (`deployments`), with its group (`deployments.apps`) or a subresource
-    (`deployments/scale`) if need be, or `*`. A `UsageError` refuses another verb, and a resource that is not served.
-    Of several lines that mean a request, the first that is not used up happens. `times` is how often a line happens,
-    None until the test ends.
+    The methods that script faults take a verb and a resource. The verb is a Kubernetes verb (`get`, `list`, `watch`,
+    `create`, `update`, `patch`, `delete`, `deletecollection`), an HTTP method in upper case for all its verbs, or `*`.
+    The resource is a plural (`deployments`), optionally with its group (`deployments.apps`) or a subresource
+    (`deployments/scale`), or `*`. An unknown verb, or a resource that is not served, raises `UsageError`. Each call
+    scripts a fault for the next `times` matching requests; None means until the test ends. If several faults match a
+    request, it gets the first one that is not used up.
 
     Use the fixture `kubernetes_server`, `run`, or `KubernetesServerMixin` to get one.
 
     Attributes:
-        url: The URL, of loopback.
-        kubeconfig: The path of a kubeconfig of its administrator.
+        url: The URL of the server, with a loopback address.
+        kubeconfig: The path of the administrator's kubeconfig.
         namespace: The namespace of the kubeconfig's context, `default`.
 
     Threads: any.
@@ -74,28 +74,33 @@ class KubernetesServer:
 
     @property
     def requests(self) -> Requests:
-        """The requests for objects so far, oldest first, at most the last 10,000; discovery is left out."""
+        """The requests for objects so far, oldest first: at most the last 10,000. Discovery requests are left out."""
         return self._now.requests
 
     @property
     def programs(self) -> Programs:
-        """The programs of containers, by the name of the container or the image: what exec, attach and ports reach."""
+        """The programs that run in place of containers, by container or image name, for exec, attach and
+        port-forward.
+        """
         return self._now.server.programs
 
     def user(self, name: str, groups: Sequence[str] = ()) -> Path:
-        """Return the path of a kubeconfig of a user, who may do what roles and bindings in the server allow."""
+        """Return the path of a kubeconfig for a user, whose permissions are those of roles and bindings in the
+        server.
+        """
         return self._site.user(name, [groups] if isinstance(groups, str) else groups)
 
     def reset(self, **options: Any) -> None:
-        """Empty the server, forget what was scripted, and end all watches.
+        """Empty the server, remove the scripted faults, and end all watches.
 
         Args:
-            options: Options of the new server: `release`, such as `"1.33"`, as which it answers; `cluster_objects`, to
-                have what every cluster has (accounts, the service `kubernetes`, priorities);
-                `enable_admission_plugins` and `disable_admission_plugins`; `feature_gates`.
+            options: Options of the new server: `release`, the Kubernetes release to serve, such as `"1.33"`;
+                `cluster_objects`, True to create the objects that every cluster has (accounts, the service
+                `kubernetes`, priority classes); `enable_admission_plugins` and `disable_admission_plugins`;
+                `feature_gates`.
 
         Raises:
-            UsageError: An option is wrong.
+            UsageError: An option is invalid.
         """
         check_options(options)
         self._round = self._site.renew(self._now, options)
@@ -112,20 +117,20 @@ class KubernetesServer:
         name: str | None = None,
         retry_after: int | None = None,
     ) -> None:
-        """Answer requests with a failure, without carrying them out.
+        """Answer matching requests with an error, without carrying them out.
 
         Args:
             verb: The verb; see the class.
             resource: The resource; see the class.
-            status: The status of HTTP, from 400 to 599.
-            reason: The reason of the answer's `Status`; None for the usual one of the status.
-            message: The text for people.
-            times: How often; None until the test ends.
-            name: The name of the object; None for each.
-            retry_after: Seconds of the header `Retry-After`; None for none.
+            status: The HTTP status code, from 400 to 599.
+            reason: The `reason` of the `Status`; None for the usual one of the HTTP status code.
+            message: The `message` of the `Status`.
+            times: The number of requests; None for all until the test ends.
+            name: The name of the object; None for any.
+            retry_after: The seconds in the header `Retry-After`; None to leave it out.
 
         Raises:
-            UsageError: The verb, the resource or the status does not exist.
+            UsageError: The verb, the resource or the status is unknown.
         """
         if status not in _STATUSES:
             raise UsageError(f"status={status} is no failure: give one from 400 to 599")
@@ -139,76 +144,82 @@ class KubernetesServer:
     def throttles(
         self, verb: str = ANY, resource: str = ANY, *, retry_after: int = 1, times: int | None = None
     ) -> None:
-        """Answer requests with 429 and the header `Retry-After`, in seconds, without carrying them out."""
+        """Answer matching requests with 429 and the header `Retry-After` in seconds, without carrying them out."""
         self.fails(verb, resource, status=429, times=times, retry_after=retry_after)
 
     def delays(
         self, verb: str, resource: str, *, seconds: float, times: int | None = None, name: str | None = None
     ) -> None:
-        """Carry requests out some seconds after they have arrived. At most 32 requests wait at a time."""
+        """Carry out matching requests `seconds` after their arrival. At most 32 requests wait at the same time."""
         self._add(verb, resource, name, Delayed(seconds), times)
 
     def disconnects(
         self, verb: str, resource: str, *, after: bool = False, times: int | None = None, name: str | None = None
     ) -> None:
-        """Close the connections of requests without an answer, `after` they are carried out or without doing so."""
+        """Close the connections of matching requests without a response; if `after` is True, carry them out before."""
         self._add(verb, resource, name, CutReply() if after else Refused(), times)
 
     def expire_watches(self, resource: str = ANY) -> None:
-        """End the watches of a resource, or all, with 410; what clients have seen before is expired as well."""
+        """End the watches of a resource with 410, and expire all resourceVersions that clients have seen."""
         self._forget(resource, ends_watches=True)
 
     def forget_history(self, resource: str = ANY) -> None:
-        """Answer 410 to new watches and continued lists from what clients have seen so far; open watches go on."""
+        """Answer 410 to watches and continued lists that begin at a resourceVersion so far. Open watches go on."""
         self._forget(resource, ends_watches=False)
 
     def freeze_time(self, at: datetime | None = None) -> None:
-        """Stop the server's wall clock, at an aware time or as it is; tokens and timestamps follow it, waits do not.
+        """Stop the server's wall clock at a time, or at the current time if `at` is None.
+
+        Tokens and timestamps depend on this clock; waiting times do not.
 
         Raises:
-            UsageError: The time has no time zone.
+            UsageError: `at` has no time zone.
         """
         if at is not None and at.tzinfo is None:
             raise UsageError(f"{at} has no time zone: write datetime(…, tzinfo=UTC)")
         self._now.host.stand(at)
 
     def advance_time(self, seconds: float) -> None:
-        """Move the server's wall clock, forwards or, below 0, backwards, whether it stands or goes."""
+        """Move the server's wall clock forwards by `seconds` (backwards if negative), whether it is stopped or
+        running.
+        """
         self._now.host.move(seconds)
 
     def load(self, pattern: str | Path) -> list[dict[str, Any]]:
-        """Apply the objects of YAML or JSON files and return them as they are stored; it is not among `requests`.
+        """Apply the objects in YAML or JSON files and return the stored objects. `requests` does not list these writes.
 
         Args:
-            pattern: A path, or a pattern of paths such as `manifests/*.yaml`, from the working directory.
+            pattern: A path, or a glob pattern such as `manifests/*.yaml`, relative to the working directory.
 
         Raises:
-            UsageError: No file is named so, one cannot be read, or an object is refused.
+            UsageError: No file matches, a file cannot be read, or an object is refused.
         """
         now = self._now
         return manifests.load(now.server, now.token, str(pattern), self.namespace)
 
     def dump(self) -> str:
-        """Return all objects that were written since the server was empty, as YAML that `load` takes."""
+        """Return all objects written since the server was empty, as YAML that `load` accepts."""
         return manifests.dump(self._now.server, self._now.first)
 
     def pods_run(self, exit_status: ExitStatus = exit_by_restart_policy) -> None:
-        """Bring pods to Ready or to their end, as soon as they are written: the present ones and those that come.
+        """Bring all pods, existing and new ones, to Ready or to their end as soon as they are written.
 
         Args:
-            exit_status: Called with each pod: returns the exit status of its containers, or None if it goes on running.
-                By default pods end with 0 whose `restartPolicy` is not `Always`.
+            exit_status: A function that returns the exit status of a pod's containers, or None if they go on running.
+                By default, pods whose `restartPolicy` is not `Always` end with 0.
         """
         now = self._now
         now.on_end(RunningPods(now.host, now.server, now.token, exit_status).close)
 
     def garbage_collection(self) -> None:
-        """Delete the dependents of deleted owners, and finish the deletion of namespaces, on a thread."""
+        """Start a thread that deletes the dependents of deleted owners, and finishes the deletion of namespaces."""
         now = self._now
         now.run("upkeep", Upkeep(now.host, now.server, now.token).run)
 
     def workloads(self) -> None:
-        """Have Deployments, StatefulSets, DaemonSets, Jobs and CronJobs make pods that run, with garbage collection.
+        """Start controllers that create running pods for Deployments, StatefulSets, DaemonSets, Jobs and CronJobs.
+
+        Garbage collection is started as well.
 
         Raises:
             UsageError: The bundled controllers are not installed.
@@ -219,9 +230,9 @@ class KubernetesServer:
         now.run("workloads", add(now.host, now.server, now.token))
 
     def close(self) -> None:
-        """End the test's part of the server: watches, and connections whose requests are under way. Idempotent.
+        """End the test's watches, and abort connections with a request in progress. Idempotent.
 
-        A watch that came from an earlier test is reported by a `LeftoverWarning`.
+        A watch that code of an earlier test has opened causes a `LeftoverWarning`.
         """
         ended, self._round = self._round, None
         if ended is not None:
@@ -249,7 +260,11 @@ _OPTIONS = ("release", "cluster_objects", "enable_admission_plugins", "disable_a
 
 
 def check_options(options: dict[str, Any]) -> None:
-    """Check the names of options of a server; raise `UsageError` for one that there is not."""
+    """Check the names of a server's options.
+
+    Raises:
+        UsageError: There is no option of that name.
+    """
     for name in options:
         if name not in _OPTIONS:
             raise UsageError(f"no option {name!r}: there are {', '.join(_OPTIONS)}")

@@ -11,7 +11,9 @@ suite: Suite | None = None
 
 
 def begin(*, changes_environment: bool, prepare: bool = True) -> Suite:
-    """Begin the suite, unless it has begun; prepare its environment if that is asked for."""
+    """Create this process's suite, unless it exists, and return it; `prepare` says whether to set its environment
+    now.
+    """
     global suite
     if suite is None:
         suite = Suite(changes_environment=changes_environment)
@@ -21,10 +23,10 @@ def begin(*, changes_environment: bool, prepare: bool = True) -> Suite:
 
 
 def present() -> Suite:
-    """Return the suite that has begun.
+    """Return this process's suite.
 
     Raises:
-        UsageError: None has.
+        UsageError: There is no suite yet.
     """
     if suite is None:
         raise UsageError("no suite of tests has begun: load the plugin embedded_apiserver.pytest_plugin")
@@ -32,7 +34,7 @@ def present() -> Suite:
 
 
 def end() -> None:
-    """End the suite. Idempotent."""
+    """Close this process's suite. Idempotent."""
     global suite
     ended, suite = suite, None
     if ended is not None:

@@ -23,22 +23,22 @@ from embedded_apiserver.users import AUTHENTICATED, User
 
 
 class Site:
-    """An address, and a private folder with the kubeconfig of its administrator and those of other users.
+    """An address on loopback, and a private folder with the kubeconfigs of the administrator and other users.
 
-    Until the first round begins the port is bound and does not listen, so connections are refused, and there is no
-    thread. From then on requests outside of a round are refused with 503.
+    Servers of successive tests (rounds) use the same address. Before the first round the port is bound but does not
+    listen, so connections are refused, and there is no thread. After that, requests between rounds get the status 503.
 
     Args:
-        host: The machine.
+        host: The host of the machine.
         port: The port; 0 lets the system choose one.
 
     Attributes:
-        front: Passes requests on to the present round.
+        front: Passes requests to the current round.
         url: The URL.
         kubeconfig: The path of the administrator's kubeconfig.
 
     Raises:
-        UsageError: The port is taken, or not allowed.
+        UsageError: The port is in use or not allowed.
 
     Threads: one.
     """
@@ -64,14 +64,14 @@ class Site:
         self._thread: LoopbackServer | None = None
 
     def begin(self, test: str, options: Mapping[str, Any]) -> Round:
-        """Serve a new, empty storage until `end`.
+        """Begin a round with a new, empty storage, and return it.
 
         Args:
-            test: The test that it is for.
+            test: The name of the test.
             options: Further arguments of `APIServer`.
 
         Raises:
-            UsageError: An option is wrong.
+            UsageError: An option is invalid.
         """
         begun = Round(self._host, self.credentials, test, options)
         self.front.begin(begun)
@@ -84,24 +84,28 @@ class Site:
         return begun
 
     def renew(self, old: Round, options: Mapping[str, Any]) -> Round:
-        """Serve an empty storage in place of another one, end the watches of that, and return the new round."""
+        """Replace a round by a new one with an empty storage, end the watches of the old one, and return the new
+        one.
+        """
         renewed = Round(self._host, self.credentials, old.test, options)
         self.front.replace(old, renewed)
         self._finish(old)
         return renewed
 
     def end(self, ended: Round) -> list[str]:
-        """End a round: its watches, and the connections whose requests are under way; return what was noticed.
+        """End a round: its watches, and the connections with a request in progress.
+
+        Return messages about watches that code of earlier tests has opened.
 
         Raises:
-            Exception: The error of what ran next to the server and failed.
+            Exception: The error of a task that ran in the round and failed.
         """
         self.front.end(ended)
         self._finish(ended)
         return self.front.take_leftovers()
 
     def user(self, name: str, groups: Sequence[str]) -> Path:
-        """Return the path of a kubeconfig of a user, who is the same in every round."""
+        """Return the path of a kubeconfig for a user with these groups, which is valid in every round."""
         user = User(name, groups=tuple(dict.fromkeys((*groups, AUTHENTICATED))))
         for known, path in self._files:
             if known == user:
@@ -114,7 +118,7 @@ class Site:
         return path
 
     def close(self) -> None:
-        """Stop serving, free the port and remove the folder. Idempotent."""
+        """Stop the server, free the port and remove the folder. Idempotent."""
         if self._thread is not None:
             self._thread.stop()
         self._socket.close()
@@ -133,5 +137,5 @@ class Site:
 
 
 def new_token(host: Host) -> str:
-    """Return a bearer token that cannot be taken for one of a service account, which has dots."""
+    """Return a new bearer token without dots, so that it cannot be confused with a service account's token."""
     return (host.uuid() + host.uuid()).replace("-", "")

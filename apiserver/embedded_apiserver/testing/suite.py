@@ -21,10 +21,10 @@ READ_AT_IMPORT = ("kubernetes.config.kube_config", "kubernetes_asyncio.config.ku
 
 
 class Suite:
-    """One process's server for tests, made at its first use.
+    """The server for the tests of one process, created at its first use.
 
     Args:
-        changes_environment: Have `KUBECONFIG` name the server.
+        changes_environment: True to set `KUBECONFIG` to the server's kubeconfig.
 
     Threads: one.
     """
@@ -35,9 +35,9 @@ class Suite:
         self._environment: Environment | None = None
 
     def prepare(self) -> None:
-        """Take an address, and set the environment, so that clients that are imported from now on find it. Idempotent.
+        """Reserve an address, and set the environment variables, so that clients imported later find it. Idempotent.
 
-        Nothing answers there until the first server of a test.
+        Connections are refused until the first test with a server.
         """
         if self._site is None:
             self._site = Site(SystemHost())
@@ -47,7 +47,7 @@ class Suite:
 
     @contextlib.contextmanager
     def server(self, test: str, **options: Any) -> Iterator[KubernetesServer]:
-        """Serve an empty storage for a test as long as the block lasts.
+        """Return a context manager that provides an empty server for the test named `test`.
 
         Raises:
             UsageError: A client has been imported before `KUBECONFIG` was set.
@@ -64,7 +64,7 @@ class Suite:
 
     @contextlib.contextmanager
     def fresh(self, test: str) -> Iterator[KubernetesServer]:
-        """Serve a new storage at a new port, which `KUBECONFIG` names during the block."""
+        """Return a context manager that provides a server at a new port, to which `KUBECONFIG` refers meanwhile."""
         if self._site is None and self._changes_environment:
             check_clients()
         self.prepare()
@@ -81,12 +81,12 @@ class Suite:
 
     @property
     def requests_told(self) -> str:
-        """The last requests of the present test's server, one a line; empty if absent."""
+        """The last requests to the current test's server, one in each line; empty if there is no server."""
         present = None if self._site is None else self._site.front.present
         return "" if present is None else present.requests.told()
 
     def close(self) -> None:
-        """Stop the server and restore the environment. Idempotent."""
+        """Stop the server and restore the environment variables. Idempotent."""
         if self._environment is not None:
             self._environment.leave()
         if self._site is not None:
@@ -95,10 +95,10 @@ class Suite:
 
 
 def check_clients() -> None:
-    """Check that no client has read `KUBECONFIG` before it is set.
+    """Check that no client was imported that may have read `KUBECONFIG` before it was set.
 
     Raises:
-        UsageError: One may have; the message says what to do.
+        UsageError: Such a client was imported; the message says how to correct that.
     """
     if read := [name for name in READ_AT_IMPORT if name in sys.modules]:
         raise UsageError(
