@@ -41,8 +41,11 @@ class ObservedReads:
 
     def _unobserved(self, key: ObjectKey) -> Cached | None:
         """Return the object of a key; its body is a part of this read, so a request for it is none of the attempt's."""
+        found = self.store.get(key)
+        if type(found) is not Head:
+            return found
         with unobserved():
-            return whole(self.store.get(key))
+            return whole(found)
 
     def select(self, verb: str, what: str, read: Callable[[], Sequence[Cached]]) -> Sequence[Cached]:
         """Return the objects that `read` takes from the store.

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import attrs
@@ -15,8 +14,9 @@ from apimachinery.errors import ControllerRuntimeError
 from apimachinery.host import Host
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.objects import Cached, ObjectKey
+from controller_runtime.incidents.bounds import STEP, UNTOUCHED, Bounds
 from controller_runtime.incidents.chance import seeded
-from controller_runtime.incidents.standins import is_confidential
+from controller_runtime.incidents.incident import LINES
 from controller_runtime.incidents.steps import (
     Answer,
     ask_step,
@@ -31,20 +31,9 @@ from controller_runtime.incidents.steps import (
 
 T = TypeVar("T")
 
-MOST_KEPT = 800 * 1024
-"""Bytes of one attempt that are kept: with what JSON adds they fit in an incident's file."""
-
-LONG = 100
-"""From more objects than these on, only the bodies that were read are kept of a selection; of keys none are."""
-
 MOST_LINES = 200
 """Lines of the log that are kept of one attempt."""
 
-UNTOUCHED = 1000
-"""Bytes of an attempt that did nothing, about."""
-
-_STEP = 120  # bytes of a step without its bodies, about
-_KEY = 41  # bytes of an object of a selection without its body and names, about
 _UNCOUNTED = 64  # steps that are counted at a time
 
 
@@ -57,6 +46,8 @@ class Source:
         owner: The recorder.
         controller: The controller's name.
         timeout: Seconds that one is allowed to take; None is any time.
+        hides_all: Whether objects of any kind may have confidential values, and not Secrets alone.
+        has_told: Whether it was said that one of its reconciles is not kept.
         floor: Seconds that one must exceed to be one of the controller's slowest.
     """
 
@@ -64,6 +55,8 @@ class Source:
     owner: object
     controller: str
     timeout: float | None
+    hides_all: bool = False
+    has_told: bool = False
     floor: float = -1.0
 
 
@@ -86,9 +79,8 @@ class RecordedAttempt:
             behind, and is not noted.
         lines: Its lines of the log: level, logger and text.
         reasons: The reasons for which it is kept longer than others.
-        is_confidential: Whether it has seen a Secret or a token, once it is counted.
         size: About how many bytes of it are kept, once it is counted.
-        cut: How many parts of each kind are left out.
+        bounds: What is left out of it, and whether it is confidential; None if it is small, and has seen no Secret.
         seed: The seed of its random numbers; empty if it asked for none.
 
     Threads: those of its reconcile. Appending to a list is one operation; a size that two threads add to at once may be
@@ -100,14 +92,12 @@ class RecordedAttempt:
     is_noted = False
     lines: Sequence[tuple[str, str, str]] = ()
     reasons: Sequence[str] = ()
-    is_confidential = False
     size = UNTOUCHED
-    cut: Mapping[str, int] = MappingProxyType({})
+    bounds: Bounds | None = None
     seed = ""
     _chance: random.Random | None = None
     _counted = 0
     _limit = _UNCOUNTED
-    _bodies: set[int] | None = None  # the ids of those that are kept: the steps hold them
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -140,7 +130,8 @@ class RecordedAttempt:
     def send(self, request: HTTPRequest, send: Callable[[], HTTPResponse]) -> HTTPResponse:
         """See `Attempt.send`."""
         answer = Answer()
-        self._add((sent_step, request, answer))
+        step = (sent_step, request, answer)
+        self._add(step)
         try:
             response = send()
         except ControllerRuntimeError as error:
@@ -150,13 +141,13 @@ class RecordedAttempt:
         if self.is_open:
             answer.response, answer.at = response, self.source.host.monotonic()
             if answer.is_counted:
-                self._count_answer(answer)
+                self._bound().count_answer(step)
         return response
 
     def stream(self, request: HTTPRequest) -> None:
         """See `Attempt.stream`."""
         if self.is_open:
-            self._leave_out("streams")
+            self._bound().cut["streams"] += 1
         self._add((stream_step, request.path))
 
     def clock(self, name: str, ask: Callable[[], T]) -> T:
@@ -190,11 +181,21 @@ class RecordedAttempt:
         """Note a line of the log."""
         if not self.is_open:
             return
+        bounds = self._bound()
         if len(self.lines) >= MOST_LINES:
-            self._leave_out("lines of the log")
-        elif self._has_room(_STEP + len(text), "lines of the log"):
-            self.is_noted = True
+            bounds.cut[LINES] += 1
+        elif bounds.has_room(STEP + len(text), LINES):
             self.lines = [*self.lines, (level, logger, text)]
+
+    def count(self) -> None:
+        """Count the steps since the last call, and drop those that exceed the bound."""
+        first, last = self._counted, len(self.steps)
+        bounds = self._bound()
+        kept = bounds.kept(self.steps[first:last])
+        self.steps[first:last] = kept
+        self.size = bounds.size
+        self._counted = first + len(kept)
+        self._limit = self._counted + _UNCOUNTED
 
     def _add(self, step: tuple[Any, ...]) -> None:
         if self.is_open:
@@ -202,90 +203,8 @@ class RecordedAttempt:
             if len(self.steps) >= self._limit:
                 self.count()
 
-    # Its bounds.
-
-    def count(self) -> None:
-        """Add the steps since the last call to the size of the record, and drop those that exceed its bound."""
-        first, last = self._counted, len(self.steps)
-        bodies = self._bodies = self._bodies or set()
-        kept: list[tuple[Any, ...]] = []
-        for step in self.steps[first:last]:
-            if step[0] is get_step:  # most are, so these call little
-                found, size = step[3], self.size + _STEP
-                if found is not None and id(found) not in bodies:
-                    size += found.size
-                if size > MOST_KEPT:
-                    self._leave_out("reads")
-                    continue
-                bodies.add(id(found))
-                self.size = size
-                if step[1].kind == "Secret":
-                    self._see(step[1])
-                kept.append(step)
-            elif (other := self._counted_step(step)) is not None:
-                kept.append(other)
-        self.steps[first:last] = kept
-        self._counted = first + len(kept)
-        self._limit = self._counted + _UNCOUNTED
-        if not self.is_open:
-            self._bodies = None
-
-    def _counted_step(self, step: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """Return a step, or the same without its bodies; None if there is no room for it."""
-        make = step[0]
-        if make is select_step:
-            self._see(step[1])
-            return self._counted_selection(step)
-        if make is sent_step:
-            return self._counted_request(step)
-        if make is state_step:
-            return step if self._has_room(_STEP + len(step[2]), "states") else None
-        return step if self._has_room(_STEP, "times" if make is time_step else "reads") else None
-
-    def _counted_selection(self, step: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        verb, found = step[2], step[4]
-        size = _STEP + _KEY * len(found)
-        if self.size + size < MOST_KEPT:
-            size += sum(len(each.name) + len(each.namespace) for each in found)
-        has_bodies = not (verb.startswith("keys") and len(found) > LONG)
-        bodies = self._weight(found) if has_bodies and self.size + size <= MOST_KEPT else 0
-        if bodies and self.size + size + bodies > MOST_KEPT:
-            has_bodies, bodies = False, 0
-            self._leave_out("bodies of a selection")
-        if not self._has_room(size + bodies, "reads", found if has_bodies else ()):
-            return None
-        return step if has_bodies else (*step[:5], False)
-
-    def _counted_request(self, step: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        request, answer = step[1], step[2]
-        self.is_confidential = self.is_confidential or is_confidential(request.path)
-        answer.is_counted = True
-        if not self._has_room(_STEP + len(request.path) + len(request.body), "requests"):
-            return None
-        self._count_answer(answer)
-        return step
-
-    def _count_answer(self, answer: Answer) -> None:
-        if not self._has_room(len(answer.response.body), "answers"):
-            answer.response, answer.error, answer.at = Answer().response, None, None
-
-    def _see(self, resource: Any) -> None:
-        if resource.kind == "Secret" and not resource.group:
-            self.is_confidential = True
-
-    def _weight(self, found: Sequence[Cached | None]) -> int:
-        """Return the bytes of the bodies that are not kept yet."""
-        return sum(each.size for each in found if each is not None and id(each) not in (self._bodies or ()))
-
-    def _has_room(self, size: int, what: str, bodies: Sequence[Cached | None] = ()) -> bool:
-        if self.size + size > MOST_KEPT:
-            self._leave_out(what)
-            return False
-        self.size += size
-        if self._bodies is not None:
-            self._bodies.update(map(id, bodies))
-        return True
-
-    def _leave_out(self, what: str) -> None:
-        self.is_noted = True
-        self.cut = {**self.cut, what: self.cut.get(what, 0) + 1}
+    def _bound(self) -> Bounds:
+        if self.bounds is None:
+            self.is_noted = True
+            self.bounds = Bounds(self.source.hides_all)
+        return self.bounds

@@ -16,6 +16,9 @@ MOST_FILES = 100
 """Files of errors in one folder, also of earlier processes: a program in a crash loop must not fill
 a disk."""
 
+PART = ".part"
+"""The end of the name of a file that is not whole yet."""
+
 MOST_OF_PLACE = 3
 """Files that one process writes for errors of one class from one place in the code."""
 
@@ -44,7 +47,7 @@ class Folder:
         self.path = path
         try:
             path.mkdir(mode=0o700, exist_ok=True)
-            self._left = MOST_FILES - sum(1 for each in path.iterdir() if each.suffix == ".json")
+            self._left = MOST_FILES - sum(1 for each in path.iterdir() if each.suffix in (".json", PART))
         except OSError as error:
             raise UsageError(f"--incidents {path}: {error.strerror}: name a folder, or one that can be made") from error
         if not os.access(path, os.W_OK | os.X_OK):
@@ -91,15 +94,22 @@ def _written(folder: Path, controller: str, started: datetime, raw: bytes) -> Pa
     number = 1
     while True:
         path = folder / file_name(controller, started, number)
+        part = path.with_suffix(PART)
         try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            # A process that ends in the middle leaves a part, which no replay takes for an incident.
+            handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         except FileExistsError:
             number += 1
             continue
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(raw)
+                if not os.path.lexists(path):  # the part is this writer's alone, and with it the name
+                    file.write(raw)
+                    file.flush()
+                    part.rename(path)
+                    return path
         except OSError:
-            path.unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
             raise
-        return path
+        part.unlink()
+        number += 1

@@ -15,8 +15,9 @@ import msgspec
 from apimachinery.texts import kept_text
 from controller_runtime.core.attempts import Ended
 from controller_runtime.core.version import __version__
-from controller_runtime.incidents.attempt import UNTOUCHED, RecordedAttempt, Source
+from controller_runtime.incidents.attempt import RecordedAttempt, Source
 from controller_runtime.incidents.bodies import Bodies
+from controller_runtime.incidents.bounds import UNTOUCHED, Bounds
 from controller_runtime.incidents.files import file_name
 from controller_runtime.incidents.incident import (
     FORMAT,
@@ -109,14 +110,18 @@ class Finished(NamedTuple):
         """Return when it began."""
         return anchor[0] + timedelta(seconds=self.ended[1] - self.took - anchor[1])
 
-    def incident(self, anchor: Anchor, replaced: Callable[[bytes], bytes] = without_tokens) -> Incident:
+    def incident(
+        self, anchor: Anchor, replaced: Callable[[bytes], bytes] = without_tokens, *, with_hidden: bool = False
+    ) -> Incident:
         """Return the record.
 
         Args:
             anchor: The clocks from which the time of its begin is computed.
             replaced: Puts stand-ins into texts before these are cut to their bounds, which could cut a value in two.
+            with_hidden: Whether it has the steps as well that are left out, for a look at their values.
         """
         attempt, source = self.attempt or RecordedAttempt(self.source), self.source
+        bounds = attempt.bounds or Bounds(hides_all=False)
         (request, at, causes), bodies = self.ended, Bodies(replaced)
         began = at - self.took
         return Incident(
@@ -137,8 +142,10 @@ class Finished(NamedTuple):
             host=source.host.name,
             seed=attempt.seed,
             reasons=[*attempt.reasons],
-            cut=[f"{count} {what}" for what, count in attempt.cut.items()],
-            steps=[make(bodies, began, *step) for make, *step in attempt.steps],
+            cut=[f"{count} {what}" for what, count in bounds.cut.items()],
+            steps=[
+                make(bodies, began, *step) for make, *step in [*attempt.steps, *(bounds.hidden if with_hidden else ())]
+            ],
             objects=bodies.kept,
             lines=[Line(level, logger, bodies.text(text)) for level, logger, text in attempt.lines],
         )

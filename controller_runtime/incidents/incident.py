@@ -27,6 +27,9 @@ NULL = msgspec.Raw(b"null")
 NOTHING = -1
 """In place of the place of a body: the object was absent, or its body was not kept."""
 
+LINES = "lines of the log"
+"""The part of a record that may be cut without making its replay uncertain."""
+
 Found: TypeAlias = tuple[str, str, str, int]
 """An object that a read showed: its name, namespace and version, and the place of its body in `Incident.objects`."""
 
@@ -192,9 +195,18 @@ class Incident(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     @property
+    def is_cut(self) -> bool:
+        """Whether parts are missing without which a replay cannot be certain: all but lines of the log."""
+        return not all(each.endswith(LINES) for each in self.cut)
+
+    @property
     def writes(self) -> list[Sent]:
         """The requests that change something, in order."""
         return [step for step in self.steps if isinstance(step, Sent) and step.method != "GET"]
+
+
+_LONGEST = 1e9  # seconds that an answer can have taken
+_LONGEST_VERSION = 255  # characters, as the cache keeps them
 
 
 class _Head(msgspec.Struct):
@@ -261,19 +273,26 @@ def _check(found: Incident) -> None:
     if found.began.tzinfo is None:
         raise ValueError(f"its time {found.started!r} has no zone")
     for body in found.objects:
-        cached_from_bytes(bytes(body))
+        if len(cached_from_bytes(bytes(body)).resource_version) > _LONGEST_VERSION:
+            raise ValueError("an object has a resourceVersion that no server gives")
     for step in found.steps:
-        places = (
-            [step.body]
-            if isinstance(step, Get)
-            else [each[3] for each in step.found]
-            if isinstance(step, Select)
-            else []
-        )
-        if any(not NOTHING <= place < len(found.objects) for place in places):
+        _check_step(step, len(found.objects))
+
+
+def _check_step(step: Step, bodies: int) -> None:
+    if isinstance(step, Get | Select):
+        places = [step.body] if isinstance(step, Get) else [each[3] for each in step.found]
+        if any(not NOTHING <= place < bodies for place in places):
             raise ValueError("a read names a body that is not there")
-        if isinstance(step, Time) and isinstance(step.at, str) and datetime.fromisoformat(step.at).tzinfo is None:
+    elif isinstance(step, Time):
+        if isinstance(step.at, str) is not (step.clock == "now"):
+            raise ValueError(f"{step.at!r} is no time of the clock {step.clock}")
+        if isinstance(step.at, str) and datetime.fromisoformat(step.at).tzinfo is None:
             raise ValueError(f"the time {step.at!r} has no zone")
-        if isinstance(step, Sent | State):
-            for part in (step.body, step.answer) if isinstance(step, Sent) else (step.value,):
-                _any.decode(part)
+    elif isinstance(step, Sent):
+        if abs(step.at or 0.0) > _LONGEST:
+            raise ValueError(f"an answer after {step.at:g} s")
+        _any.decode(step.body)
+        _any.decode(step.answer)
+    elif isinstance(step, State):
+        _any.decode(step.value)

@@ -7,10 +7,10 @@ import contextlib
 import itertools
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import attrs
 
@@ -18,13 +18,14 @@ from apimachinery.host import Host
 from apimachinery.log import get_logger
 from controller_runtime.core.attempts import Ended, current, current_attempt
 from controller_runtime.incidents.attempt import RecordedAttempt, Source
+from controller_runtime.incidents.bounds import plain_size
+from controller_runtime.incidents.encoding import Confidential, TooConfidential, encoded
 from controller_runtime.incidents.files import Folder
 from controller_runtime.incidents.finished import Anchor, Encoded, Finished, Kept, Note
 from controller_runtime.incidents.hooks import LogHandler
-from controller_runtime.incidents.incident import MOST_BYTES, compact
+from controller_runtime.incidents.incident import MOST_BYTES
 from controller_runtime.incidents.shelf import Shelf, Slowest
-from controller_runtime.incidents.standins import StandIns, values_of, without_tokens
-from controller_runtime.incidents.steps import error_of
+from controller_runtime.incidents.steps import error_of, place_of
 
 log = get_logger(__name__)
 
@@ -38,9 +39,6 @@ _MOST_NOTED = _BATCH * _LARGE  # bytes that are not sorted yet, at most
 _FAILED = ("error", "terminal_error", "panic")
 
 Item: TypeAlias = "Note | Encoded"
-
-Confidential: TypeAlias = "Callable[[dict[str, Any]], Iterable[str | bytes]]"
-"""Returns the values of an object that must not be kept, beside those of Secrets."""
 
 
 @attrs.frozen(kw_only=True)
@@ -103,7 +101,11 @@ class Attempts:
             return None
         attempt.is_open = False
         if attempt.steps:
-            attempt.count()
+            size = plain_size(attempt.steps) if attempt.bounds is None else None
+            if size is None:
+                attempt.count()
+            else:
+                attempt.size = size
         elif not attempt.is_noted:
             return None
         current.set(RecordedAttempt(self._source))
@@ -189,12 +191,13 @@ class Recorder:
 
     def of(self, controller: str, timeout: float | None) -> Attempts:
         """See `AttemptRecorder.of`."""
-        return Attempts(self, Source(self._host, self, controller, timeout))
+        return Attempts(self, Source(self._host, self, controller, timeout, self._confidential is not None))
 
     def keep(self, attempt: RecordedAttempt, ended: Ended, outcome: Enum, end: object, took: float) -> Item | None:
         """Keep a reconcile that returned a result, or raised an error that is text by now; return what is kept."""
         note = (self.next_number(), attempt.source, attempt, ended, outcome, end, took)
-        if attempt.is_confidential or self._confidential is not None:
+        bounds = attempt.bounds
+        if self._confidential is not None or (bounds is not None and (bounds.is_confidential or bounds.is_unsafe)):
             return self._keep_encoded(Finished._make(note), attempt)
         notes = self._notes  # without the lock: a deque is appended to, and its length read, as a whole
         notes.append(note)
@@ -220,7 +223,7 @@ class Recorder:
             return
         kept = self._kept(item)
         with self._lock:
-            leaves_file = self._folder.admits((kept.controller, type(error).__name__, _place_of(error)), kept.request)
+            leaves_file = self._folder.admits((kept.controller, type(error).__name__, place_of(error)), kept.request)
         if leaves_file:
             self._write(kept)
 
@@ -254,13 +257,9 @@ class Recorder:
     def _keep_encoded(self, finished: Finished, attempt: RecordedAttempt) -> Encoded | None:
         """Keep the record with stand-ins; nothing else is kept of an attempt that has seen a Secret."""
         try:
-            anchor = self._anchor()
-            stand_ins = StandIns(values_of(finished.incident(anchor), self._confidential))
-            whole = finished.incident(anchor, lambda text: without_tokens(stand_ins.replaced(text)))
-            item = Encoded(finished.number, stand_ins.replaced(compact(whole)))
-            item.incident()
+            item = encoded(finished, self._anchor(), self._confidential)
         except Exception as error:  # noqa: BLE001  a function of the user ends here; nothing is kept of what it failed for
-            log.warning("reconcile not kept", controller=finished.source.controller, error=type(error).__name__)
+            self._tell(finished.source, error)
             return None
         size = len(item.raw)
         with self._lock:
@@ -269,6 +268,13 @@ class Recorder:
                 self._failed.add(item, size)
             self._add_slow(item, size, finished.source, finished.took)
         return item
+
+    def _tell(self, source: Source, error: Exception) -> None:
+        """Say once for each controller that a reconcile is not kept."""
+        tell = log.debug if source.has_told else log.warning
+        source.has_told = True
+        why = str(error) if isinstance(error, TooConfidential) else type(error).__name__
+        tell("reconcile not kept", controller=source.controller, error=why)
 
     def _anchor(self) -> Anchor:
         return self._host.now(), self._host.monotonic()
@@ -291,10 +297,3 @@ class Recorder:
 
 def _number_of(item: Item) -> int:
     return item.number if isinstance(item, Encoded) else item[0]
-
-
-def _place_of(error: BaseException | None) -> str:
-    trace = None if error is None else error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "" if trace is None else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"

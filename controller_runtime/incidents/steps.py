@@ -56,6 +56,14 @@ def error_of(error: BaseException, *, with_stack: bool = False) -> Error:
     return Error(type(error).__name__, *(without_tokens(text.encode(errors="replace")).decode() for text in texts))
 
 
+def place_of(error: BaseException | None) -> str:
+    """Return the file and line at which an error was raised; empty if it was not raised, or there is none."""
+    trace = None if error is None else error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+
+
 def bounded_error(bodies: Bodies, error: Error | None) -> Error | None:
     """Return an error with stand-ins and within the bounds of texts; None for none."""
     return error and Error(error.type, kept_text(bodies.replaced_text(error.text)), bodies.text(error.stack))

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import runpy
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +18,14 @@ from hypothesis import strategies as st
 from kit.processes.commands import Ended, run_command
 
 from apimachinery.errors import UsageError
+from controller_runtime.incidents.files import Folder
 from controller_runtime.incidents.incident import FORMAT, MOST_BYTES, decode
 from controller_runtime.program.cli_replay import replay_command
 from controller_runtime.program.command import main, run
 from controller_runtime.program.origin import Origin
 from controller_runtime.testing.perturbation.options import Script
+from controller_runtime.testing.replay.file import read
+from controller_runtime.testing.replay.many import files_in
 
 pytestmark = pytest.mark.usefixtures("log_as_before")
 
@@ -65,6 +70,24 @@ BAD: dict[str, tuple[bytes, str]] = {
         json.dumps({**WHOLE, "objects": [{}]}).replace("[{}]", f"[{DEEP}]").encode(),
         "maximum recursion depth",
     ),
+    "a version of 5,000 digits": (
+        json.dumps({**WHOLE, "objects": [{"metadata": {"name": "a", "resourceVersion": "9" * 5000}}]}).encode(),
+        "an object has a resourceVersion that no server gives",
+    ),
+    "a clock without text": (
+        json.dumps({**WHOLE, "steps": [{"type": "time", "clock": "now", "at": 5}]}).encode(),
+        "5.0 is no time of the clock now",
+    ),
+    "seconds that are text": (
+        json.dumps({**WHOLE, "steps": [{"type": "time", "clock": "elapsed", "at": "2026"}]}).encode(),
+        "'2026' is no time of the clock elapsed",
+    ),
+    "an answer after an age": (
+        json.dumps(
+            {**WHOLE, "steps": [{"type": "request", "method": "GET", "path": "/", "query": [], "at": 1e300}]}
+        ).encode(),
+        "an answer after 1e+300 s",
+    ),
     "too long": (b" " * (MOST_BYTES + 1), "it is longer than 1048576 bytes"),
     "a number too large": (json.dumps(WHOLE).replace("0.5", "1e999").encode(), "incident"),
 }
@@ -78,6 +101,41 @@ def test_a_file_that_is_no_incident_is_refused_in_one_line(raw: bytes, text: str
     assert text in str(caught.value)
     assert str(caught.value).startswith("x.json: ")
     assert str(caught.value).isprintable()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.json")
+
+    with pytest.raises(UsageError, match=r"x\.json: not an incident: it is no file"):
+        read(tmp_path / "x.json")
+
+
+def test_a_file_has_its_name_once_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(*_arguments: object) -> None:
+        raise KeyboardInterrupt  # the process ends before the file has its name
+
+    monkeypatch.setattr(Path, "rename", end)
+    with pytest.raises(KeyboardInterrupt):
+        Folder(tmp_path).write("maps", datetime(2026, 1, 1, tzinfo=UTC), b"whole")
+
+    with pytest.raises(UsageError, match=r"has no file \*\.json"):
+        files_in(tmp_path)
+
+
+def test_the_part_of_a_process_that_was_killed_is_left_alone_and_its_name_is_not_used(tmp_path: Path) -> None:
+    folder, at = Folder(tmp_path), datetime(2026, 1, 1, tzinfo=UTC)
+    (tmp_path / "maps-2026-01-01T00-00-00.part").write_bytes(b"{")  # of a process that was killed
+
+    path = folder.write("maps", at, b"whole")
+    again = folder.write("maps", at, b"again")
+
+    assert [each.name for each in (path, again)] == [
+        "maps-2026-01-01T00-00-00-2.json",
+        "maps-2026-01-01T00-00-00-3.json",
+    ]
+    assert [each.read_bytes() for each in files_in(tmp_path)] == [b"whole", b"again"]
+    assert [each.name for each in tmp_path.glob("*.part")] == ["maps-2026-01-01T00-00-00.part"]
 
 
 def test_a_whole_one_is_read() -> None:

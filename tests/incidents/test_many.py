@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -193,3 +194,27 @@ def test_a_record_of_which_one_change_is_not_allowed_differs(
     assert ended.status == 3
     both = [f"  sizes: PATCH configmaps: .metadata.annotations.{field}\n" for field in ("size", "kind")]
     assert "".join(both) in ended.stdout  # one of the two is not allowed
+
+
+def test_nothing_that_could_be_compared_is_no_success(
+    old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "x\x1b[2J.json").write_text(
+        json.dumps({**decoded_first(tmp_path), "controller": "other\x1b[2J\x00"}), encoding="utf-8"
+    )
+    argv = ["../foreign", "--program", "counters.py", "--undecided", "100", "--junit", "out.xml"]
+    ended = run_command(lambda: main(replay_command, argv, "replay"), capsys)
+
+    assert (ended.status, ended.stderr) == (4, "")
+    assert "undecided: the program has no controller" in ended.stdout
+    assert "\x1b" not in ended.stdout
+    assert len(ElementTree.parse("out.xml").getroot()) == 1
+    Path("empty").mkdir()
+    assert run_command(lambda: main(replay_command, ["empty", *argv[1:]], "replay"), capsys).status == 2
+
+
+def decoded_first(tmp_path: Path) -> dict[str, object]:
+    path = next((tmp_path / "records").rglob("*.json"))
+    found: dict[str, object] = json.loads(path.read_bytes())
+    return found

@@ -20,7 +20,8 @@ from apimachinery.objects import ObjectKey
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.attempts import current_attempt
-from controller_runtime.incidents.attempt import LONG, MOST_KEPT, MOST_LINES
+from controller_runtime.incidents.attempt import MOST_LINES
+from controller_runtime.incidents.bounds import LONG, MOST_KEPT
 from controller_runtime.incidents.files import MOST_FILES, MOST_OF_PLACE
 from controller_runtime.incidents.incident import (
     MOST_BYTES,

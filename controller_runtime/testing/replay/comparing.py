@@ -56,9 +56,10 @@ class Replayed:
         """The verdict.
 
         It differs if a write or the end differs while all that was read until then had been recorded. A read that was
-        not recorded makes it undecided, even if nothing differs: its result is not known.
+        not recorded makes it undecided, even if nothing differs: its result is not known. So does a part that was cut,
+        but for lines of the log, which are not compared.
         """
-        if self.incident.end.outcome == "cancelled":
+        if self.incident.end.outcome == "cancelled" or self.incident.is_cut:
             return Verdict.UNDECIDED
         if not self.differs:
             return Verdict.UNDECIDED if self.unknown else Verdict.SAME

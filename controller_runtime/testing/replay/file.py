@@ -46,6 +46,8 @@ def read(path: Path) -> Incident:
         UsageError: It cannot be read, or holds no incident that this library can read.
     """
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise UsageError(f"{path}: not an incident: it is no file")  # a pipe would be waited for
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
     except OSError as error:

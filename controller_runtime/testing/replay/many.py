@@ -174,12 +174,13 @@ class Summary:
 
     @property
     def status(self) -> int:
-        """The exit status: 1 if a file is not read, 3 if a record differs, 4 if too many are undecided, else 0."""
+        """Exit status: 1 if a file is not read, 3 if a record differs, 4 if too many are undecided, or all, else 0."""
         if self.counts[Fate.UNREADABLE]:
             return 1
         if self.counts[Fate.DIFFERS]:
             return int(Verdict.DIFFERS)
-        return int(Verdict.UNDECIDED) if self.undecided > self.most_undecided else 0
+        is_unknown = self.undecided > self.most_undecided or self.counts[Fate.UNDECIDED] == len(self.every)
+        return int(Verdict.UNDECIDED) if is_unknown else 0
 
     def groups(self) -> list[tuple[str, tuple[str, ...], list[One]]]:
         """Return the records that differ by controller and changes, the largest group first."""

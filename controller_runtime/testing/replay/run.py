@@ -43,6 +43,9 @@ LONGEST = 48 * 3600.0
 """Virtual seconds after which a reconcile that does not end is given up."""
 
 
+_STRANGERS = "the world outside: threads that `manager.host` did not start, whose reads and requests are not recorded"
+
+
 @attrs.define
 class _Recorder:
     """Gives the first attempt of one controller the answers of an incident, and is told how it ended.
@@ -150,6 +153,8 @@ def replay(incident: Incident, setup: Setup) -> Replayed:
         with Simulation(warn_of_real_clock=True) as simulation:
             host = simulation.host(_host_name(incident))
             replayed = _run(incident, setup, host, simulation)
+            if simulation.scheduler.has_strangers:
+                calls.append(_STRANGERS)
         clocks = [
             f"{warning.filename}:{warning.lineno}: {str(warning.message).partition(',')[0]}"
             for warning in caught

@@ -21,7 +21,7 @@ def summed_up(summary: Summary) -> str:
 def _lines(summary: Summary) -> Iterator[str]:
     groups = summary.groups()
     for controller, changes, ones in groups[:_SHOWN]:
-        yield f"{len(ones)} of {controller} differ, such as {ones[0].path}:"
+        yield f"{len(ones)} of {controller} differ, such as {printable(str(ones[0].path))}:"
         yield from (f"  {controller}: {each}" for each in changes)
         text = next((each.text for each in ones if each.text), "")
         if text:
@@ -30,7 +30,7 @@ def _lines(summary: Summary) -> Iterator[str]:
         yield f"and {len(groups) - _SHOWN} further groups"
     reasons = Counter((each.controller, _kind_of(each.why)) for each in summary.every if each.fate is Fate.UNDECIDED)
     for (controller, why), count in reasons.most_common(_SHOWN):
-        yield f"{count} of {controller} undecided: {why}"
+        yield f"{count} of {printable(controller)} undecided: {why}"
     for each in [each for each in summary.every if each.fate is Fate.UNREADABLE][:_SHOWN]:
         yield f"not read: {printable(each.why)}"
     for line in sorted(summary.allowed.lines - summary.allowed.used):
@@ -67,8 +67,10 @@ def junit(summary: Summary) -> bytes:
 
 
 def _add(suite: ElementTree.Element, one: One) -> None:
-    case = ElementTree.SubElement(suite, "testcase", classname=one.controller or "unreadable", name=str(one.path))
-    changes = "; ".join(one.changes)
+    case = ElementTree.SubElement(
+        suite, "testcase", classname=printable(one.controller) or "unreadable", name=printable(str(one.path))
+    )
+    changes = printable("; ".join(one.changes))
     if one.fate is Fate.DIFFERS:
         ElementTree.SubElement(case, "failure", message=changes).text = "\n".join(map(printable, one.text.splitlines()))
     elif one.fate is Fate.UNREADABLE:

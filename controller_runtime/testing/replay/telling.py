@@ -49,6 +49,8 @@ def _why(replayed: Replayed) -> str:
         return ""
     if replayed.incident.end.outcome == "cancelled":
         return ", because the process stopped while it was recorded"
+    if replayed.incident.is_cut:
+        return ", because parts of the record are cut"
     if replayed.unknown:
         return ", because of what was not recorded"
     if replayed.clocks:
@@ -60,7 +62,8 @@ def why_undecided(replayed: Replayed) -> str:
     """Return the reason why a replay is undecided, in one line."""
     if replayed.incident.end.outcome == "cancelled":
         return "the process stopped while it was recorded"
-    return next(iter((*replayed.unknown, *replayed.clocks, *replayed.taken)), "")
+    cut = ["parts of the record are cut"] if replayed.incident.is_cut else []
+    return next(iter((*cut, *replayed.unknown, *replayed.clocks, *replayed.taken)), "")
 
 
 def _part(title: str, recorded: list[str], now: list[str]) -> Iterator[str]:

@@ -60,6 +60,7 @@ class Scheduler:
         self.closed = False  # every thread unwinds when it runs next
         self.given_up = False  # closed because a thread is stuck: the test's thread no longer waits for others
         self.steps = 0
+        self.has_strangers = False  # whether a thread from outside of the simulation called
         self._failure: BaseException | None = None  # the test's thread raises it at its next turn
         self._settling = False
         self._busy = 0  # steps since time moved or the test's thread ran
@@ -82,6 +83,7 @@ class Scheduler:
         if self.observing:
             raise RuntimeError("a check must not wait, notify, spawn or leave")
         if task.thread.ident != threading.get_ident():
+            self.has_strangers = True
             raise RuntimeError(f"{threading.current_thread().name} is not a thread of this simulation")
         return task
 
