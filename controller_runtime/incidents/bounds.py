@@ -132,7 +132,10 @@ class Bounds:
     def _kept_get(self, step: Step) -> Step | None:
         self._see(step[1])
         size = STEP + self._weight((step[3],))
-        return step if self.has_room(size, "reads", (step[3],)) else self._hide(step)
+        if self.has_room(size, "reads", (step[3],)):
+            return step
+        self._hide(step)
+        return None
 
     def _kept_selection(self, step: Step) -> Step | None:
         self._see(step[1])
@@ -156,7 +159,8 @@ class Bounds:
         self.is_confidential = self.is_confidential or is_confidential(request.path)
         answer.is_counted = True
         if not self.has_room(STEP + len(request.path) + len(request.body), "requests"):
-            return self._hide(step)
+            self._hide(step)
+            return None
         self.count_answer(step)
         return step
 

@@ -36,7 +36,7 @@ def encoded(finished: Finished, anchor: Anchor, confidential: Confidential | Non
 
 
 def _values(finished: Finished, anchor: Anchor, confidential: Confidential | None) -> set[bytes]:
-    bounds = finished.attempt and finished.attempt.bounds
+    bounds = None if finished.attempt is None else finished.attempt.bounds
     if bounds is not None and bounds.is_unsafe:
         raise TooConfidential("it saw values of Secrets that are not at hand, or in too many objects")
     values: set[bytes] = set()
