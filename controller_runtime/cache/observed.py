@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from apimachinery.objects import Cached, ObjectKey, ObjectMeta
 from controller_runtime.api.resources import Resource
 from controller_runtime.cache.head import Head, all_whole, metadata_of, whole
+from controller_runtime.cache.store import Store
 from controller_runtime.cache.union import Readable
 from controller_runtime.core.attempts import current_attempt, unobserved
 
@@ -25,11 +26,12 @@ class ObservedReads:
     Threads: any.
     """
 
-    __slots__ = ("_resource", "store")
+    __slots__ = ("_read", "_resource", "store")
 
     def __init__(self, resource: Resource[Any], store: Readable) -> None:
         self._resource = resource
         self.store = store
+        self._read = store.get if type(store) is Store else self._unobserved  # its reads send no requests
 
     def get(self, key: ObjectKey) -> Cached | None:
         """Return the object of that key; None if there is none."""
@@ -37,7 +39,7 @@ class ObservedReads:
         if attempt is None:
             found = self.store.get(key)
             return whole(found) if type(found) is Head else found  # a call less in most reads
-        return attempt.get(self._resource, key, self._unobserved)
+        return attempt.get(self._resource, key, self._read)
 
     def _unobserved(self, key: ObjectKey) -> Cached | None:
         """Return the object of a key; its body is a part of this read, so a request for it is none of the attempt's."""
