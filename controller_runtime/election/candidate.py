@@ -50,21 +50,22 @@ class _View(msgspec.Struct, gc=False):
 
 
 class LeaseCandidate:
-    """Creates our LeaseCandidate object, renews it, also when the coordinator pings, and deletes it at the end.
+    """Creates the LeaseCandidate object of this replica, renews it, and deletes it at the end.
 
-    If another client deletes the object before that, it is created again.
+    It is renewed periodically, and when the coordinator pings. If another client deletes the object, it is created
+    again.
 
     Args:
-        host: Its clock, threads and randomness.
+        host: The source of time, threads and randomness.
         client: Writes the candidate.
-        informer: Watches this one object.
-        key: The candidate; its name is the identity with which we would lead.
+        informer: Watches only this object.
+        key: The key of the object; its name is the identity with which this replica would lead.
         lease: The name of the lease that the candidate is for.
         candidacy: The binary and emulation versions and the strategy that the candidate declares.
 
     Attributes:
         name: The name of its thread, also in logs.
-        last_error: Why the last renewal failed; empty once one has succeeded.
+        last_error: Why the last renewal failed; empty if it succeeded.
 
     Threads: `run` on one, the rest from any.
     """
@@ -90,18 +91,18 @@ class LeaseCandidate:
         self._is_gone = False
 
     def renew(self) -> None:
-        """Wake `run` to renew the candidate. Call this when no replica seems to lead: an election may be near."""
+        """Make `run` renew the candidate now. Call this when no replica seems to lead: an election may be near."""
         self._wake(is_due=True)
 
     def withdraw(self, deadline: float) -> None:
-        """Delete the candidate, and wait until that is done or until `deadline` (absolute monotonic seconds)."""
+        """Delete the candidate, and wait until it is deleted or until `deadline` (absolute monotonic seconds)."""
         self._wake(is_leaving=True)
         with self._condition:
             while not self._is_gone and self._host.monotonic() < deadline:
                 self._condition.wait_until(deadline)
 
     def run(self, stop: Stop) -> None:
-        """Keep the candidate until `stop` is set or `withdraw` is called."""
+        """Create and renew the candidate until `stop` is set or `withdraw` is called."""
         stop.on_set(lambda: self._wake(is_leaving=True))
         registration = self._informer.add_handler(self._candidate_changed)
         failures, due_at = 0, self._host.monotonic()

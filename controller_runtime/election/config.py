@@ -43,15 +43,16 @@ def _version(candidacy: object, field: attrs.Attribute[str], value: str) -> None
 
 @attrs.frozen(kw_only=True)
 class Candidacy:
-    """The declaration of a replica that runs in a coordinated election.
+    """The versions and the strategy that a replica declares in a coordinated election.
 
     Attributes:
-        binary_version: The version of the program; by default this package's. Missing numbers of the three are zero.
-        emulation_version: The version that the program behaves like; by default `binary_version`.
+        binary_version: The version of the program; by default this package's. It has three numbers; missing ones are
+            zero.
+        emulation_version: The version whose behavior the program emulates; by default `binary_version`.
         strategy: The strategy by which the coordinator elects.
 
     Raises:
-        ValueError: A value that is not a version, or an emulation_version newer than binary_version.
+        ValueError: A value is not a version, or `emulation_version` is newer than `binary_version`.
     """
 
     binary_version: str = attrs.field(factory=_own_version, converter=_three_parts, validator=_version)
@@ -74,29 +75,30 @@ class Candidacy:
 class LeaderElectionConfig:
     """The configuration of a replica's leader election; equal in all replicas, except for the identity.
 
-    A leader stops by itself `renew_deadline` after it sent its last successful renewal; the others
-    wait `lease_duration` after they saw that renewal. So there is never more than one leader, as long as no
-    clock runs faster than another by more than the ratio of the two durations. After a lease was given
-    back, another replica leads within `retry_period`; after a leader was killed, within
-    `lease_duration + retry_period`. Both bounds exclude the duration of the requests themselves.
+    A leader stops by itself `renew_deadline` after it sent its last successful renewal; the others wait
+    `lease_duration` after they saw that renewal. So there is never more than one leader, as long as no clock runs
+    faster than another by more than the ratio of the two durations. After a lease was released, another replica leads
+    within `retry_period`; after a leader was killed, within `lease_duration + retry_period`. Both times exclude the
+    duration of the requests.
 
     Attributes:
         name: The Lease's name.
         namespace: The Lease's namespace.
-        identity: Names this replica, and only this run of its process; None is the host's name
+        identity: The name of this replica, which must be unique to this run of its process; None for the host's name
             and a random UUID.
-        lease_duration: Whole seconds for which others respect a lease after it changed.
+        lease_duration: Whole seconds for which other replicas respect a lease after it changed.
         renew_deadline: Seconds for which a leader leads without a successful renewal.
-        retry_period: Seconds between two renewals; replicas that do not lead look at least as often.
-        jitter: Replicas that do not lead look up to this many times as often as a leader renews, so that
-            they do not look together. (In client-go they look less often, so another leads later.)
-        release_on_stop: Give the lease back after a regular stop, so that the next leader need not wait.
-        labels: Labels to put on the Lease, in addition to those it has.
-        coordinated: The declaration as a candidate; the replica then leads when the controller
-            `lease-candidate-election` elects it. None: it takes the lease by itself. Equal in all replicas.
+        retry_period: Seconds between two renewals; other replicas read the lease at least as often.
+        jitter: Other replicas read the lease up to this many times as often as a leader renews it, so that they do not
+            read it together. (In client-go they read it less often, so a new leader comes later.)
+        release_on_stop: Release the lease after a regular stop, so that the next leader need not wait.
+        labels: Labels to add to the Lease.
+        coordinated: The declaration as a candidate in a coordinated election: the replica then leads when the
+            controller `lease-candidate-election` elects it. None: it takes the lease by itself. Either all replicas
+            have it or none.
 
     Raises:
-        ValueError: A value is out of range, or two of them contradict each other.
+        ValueError: A value is out of range, or two values contradict each other.
     """
 
     name: str = attrs.field(validator=_not_empty)
@@ -128,10 +130,10 @@ class LeaderElectionConfig:
             raise ValueError(f"identity {self.identity!r} cannot be the name of a candidate: {problems[0]}")
 
     def named_by(self, host: Host) -> Self:
-        """Return this configuration if it has an identity; else a copy with a new one, made from the host's name."""
+        """Return this configuration if it has an identity; otherwise a copy with one made from the host's name."""
         return self if self.identity is not None else attrs.evolve(self, identity=f"{host.name}_{host.uuid()}")
 
     @property
     def request_timeout(self) -> float:
-        """Seconds for one request: half the renew deadline, so that a second attempt fits in, but at least 1.0."""
+        """Seconds for one request: half of `renew_deadline`, so that a second attempt fits in, but at least 1.0."""
         return max(1.0, self.renew_deadline / 2)

@@ -12,13 +12,13 @@ from controller_runtime.election.record import LeaseRecord
 
 @attrs.frozen
 class Sighting:
-    """The record of the lease, and when a look first found it.
+    """The content of the lease, and when this replica first read it with this content.
 
     Attributes:
         record: The record in the lease; None if there is no lease.
-        seen_at: Monotonic seconds of our own clock at which a look first found the record.
-        vanished: Seconds for which a holder still counts whose lease is not there any more: a person may have deleted
-            it, and the holder may have renewed it unseen until then.
+        seen_at: The time of the first read that returned this record, in monotonic seconds of our own clock.
+        vanished: If the lease has disappeared, the seconds for which its last holder still counts: it may have renewed
+            the lease after our last read, before somebody deleted it.
     """
 
     record: LeaseRecord | None
@@ -27,15 +27,15 @@ class Sighting:
 
     @property
     def expires_at(self) -> float:
-        """Monotonic seconds from which other replicas may take the lease, unless its record changes before.
+        """The time from which other replicas may take the lease, unless its record changes before; monotonic seconds.
 
-        The holder's deadline counts from before the holder wrote the record; `expires_at` counts from when we
-        saw the record, which is later. So the holder has stopped by then, however wrong any wall clock is.
+        The holder's own deadline counts from a time before it wrote the record; `expires_at` counts from our later
+        read. So the holder has stopped by then, however wrong any wall clock is.
         """
         return self.seen_at + (self.record.duration if self.record is not None else self.vanished)
 
     def again(self, record: LeaseRecord | None, now: float) -> Sighting:
-        """Return what is known after another look that ended at `now`: an unchanged record keeps its age."""
+        """Return the sighting after a read that ended at `now` with `record`: an unchanged record keeps its time."""
         if record == self.record:
             return self
         held = record is None and self.record is not None and self.record.holder != "" and now < self.expires_at
@@ -44,11 +44,11 @@ class Sighting:
 
 @attrs.frozen
 class Held:
-    """A leadership of ours, at one moment.
+    """The leadership of this replica, at one moment.
 
     Attributes:
-        token: Its fencing token, `leaseTransitions`.
-        until: Monotonic seconds at which it ends unless it is renewed before.
+        token: The fencing token, which is `leaseTransitions` of the lease.
+        until: The time in monotonic seconds at which it ends, unless it is renewed before.
     """
 
     token: int
@@ -83,15 +83,15 @@ class Action(enum.Enum):
 def decide(seen: Sighting, identity: str, held: Held | None, now: float) -> Action:
     """Return the next step of a replica in an election without a coordinator.
 
-    A leader that finds any record but its own has lost the lease: another replica may have led in
-    between, even if none does now. A replica that does not lead takes a record with its own name as if it
-    were free, because a write whose answer was lost may have succeeded. Each leadership gets a new token.
+    A leader that finds any record but its own has lost the lease: another replica may have led in between, even if none
+    does now. A replica that does not lead treats a record with its own name as free, because a write whose answer was
+    lost may have succeeded. Each leadership gets a new token.
 
     Args:
-        seen: The last look at the lease.
-        identity: Our holder identity.
-        held: Our leadership; None if we have none.
-        now: Monotonic seconds.
+        seen: The content of the lease at the last read.
+        identity: The identity of this replica.
+        held: The leadership of this replica; None if it does not lead.
+        now: The time in monotonic seconds.
     """
     record = seen.record
     if held is not None:
@@ -104,10 +104,10 @@ def decide(seen: Sighting, identity: str, held: Held | None, now: float) -> Acti
 
 
 def decide_coordinated(seen: Sighting, identity: str, held: Held | None, now: float) -> Action:
-    """Return the next step of a replica where a coordinator elects: that creates the lease and names its holder.
+    """Return the next step of a replica in an election in which a coordinator creates the lease and names its holder.
 
-    A lease that names us but has expired before we began is given back: no other client renews it
-    on our behalf, so it would keep naming us.
+    A lease that names this replica but expired before it began to lead is released: no other client would renew it or
+    change its holder.
 
     Args:
         seen: As for `decide`.
@@ -127,5 +127,5 @@ def decide_coordinated(seen: Sighting, identity: str, held: Held | None, now: fl
 
 
 def is_vacant(seen: Sighting, now: float) -> bool:
-    """Return whether, according to the last look at the lease, no replica leads."""
+    """Return whether no replica leads, according to the last read of the lease."""
     return seen.record is None or not seen.record.holder or seen.expires_at <= now

@@ -39,26 +39,27 @@ class LeaderElector:
     """Competes for one lease. It runs once and leads at most once.
 
     Args:
-        host: Its clock, threads and randomness.
-        client: Reaches the API server; must not be fenced by this elector.
+        host: The source of time, threads and randomness.
+        client: Sends the requests; it must not be limited by this elector's own leadership.
         config: The lease, and the durations that all replicas share.
-        on_leading: Called once, when it begins to lead.
-        on_new_leader: Called with the identity of each new leader that it sees, its own included; with an empty
-            one when the lease has no holder any more.
-        on_yielding: Called once, when another candidate is preferred: from then on the lease is not renewed, so
-            end the work and set the stop of `run` before the deadline.
-        candidate: Our candidate in a coordinated election; it is run by its owner, not by the elector.
+        on_leading: Called once, when this replica begins to lead.
+        on_new_leader: Called with the identity of each new leader, this replica included; with an empty text when the
+            lease no longer has a holder.
+        on_yielding: Called once, when another candidate is preferred. From then on the lease is not renewed, so end the
+            work and set the stop of `run` before the deadline.
+        candidate: The candidate of this replica in a coordinated election; the caller runs it.
 
     Attributes:
         name: The lease's name, without its namespace.
         identity: The holder identity under which it competes.
         lock: The lease.
         candidate: As given.
-        last_error: Why the last attempt failed; empty once one has succeeded.
-        state: The present state; see `state.py`.
-        slow_paths: Renewals for which the lease had to be read again, because another client had written it.
+        last_error: Why the last attempt failed; empty if it succeeded.
+        state: The current state; see `state.py`.
+        slow_paths: The number of renewals for which the lease had to be read again, because another client had written
+            it.
 
-    Threads: `run` on one, which also makes the callbacks; everything else from any.
+    Threads: `run` on one, which also calls the callbacks; everything else from any.
     """
 
     def __init__(
@@ -92,17 +93,17 @@ class LeaderElector:
 
     @property
     def leader(self) -> str:
-        """The holder that the lease named when we last saw it; empty if there was none."""
+        """The identity of the leader at the last read of the lease; empty if there was none."""
         return self._leader
 
     @property
     def term(self) -> Term | None:
-        """Our leadership, while we have it and after it was lost; None before we lead, and once we have resigned."""
+        """The leadership of this replica, also after it was lost; None before it leads, and after it has resigned."""
         return term_of(self.state)
 
     @property
     def held(self) -> Held | None:
-        """The token and deadline of `term`, at this moment."""
+        """The fencing token and the current deadline of `term`; None without a term."""
         term = self.term
         return None if term is None else term.held
 
@@ -112,14 +113,15 @@ class LeaderElector:
         return 2 * self._config.retry_period
 
     def is_leader(self) -> bool:
-        """Return True while we lead; cheap enough to call before each step of some work."""
+        """Return whether this replica leads now; cheap enough to call before each step of some work."""
         term = self.term
         return term is not None and not term.is_over()
 
     def problem(self, tolerance: float = 20.0) -> str:
-        """Return a text if the elector hangs, for a health check; else an empty one.
+        """Return a description of the problem if the elector hangs, for a health check; otherwise an empty text.
 
-        An elector hangs if it still leads `tolerance` seconds after other replicas may have taken the lease.
+        An elector hangs if it still believes that it leads, `tolerance` seconds after other replicas may have taken the
+        lease.
         """
         match self.state:
             case Leading(term) | Yielding(term):
@@ -131,10 +133,10 @@ class LeaderElector:
         return f"lease {self.lock} was not renewed for {late:.1f} s: {self.last_error or 'the elector hangs'}"
 
     def run(self, stop: Stop) -> None:
-        """Compete for the lease, renew it until `stop` is set, then give it back unless `stop` is cancelled.
+        """Compete for the lease, renew it until `stop` is set, then release it unless `stop` is cancelled.
 
         Raises:
-            LeadershipLost: The elector led, and has lost the lease or passed its deadline.
+            LeadershipLost: This replica led, and lost the lease or passed its deadline.
         """
         try:
             while not stop.is_set():

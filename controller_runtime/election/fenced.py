@@ -29,13 +29,13 @@ def elector_and_fence(
 ) -> tuple[LeaderElector, DeadlineTransport]:
     """Return an elector, and a wrapper of `transport` that refuses requests once the elector's leadership is over.
 
-    The elector and its candidate use `transport` as it is: they must reach the server when nothing else may.
+    The elector and its candidate use `transport` directly: they must reach the server when other code may not.
 
     Args:
-        host: The machine that both run on.
-        transport: Reaches the API server.
+        host: The source of time, threads and randomness.
+        transport: Carries the requests to the API server.
         informers: Makes the informer of the candidate, in a coordinated election.
-        config: The election.
+        config: The configuration of the election.
         on_leading: See `LeaderElector`.
         on_new_leader: See `LeaderElector`.
         on_yielding: See `LeaderElector`.

@@ -12,10 +12,10 @@ KEPT = 50
 
 
 class LeaderHistory:
-    """Remembers the last changes of a leader.
+    """Remembers the last leaders, with the times at which they were first seen.
 
     Args:
-        clock: Its clock tells when a change was seen.
+        clock: The source of the time.
 
     Threads: `note` from one; `all` from any. There is no lock, because appending to a deque and copying it are atomic.
     """
@@ -25,9 +25,9 @@ class LeaderHistory:
         self._seen: deque[tuple[float, str]] = deque(maxlen=KEPT)
 
     def note(self, leader: str) -> None:
-        """Remember a new leader; empty if absent."""
+        """Add a new leader; an empty text if there is none."""
         self._seen.append((self._clock.monotonic(), leader))
 
     def all(self) -> list[tuple[float, str]]:
-        """Return the monotonic seconds and the name of each leader, the newest first."""
+        """Return the time (monotonic seconds) and the identity of each leader, the newest first."""
         return [*reversed(self._seen.copy())]

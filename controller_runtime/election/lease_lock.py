@@ -17,13 +17,13 @@ from controller_runtime.election.record import LeaseRecord
 class LeaseLock:
     """One Lease, with the resourceVersion at which it was last read or written.
 
-    Every update carries that version, so that it fails if another writer came first. Fields and labels
-    that others put on the object are kept.
+    Every update carries that version, so that it fails if another client wrote first. Fields and labels of other
+    clients are kept.
 
     Args:
-        client: Reaches the API server.
-        key: The Lease.
-        labels: Put on it, in addition to those it has.
+        client: Sends the requests.
+        key: The key of the Lease.
+        labels: Labels to add to the Lease.
 
     Attributes:
         key: As given.
@@ -42,7 +42,7 @@ class LeaseLock:
         return str(self.key)
 
     def read(self, deadline: float) -> LeaseRecord:
-        """Return what the lease says now.
+        """Read the lease, and return its record.
 
         Args:
             deadline: Absolute monotonic seconds by which the request must be over.
@@ -65,7 +65,7 @@ class LeaseLock:
             deadline: As for `read`.
 
         Raises:
-            AlreadyExists: There is a lease.
+            AlreadyExists: The lease exists.
         """
         self._lease = self._decode(self._client.until(deadline).create(LEASES, self._with(record, {})).raw)
 
@@ -77,9 +77,9 @@ class LeaseLock:
             deadline: As for `read`.
 
         Raises:
-            Conflict: It was written by another client since.
-            NotFound: It was deleted since.
-            UsageError: It has been neither read nor created.
+            Conflict: Another client has written the lease since then.
+            NotFound: The lease has been deleted since then.
+            UsageError: The lease has been neither read nor created.
         """
         if self._lease is None:
             raise UsageError(f"lease {self} cannot be updated before it is read or created")

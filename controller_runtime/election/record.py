@@ -11,20 +11,20 @@ import attrs
 
 @attrs.frozen
 class LeaseRecord:
-    """The leader that a Lease names, for how long, since when, and after how many leaderships.
+    """The fields of a Lease that matter for leader election.
 
-    Times are kept as text: they inform people, and make one renewal differ from the next. No
-    decision compares them with a clock.
+    Times are kept as text: they are for people, and make each renewal differ from the one before. No decision compares
+    them with a clock.
 
     Attributes:
         holder: Identity of the leader; empty if no replica leads.
-        duration: Seconds for which others respect the record after they saw it change; 0 means not at all.
+        duration: Seconds for which other replicas respect the record after they saw it change; 0 means not at all.
         acquire_time: When the holder began to lead, as a MicroTime.
-        renew_time: When it was written last, as a MicroTime.
-        transitions: How many leaderships there were before this one: its fencing token. It grows as long as the lease
-            is neither deleted nor set back, as by a restored backup.
-        strategy: The strategy by which a coordinator elects the holder; empty where replicas take the lease themselves.
-        preferred: The candidate to which the holder shall yield; empty for none.
+        renew_time: When the lease was last written, as a MicroTime.
+        transitions: The number of leaderships before this one, which is its fencing token. It grows as long as the
+            lease is neither deleted nor restored from a backup.
+        strategy: The strategy by which a coordinator elects the holder; empty without a coordinator.
+        preferred: The candidate to which the holder should yield; empty for none.
     """
 
     holder: str = ""
@@ -37,7 +37,7 @@ class LeaseRecord:
 
     @classmethod
     def of(cls, lease: Mapping[str, Any]) -> Self:
-        """Return what `lease` says; absent and null fields count as empty."""
+        """Return the record in the spec of `lease`; absent and null fields count as empty."""
         spec = lease.get("spec") or {}
         return cls(
             holder=spec.get("holderIdentity") or "",
@@ -51,11 +51,11 @@ class LeaseRecord:
 
     @classmethod
     def free(cls, now: str, transitions: int) -> Self:
-        """Return the record of a lease that has no holder, as client-go writes it on release."""
+        """Return the record of a lease without a holder, as client-go writes it on release."""
         return cls("", 1, now, now, transitions)
 
     def spec(self) -> dict[str, Any]:
-        """Return the fields of a Lease's `spec` for this record; empty ones are null, which deletes them."""
+        """Return the fields of a Lease's `spec` for this record; empty times and names are null, which removes them."""
         return {
             "holderIdentity": self.holder,
             "leaseDurationSeconds": self.duration,

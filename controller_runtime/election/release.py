@@ -15,17 +15,17 @@ log = get_logger(__name__)
 
 
 def release(lock: LeaseLock, identity: str, host: Host, stop: Stop, deadline: float) -> LeaseRecord | None:
-    """Clear the holder of the lease and return the new record; None if the holder is another or time has run out.
+    """Clear the holder of the lease, and return the new record; None if another replica holds it, or at the deadline.
 
-    The lease is read first, and the write names the resourceVersion that was read. So another holder
-    is never cleared, even one that took the lease a moment ago.
+    The lease is read first, and the write names the resourceVersion that was read. So the holder is never cleared if
+    another replica took the lease, even a moment ago.
 
     Args:
         lock: The lease.
-        identity: Our holder identity.
-        host: Its clock bounds the attempts, and stamps the record.
+        identity: The identity of this replica.
+        host: The source of the time.
         stop: When it is cancelled, no further attempt is made.
-        deadline: Absolute monotonic seconds by which all attempts must be over.
+        deadline: The end of all attempts, in absolute monotonic seconds.
     """
     try:
         while not stop.is_cancelled() and host.monotonic() < deadline:

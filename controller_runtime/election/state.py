@@ -10,15 +10,15 @@ from controller_runtime.election.term import Term
 
 @attrs.frozen
 class Waiting:
-    """Another replica leads, or none does; we read the lease periodically, and when it expires."""
+    """This replica does not lead; it reads the lease periodically, and when it expires."""
 
 
 @attrs.frozen
 class Leading:
-    """We lead and renew the lease.
+    """This replica leads, and renews the lease.
 
     Attributes:
-        term: Our leadership; it may have passed its deadline before the elector's thread gets to run.
+        term: The leadership; it may have passed its deadline before the elector's thread runs again.
     """
 
     term: Term
@@ -26,10 +26,12 @@ class Leading:
 
 @attrs.frozen
 class Yielding:
-    """We lead but renew no more, because another candidate is preferred. The work ends, then the lease is given back.
+    """This replica leads but no longer renews, because another candidate is preferred.
+
+    Its work ends, then the lease is released.
 
     Attributes:
-        term: Our leadership, until its deadline at the latest.
+        term: The leadership, which ends at its deadline at the latest.
     """
 
     term: Term
@@ -37,7 +39,10 @@ class Yielding:
 
 @attrs.frozen
 class Resigned:
-    """The work has ended; the lease is being given back. We do not lead, and nothing is fenced any more."""
+    """The work has ended, and the lease is being released.
+
+    This replica no longer leads, and requests are not refused.
+    """
 
 
 @attrs.frozen
@@ -45,7 +50,8 @@ class Ended:
     """`run` has returned or raised.
 
     Attributes:
-        term: The leadership that was lost, which keeps the fence closed, or None, or it was given back.
+        term: The leadership that was lost, because of which requests are still refused; None if there was none or it
+            was released.
     """
 
     term: Term | None
@@ -69,5 +75,5 @@ TRANSITIONS: frozenset[tuple[type[State], type[State]]] = frozenset(
 
 
 def term_of(state: State) -> Term | None:
-    """Return the leadership that `state` carries, if any: of an elector that leads, or that lost its lease."""
+    """Return the leadership in `state` if this replica leads or has lost its lease; otherwise None."""
     return state.term if isinstance(state, Leading | Yielding | Ended) else None

@@ -14,17 +14,19 @@ from controller_runtime.election.decision import Held
 
 
 class Term:
-    """One leadership. Once any thread has seen that it is over, it stays over for all threads.
+    """One leadership, which ends at a deadline.
 
-    Its deadline passes while the machine is suspended, too, if the system has a clock for that (`Host.elapsed`).
+    Once any thread has seen that it is over, it stays over for all threads.
+
+    The time while the machine is suspended counts, too, if the system has a clock for it (`Host.elapsed`).
 
     Args:
-        host: Its clock decides.
+        host: The source of the time.
         token: The fencing token, `leaseTransitions` of the lease.
-        until: Seconds of `Host.elapsed` at which the leadership ends unless it is extended before.
+        until: The initial deadline, in seconds of `Host.elapsed`.
 
     Attributes:
-        why_over: Why the leadership is over; meaningless while it is not.
+        why_over: Why the leadership is over; meaningless before.
 
     Threads: any.
     """
@@ -41,12 +43,12 @@ class Term:
 
     @property
     def held(self) -> Held:
-        """The token and the present deadline, in monotonic seconds: it is earlier after a suspension."""
+        """The token and the current deadline in monotonic seconds, which is earlier after a suspension."""
         asleep = self._host.elapsed() - self._host.monotonic()
         return Held(self._token, self._until - asleep)  # the token never changes, and the deadline is one number
 
     def is_over(self) -> bool:
-        """Return True once the deadline has passed, and forever after."""
+        """Return True once the deadline has passed or `end` was called, and forever after."""
         # Without the lock; see where it is made. `_is_over` is set once and never cleared.
         if not self._is_over and self._host.elapsed() < self._until:
             return False
@@ -54,7 +56,7 @@ class Term:
             return self._check()
 
     def extend(self, until: float) -> bool:
-        """Move the deadline to `until` (`Host.elapsed`), never backwards; return False if it has passed already."""
+        """Move the deadline to `until` (seconds of `Host.elapsed`), never backwards; return False if it has passed."""
         with self._lock:
             if self._check():
                 return False
@@ -62,7 +64,10 @@ class Term:
             return True
 
     def end(self, why: str) -> None:
-        """End the leadership now, whatever its deadline; requests refused from now on give `why` as the reason."""
+        """End the leadership now, before its deadline.
+
+        Requests that are refused from now on give `why` as the reason.
+        """
         with self._lock:
             if not self._check():
                 self.why_over, self._is_over = why, True
@@ -77,11 +82,11 @@ needs_no_leader = contextvars.ContextVar("needs_no_leader", default=False)
 
 
 def leadership_limit(term: Callable[[], Term | None]) -> Limit:
-    """Return the limit that keeps a `DeadlineTransport` from sending anything once a leadership is lost.
+    """Return a limit for `DeadlineTransport` that refuses requests once the leadership is over.
 
-    Each request must be over by the deadline that the leadership has when the request begins. So no
-    request is sent after that deadline, however long it waits for a connection, for credentials or
-    for a second try; only a request that was sent earlier can still take effect.
+    Each request must end by the deadline that the leadership has when the request begins. So no request is sent after
+    that deadline, however long it waits for a connection, for credentials or for a second try; only a request that was
+    sent earlier can still take effect.
 
     Args:
         term: Returns the latest leadership, if there was one; called before each request.

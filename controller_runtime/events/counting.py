@@ -51,7 +51,7 @@ class CountingCorrelator:
 
     Args:
         reporter: The reporter of the events.
-        spam: Bounds the writes.
+        spam: Limits the number of writes.
     """
 
     def __init__(self, reporter: Reporter, spam: SpamFilter) -> None:
@@ -61,22 +61,22 @@ class CountingCorrelator:
         self._records: LRUCache[Hashable, _Record] = LRUCache(CACHED)
 
     def next_due(self) -> float | None:
-        """Return None: each count is written at once or not at all."""
+        """Return None: counts are never written later without a new occurrence."""
         return None
 
     def due(self, now: float) -> list[Write]:
-        """Return no writes."""
+        """Return an empty list; see `next_due`."""
         return []
 
     def close(self) -> list[Write]:
-        """Return no writes."""
+        """Return an empty list; see `next_due`."""
         return []
 
     def observe(self, occurrence: Occurrence) -> Write | Fate:
         """Count an occurrence, and return the write of the new event or of the new count.
 
-        If the bound forbids the write, return `SPAM` for a new event, which is lost, and `HELD` for a
-        count, which a later write will contain.
+        If the limit forbids the write, return `SPAM` for a new event, which is lost, or `HELD` for a count, which a
+        later write will contain.
         """
         group = (attrs.evolve(occurrence.regarding, field_path=""), occurrence.type, occurrence.reason)
         key: Hashable = (occurrence.regarding, *group, occurrence.note)

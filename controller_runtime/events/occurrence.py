@@ -27,9 +27,9 @@ class Occurrence:
         reason: The reason, in one word.
         action: The action that was taken or tried, in one word.
         note: The message for people.
-        name: The name of the event object, if this occurrence gets one of its own.
+        name: The name of the event object, if this occurrence creates one.
         time: The wall-clock time, which is written to the server.
-        at: The same instant in monotonic seconds, by which decisions are made.
+        at: The same time in monotonic seconds, which decisions use.
     """
 
     regarding: Reference
@@ -49,12 +49,12 @@ class Occurrence:
 
 @attrs.frozen(kw_only=True)
 class Reporter:
-    """The reporter of the events, which is the same for all events of one recorder.
+    """The reporter of all events of one recorder.
 
     Attributes:
-        controller: The component.
-        instance: The process of the component.
-        node: The host that the process runs on.
+        controller: The name of the component.
+        instance: The name of the process.
+        node: The name of the host on which the process runs.
     """
 
     controller: str
@@ -64,13 +64,13 @@ class Reporter:
 
 @attrs.frozen(kw_only=True)
 class Write:
-    """One request to make.
+    """A write to send: create or patch an event.
 
     Attributes:
-        body: The whole event. It is created if there is no patch, or if the event to patch is gone.
+        body: The whole event, which is created if `patch` is None or the event to patch is gone.
         resource: The collection to create `body` in.
-        patch: The fields to change in an event that exists; None to create one.
-        through: The collection to patch in.
+        patch: The fields to change in an existing event; None to create one.
+        through: The collection in which the event is patched.
     """
 
     body: dict[str, Any]
@@ -80,7 +80,7 @@ class Write:
 
 
 class Fate(enum.Enum):
-    """The fate of an occurrence, or of the write that it caused."""
+    """What happened to an occurrence, or to the write that it caused."""
 
     WRITTEN = enum.auto()
     """The server has accepted it."""
@@ -99,7 +99,7 @@ class Fate(enum.Enum):
 
 
 class Correlator(Protocol):
-    """Turns many occurrences into few writes, and leaves it to others to send them.
+    """Turns many occurrences into few writes, which its caller sends.
 
     Times that are passed to it never decrease. Threads: one.
     """
@@ -108,10 +108,13 @@ class Correlator(Protocol):
         """Return the writes that are due at `now` (monotonic seconds), without a new occurrence."""
 
     def next_due(self) -> float | None:
-        """Return when (monotonic seconds) `due` next has writes if nothing is observed before; None if never."""
+        """Return when (monotonic seconds) `due` next has writes, if nothing is observed before; None if never."""
 
     def observe(self, occurrence: Occurrence) -> Write | Fate:
-        """Return the write for one occurrence, or `HELD` or `SPAM`. Before this, call `due` with `occurrence.at`."""
+        """Return the write for one occurrence, or `HELD` or `SPAM` if there is none.
+
+        Call `due` with `occurrence.at` first.
+        """
 
     def close(self) -> list[Write]:
         """Return the writes of all counts that are not written yet. Call this last: nothing is observed afterwards."""
@@ -122,5 +125,5 @@ SpamKey = Callable[[Occurrence], Hashable]
 
 
 def by_object(occurrence: Occurrence) -> Hashable:
-    """Return the object as the key, so that all its events share a bound."""
+    """Return the object of an occurrence as the key, so that all events about the object share one limit."""
     return attrs.evolve(occurrence.regarding, field_path="")

@@ -38,7 +38,7 @@ _NOTE = 1024
 
 
 class EventAPI(enum.Enum):
-    """The API that events are written to; the server shows each event in both."""
+    """The API to which events are written; the server shows each event in both."""
 
     EVENTS = enum.auto()
     """events.k8s.io/v1: repetitions become a series, whose count is written every half hour."""
@@ -48,17 +48,17 @@ class EventAPI(enum.Enum):
 
 
 class EventRecorder:
-    """Writes Kubernetes events, which tell the people who run a cluster what happens to its objects.
+    """Writes Kubernetes events, which inform the people who run a cluster about its objects.
 
     The role of the program needs `create` and `patch` of `events`, in the groups `events.k8s.io` and core.
 
     Args:
-        host: Its clock, locks and randomness.
+        host: The source of time, locks and randomness.
         client: Writes the events.
         component: The reporter: the controller's name, with a DNS prefix if it is not Kubernetes' own.
         api: The API to write to.
-        spam_key: Returns the key of an occurrence. Occurrences with equal keys share a bound of 25 writes and then
-            one in 300 seconds. By default all occurrences that are about one object have the same key.
+        spam_key: Returns the key of an occurrence. Occurrences with equal keys share a limit of 25 writes at once, then
+            one in 300 seconds. By default the key is the object.
 
     Raises:
         ValueError: `component` is not a qualified name.
@@ -107,24 +107,25 @@ class EventRecorder:
         resource: Kind[Any] | None = None,
         field_path: str = "",
     ) -> None:
-        """Queue an event, which reports that something happened to `obj`, and return before it is written.
+        """Queue an event about `obj`, and return before it is written.
 
-        With `EventAPI.EVENTS` an event that agrees in object, type, reason and action with one of the last minutes
-        continues its series, which then shows this message in place of the one before. Give each thing that people
-        should read a reason or an action of its own. With `EventAPI.CORE` another message is another event.
+        With `EventAPI.EVENTS` an event with the same object, type, reason and action as one of the last minutes
+        continues its series, and replaces the message of the series. So use a different reason or action for each thing
+        that people should read. With `EventAPI.CORE` a different message is a new event.
 
         Args:
             obj: A `Cached`, a dict, a model, or a view that declares metadata.
             type: `Normal` or `Warning`.
             reason: The reason, in one CamelCase word, for programs.
             message: The message for people; cut after 1024 bytes.
-            action: The action that was taken or tried, in one CamelCase word; by default the reason.
+            action: The action that was taken or tried, in one CamelCase word; by default `reason`.
             resource: The object's collection; needed if the object does not contain its kind.
-            field_path: The part of the object that is meant, such as `spec.containers{web}`.
+            field_path: The part of the object that the event is about, such as `spec.containers{web}`; empty for the
+                whole.
 
         Raises:
-            ValueError: The server would refuse the event: `type` is not one of the two, or `reason` or `action` is
-                empty or longer than 128 bytes. Or the kind of `obj` is not known.
+            ValueError: The server would refuse the event: `type` is not `Normal` or `Warning`, or `reason` or `action`
+                is empty or longer than 128 bytes. Or the kind of `obj` is unknown.
         """
         _refuse_what_a_server_would(type, reason, action or reason)
         regarding = reference_to(obj, resource, field_path=field_path)
@@ -146,12 +147,12 @@ class EventRecorder:
                 self._condition.notify()
 
     def counts(self) -> dict[Fate, int]:
-        """Return the numbers of occurrences and writes so far, for each fate."""
+        """Return the numbers of occurrences and writes so far, by their fate."""
         with self._condition:
             return self._counts.copy()
 
     def run(self, stop: Stop) -> None:
-        """Write events until `stop` is set; then write those that are left, for `DRAIN` seconds at most.
+        """Write events until `stop` is set; then write the remaining ones, for at most `DRAIN` seconds.
 
         A write that the server does not answer is tried 12 times, about 10 seconds apart.
         """

@@ -35,8 +35,8 @@ class Sender:
     """Sends writes one after the other.
 
     Args:
-        host: Its randomness spreads the tries.
-        client: Makes the requests.
+        host: The source of time and randomness for the delays between tries.
+        client: Sends the requests.
         stop: Once it is set, each write is tried only once.
 
     Threads: one.
@@ -51,8 +51,8 @@ class Sender:
     def send(self, write: Write) -> Fate:
         """Send one write and return `WRITTEN` or `FAILED`.
 
-        The write is tried again if there was no answer, or if the answer was an error of the server or a 429. Other
-        errors are final.
+        The write is tried again if there was no answer, or the answer was a server error (5xx) or 429. Other errors are
+        final.
         """
         tries = 0
         while True:

@@ -58,7 +58,7 @@ class SeriesCorrelator:
 
     Args:
         reporter: The reporter of the events.
-        spam: Bounds the writes.
+        spam: Limits the number of writes.
     """
 
     def __init__(self, reporter: Reporter, spam: SpamFilter) -> None:
@@ -69,12 +69,12 @@ class SeriesCorrelator:
         self._series: TTLCache[Hashable, _Series] = TTLCache(CACHED, IDLE, timer=lambda: self._now)
 
     def next_due(self) -> float | None:
-        """Return when the next series ends (monotonic seconds), unless it is repeated before; None without a series."""
+        """Return when the next series ends (monotonic seconds), unless it is repeated before; None if there is none."""
         first = next(iter(self._series), None)
         return None if first is None else self._series[first].last.at + IDLE
 
     def due(self, now: float) -> list[Write]:
-        """Return the writes of counts not written yet, of series that have ended or have to make room."""
+        """Return the writes of unwritten counts, for series that have ended or have to make room."""
         self._now = now
         ended = [series for _, series in self._series.expire(now)]
         if len(self._series) == CACHED:  # make room for one more here, because the cache would drop a count
@@ -82,15 +82,15 @@ class SeriesCorrelator:
         return self._last_writes(ended)
 
     def close(self) -> list[Write]:
-        """Return the writes of counts not written yet, of all series."""
+        """Return the writes of unwritten counts, for all series."""
         return self._last_writes([*self._series.values()])
 
     def observe(self, occurrence: Occurrence) -> Write | Fate:
         """Count an occurrence, and return the write that it causes, or its fate if it causes none.
 
         A new event and a first repetition are written, and a count if the note has changed or `REFRESH` has passed.
-        Other repetitions, and those that the bound forbids, are `HELD`: a later write will contain them. A new
-        event that the bound forbids is `SPAM` and is lost.
+        Other repetitions, and those that the limit forbids, are `HELD`: a later write will contain them. A new event
+        that the limit forbids is `SPAM` and is lost.
         """
         self._now = occurrence.at
         key = (occurrence.regarding, occurrence.type, occurrence.reason, occurrence.action)

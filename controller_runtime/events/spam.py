@@ -17,7 +17,7 @@ class _Bucket(NamedTuple):
 
 
 class SpamFilter:
-    """A token bucket for each key: it allows a burst of writes, then one in each interval.
+    """Limits writes by a token bucket for each key: a burst of writes, then one in each interval.
 
     The defaults are client-go's.
 

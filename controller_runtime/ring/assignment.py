@@ -18,11 +18,11 @@ NOBODY = ""
 
 
 def assigned(members: Mapping[str, int], previous: Sequence[str]) -> tuple[str, ...]:
-    """Return the owner of each slot.
+    """Return the new owner of each slot, as a tuple with one member name for each slot.
 
     Args:
-        members: The weight of each member, at least 1; none leaves all slots to `NOBODY`.
-        previous: The owner of each slot before; a name that is not a member counts as no owner.
+        members: The weight of each member, at least 1. Without members all slots belong to `NOBODY`.
+        previous: The previous owner of each slot; a name that is not a member counts as no owner.
     """
     if not members:
         return (NOBODY,) * SLOTS
@@ -45,12 +45,12 @@ def assigned(members: Mapping[str, int], previous: Sequence[str]) -> tuple[str, 
 
 
 def quotas_of(members: Mapping[str, int], held: Mapping[str, int]) -> dict[str, int]:
-    """Return how many slots each member shall own: its share by weight, rounded so that the sum is all slots.
+    """Return how many slots each member should own: in proportion to its weight, rounded to the sum of all slots.
 
     Args:
         members: The weight of each member; not empty.
-        held: How many slots each owns now. If members are equally entitled to a remaining slot, the one that already
-            owns it keeps it.
+        held: The number of slots that each owns now. If rounding leaves a slot to which several members are equally
+            entitled, the one that already has a larger number keeps it.
     """
     total = sum(members.values())
     quotas = {member: SLOTS * weight // total for member, weight in members.items()}

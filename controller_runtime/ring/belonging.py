@@ -12,14 +12,14 @@ from controller_runtime.ring.records import CLAIM, MAP_KEYS, RING_LABEL, Assignm
 
 
 class ForeignObject(ControllerRuntimeError):
-    """An object has a name of the ring and is not the ring's, so a member neither follows nor writes it."""
+    """Raised if an object with a name of the ring does not belong to the ring; it is neither used nor overwritten."""
 
 
 def check_map(found: Mapping[str, Any], ring: str) -> None:
-    """Return if a ConfigMap is that of a ring: it has the ring's label, or is an assignment and nothing else.
+    """Check that a ConfigMap belongs to a ring: it has the ring's label, or its only content is an assignment.
 
     Raises:
-        ForeignObject: It is not.
+        ForeignObject: It does not belong to the ring.
     """
     if not _is_of_ring(found, ring, _is_assignment):
         cure = "give the ring another name, or delete the ConfigMap"
@@ -27,10 +27,10 @@ def check_map(found: Mapping[str, Any], ring: str) -> None:
 
 
 def check_lease(found: Mapping[str, Any], ring: str) -> None:
-    """Return if a Lease is that of a ring's member: it has the ring's label, or no such label and a claim.
+    """Check that a Lease belongs to a ring's member: it has the ring's label, or no such label but a claim.
 
     Raises:
-        ForeignObject: It is not.
+        ForeignObject: It does not belong to the ring.
     """
     if not _is_of_ring(found, ring, _has_claim):
         cure = "give the member another identity, or delete the Lease"

@@ -7,7 +7,7 @@ import enum
 
 
 class RingBy(enum.Enum):
-    """The property of a request that decides to which slot it belongs."""
+    """The property of a request or its object by which it is assigned to one of the ring's slots."""
 
     NAMESPACE = "namespace"
     """The namespace of the request: all objects of one namespace have one owner. For tenants, and for work whose
@@ -26,5 +26,5 @@ class RingBy(enum.Enum):
 
     @property
     def needs_object(self) -> bool:
-        """Whether the slot follows from the object, so that a key alone does not tell it."""
+        """Whether the slot depends on the object, so that its key alone is not enough."""
         return self in (RingBy.UID, RingBy.OWNER)

@@ -38,14 +38,16 @@ class _Awaited:
 
 
 class CatchingUp:
-    """Decides which slots may be taken: those for which the caches have caught up.
+    """Decides which slots may be taken: those for which the caches show the writes of the last owner.
+
+    Sets of slots are bit sets.
 
     Args:
-        host: Its clock.
-        transport: Carries the lists.
+        host: The source of the time.
+        transport: Carries the list requests.
         informers: Returns the caches that reconciles of the ring read.
-        patience: Seconds for which a version is awaited at most; then the slots are taken nevertheless.
-        on_behind: Called with slots that are taken although a cache may be behind.
+        patience: The most seconds to wait for the caches; then the slots are taken anyway.
+        on_behind: Called with slots that are taken although a cache may be out of date.
 
     Threads: the member's.
     """
@@ -63,9 +65,10 @@ class CatchingUp:
         self._awaited: list[_Awaited] = []
 
     def ready(self, slots: int) -> int:
-        """Return those of some slots, which no other member has, that may be taken now.
+        """Return those of `slots` that may be taken now; no other member must own any of them.
 
-        A slot that is not among them counts as new when it comes again, since another member may have had it.
+        A slot that is missing in one call and comes back later is waited for again, since another member may have owned
+        it in between.
         """
         awaited = [attrs.evolve(each, slots=each.slots & slots) for each in self._awaited if each.slots & slots]
         known = 0

@@ -20,7 +20,7 @@ LONGEST = 63
 
 
 class RingOptions(TypedDict, total=False):
-    """The options of a ring besides its name and namespace; see `RingConfig`."""
+    """The options of a ring other than its name and namespace; see `RingConfig`."""
 
     identity: str | None
     weight: int
@@ -34,30 +34,32 @@ class RingOptions(TypedDict, total=False):
 
 @attrs.frozen(kw_only=True)
 class RingConfig:
-    """The configuration of a ring, equal in all members except for identity, weight, and the last two.
+    """The configuration of a ring.
+
+    It must be equal in all members, except for `identity`, `weight`, `division` and `prepare`.
 
     Attributes:
-        name: The ring's name: the beginning of the names of its ConfigMap and of its members' leases. It is a DNS
-            subdomain of at most 63 characters.
-        namespace: The namespace of both.
-        identity: The beginning of the name of this member's lease, by the same rule; None is the names of the ring and
-            of the host. Random characters follow in any case, since two runs of one identity would share a lease.
-        weight: The share of this member, in proportion to the weights of the others, from 1 to 1000.
-        lease_duration: Whole seconds for which others respect a claim after its lease changed. A new member may own
-            slots after as long.
+        name: The ring's name, with which the names of its ConfigMap and of the members' leases begin: a DNS subdomain
+            of at most 63 characters.
+        namespace: The namespace of the ConfigMap and the leases.
+        identity: The beginning of the name of this member's lease, also a DNS subdomain; None for the names of the ring
+            and of the host. Random characters are always added, since two runs of one identity would share a lease.
+        weight: The share of slots of this member, relative to the weights of the others; from 1 to 1000.
+        lease_duration: Whole seconds for which other members respect a claim after its lease changed. A new member
+            waits as long before it owns slots.
         renew_deadline: Seconds for which a member owns its slots without a successful renewal.
         retry_period: Seconds between two renewals.
-        check_rights: Whether this member asks the server which of its rights are missing, by a request for each, when
-            it starts and every ten minutes.
-        division: Names what the members divide, for programs that keep dividing it alike although their reconcilers
-            change. None is the classes of the shared reconcilers and the kinds of their requests. Members whose
-            divisions differ do not work at once: see `docs/ring.md`.
-        prepare: The state of the caches that a slot waits for before it is owned. `filled`: its objects are in them, if
-            they are divided. `consistent`: also, for a retry period at most, the cache of each kind of the ring shows
-            the writes of the last owner, for which one object of each kind is listed when slots come.
+        check_rights: Whether this member asks the server which of its rights are missing, when it starts and every ten
+            minutes, by one request for each right.
+        division: A name for the way in which members divide objects, for programs that keep it although their
+            reconcilers change. None: it is made from the classes of the shared reconcilers and the kinds of their
+            requests. Members with different divisions do not work at the same time: see `docs/ring.md`.
+        prepare: The condition of the caches before a slot is owned. `filled`: divided caches have the objects of the
+            slot. `consistent`: the caches of the ring's kinds also show the writes of the last owner, which is awaited
+            for at most one `retry_period`; one object of each kind is listed for that.
 
     Raises:
-        ValueError: A value is out of range, or two of them contradict each other.
+        ValueError: A value is out of range, or two values contradict each other.
     """
 
     name: str
@@ -89,19 +91,21 @@ class RingConfig:
             )
 
     def named_by(self, host: Host) -> Self:
-        """Return a copy whose identity is the whole name of a new member: it ends with random characters."""
+        """Return a copy whose identity is the full name of a new member's lease, with random characters at its end."""
         begin = self.identity or f"{self.name}-{_fitted(host.name)}"
         end = f"-{host.uuid()[:8]}"
         return attrs.evolve(self, identity=begin[: LONGEST - len(end)].rstrip("-.") + end)
 
     @property
     def map_key(self) -> ObjectKey:
-        """The key of the ConfigMap with the assignment."""
+        """The key of the ConfigMap that has the assignment of slots."""
         return ObjectKey(map_name(self.name), self.namespace)
 
     @property
     def request_timeout(self) -> float:
-        """Seconds for one request: a quarter of the renew deadline, so that a whole turn of requests fits in it."""
+        """Seconds for one request: a quarter of `renew_deadline`, but at least 1.0, so that one update's requests fit
+        in.
+        """
         return max(1.0, self.renew_deadline / 4)
 
 

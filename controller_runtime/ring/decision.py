@@ -19,14 +19,14 @@ then its lease tells people that it existed."""
 
 @attrs.frozen
 class Sighting:
-    """The lease of another member, and when a look first found it in its present version.
+    """The lease of another member, and when this member first read it in its current version.
 
     Attributes:
-        member: The member's identity.
-        claim: Its claim.
-        version: The lease's resourceVersion.
-        duration: Seconds for which others respect the claim after they saw the lease change.
-        seen_at: Monotonic seconds of our own clock at which a look first found this version.
+        member: The identity of the other member.
+        claim: The claim in its lease.
+        version: The version of the lease.
+        duration: Seconds for which other members respect the claim after they saw the lease change.
+        seen_at: The time of the first read of this version, in monotonic seconds of our own clock.
     """
 
     member: str
@@ -37,37 +37,37 @@ class Sighting:
 
     @property
     def expires_at(self) -> float:
-        """Monotonic seconds from which the claim counts no more, unless the lease changes before.
+        """The time from which the claim no longer counts, unless the lease changes before; monotonic seconds.
 
-        The member's own deadline counts from before it wrote the lease, and is shorter. So the member has stopped by
-        then, however wrong any wall clock is.
+        The other member's own deadline counts from a time before it wrote the lease, and is shorter. So it has stopped
+        by then, however wrong any wall clock is.
         """
         return self.seen_at + self.duration
 
     def again(self, later: Sighting) -> Sighting:
-        """Return what is known after a later look: an unchanged lease keeps its age."""
+        """Return the sighting after a later read, `later`: an unchanged lease keeps the time of its first read."""
         return self if later.version == self.version else later
 
     def vanished(self, now: float) -> Sighting:
-        """Return what is known after the first look that does not find the lease: it may have changed until then."""
+        """Return the sighting after the first read without the lease, which may have changed until `now`."""
         return attrs.evolve(self, version="", seen_at=now)
 
 
 @attrs.frozen
 class Membership:
-    """The state of a member, as it knows it.
+    """The state of a member, as it knows it. Sets of slots are bit sets.
 
     Attributes:
-        identity: Its identity.
-        claim: The claim that the server has stored, as far as it knows; `slots` are those that it owns or still has
-            work in hand for.
-        ready_at: Monotonic seconds from which it may own slots: one duration of a lease after its lease was first
-            written. By then a member has stopped that the server has lost with the restore of a backup.
-        draining: The slots of its claim that it takes no work for any more.
-        drained: Those of them that have no work in hand.
+        identity: The identity of the member.
+        claim: The claim that the server has stored, as far as the member knows; its `slots` are those that it owns or
+            still has running work for.
+        ready_at: The time from which it may own slots, in monotonic seconds: one lease duration after its lease was
+            first written, when a member that a restored backup does not have has stopped.
+        draining: The slots of its claim for which it starts no more work.
+        drained: The slots of `draining` without running work.
         prepared: The slots whose objects are in its caches.
         works: Whether it is healthy. If not, it gets no slots as long as there are other members.
-        leaves: Whether it stops, and wants no slots.
+        leaves: Whether it is stopping, and wants no slots.
     """
 
     identity: str
@@ -82,17 +82,17 @@ class Membership:
 
 @attrs.frozen
 class Step:
-    """The next step of a member: it begins no more work for `drain`, writes `claim`, and then owns `take` and `resume`.
+    """The next step of a member: it stops new work for `drain`, writes `claim`, and then owns `take` and `resume`.
 
-    A slot of `resume` waits for the write, too: an earlier write that drops it may be under way without an answer, and
-    land before this one.
+    A slot of `resume` waits for the write, too: an earlier write that drops the slot may be on its way without an
+    answer, and reach the server before this one.
 
     Attributes:
         claim: The claim to write into its lease.
-        drain: The slots for which it begins no more work from now on.
-        resume: The slots that it was draining, and that are its own again once the claim is stored.
-        take: The slots that it owns once the claim is stored.
-        waits_for: The member of another division that is in the way; empty for none.
+        drain: The slots for which it starts no more work from now on.
+        resume: The slots that it was draining, and that it owns again once the claim is stored.
+        take: The slots that it newly owns once the claim is stored.
+        waits_for: A member with another division for which it waits; empty for none.
     """
 
     claim: Claim
@@ -103,20 +103,21 @@ class Step:
 
 
 def next_step(me: Membership, ring: Assignment | None, others: Iterable[Sighting], now: float) -> Step:
-    """Return what a member does next.
+    """Return the next step of a member.
 
-    A slot is taken if the newest assignment gives it to us, and each other member whose claim counts neither has it
-    nor follows an assignment older than the one that gave it to us. Such a member could still take it by what it read
-    before. Our claim is written before any work begins, and a claim drops a slot only after the work in hand. Work for
-    a slot that the assignment takes from us goes on until its new owner can take it, see `_kept`, unless we leave.
+    This member takes a slot if the newest assignment gives it to this member, and no other member with a valid claim
+    has the slot or follows an assignment older than the one that gave it to this member; such a member could still take
+    the slot by its older data. The claim is written before any work begins, and drops a slot only after its running
+    work. Work for a slot that now belongs to another member continues until that member can take it (see `_kept`),
+    unless this member leaves.
 
-    While members of another division work, we own nothing: see `in_the_way`.
+    While members with another division work, this member owns nothing: see `in_the_way`.
 
     Args:
-        me: The member.
-        ring: The assignment, read from the server before `others`, or None.
-        others: The other members, read from the server.
-        now: Monotonic seconds.
+        me: The state of this member.
+        ring: The assignment, read from the server before `others`; None if there is none.
+        others: The leases of the other members, read from the server.
+        now: The time in monotonic seconds.
     """
     others = [*others]
     waits_for = in_the_way(me.claim.division, ring, others, now)
@@ -146,19 +147,20 @@ def next_step(me: Membership, ring: Assignment | None, others: Iterable[Sighting
 
 
 def in_the_way(division: str, ring: Assignment | None, others: Iterable[Sighting], now: float) -> str:
-    """Return a member for which those of a division wait, because it divides other objects or in another way.
+    """Return a member with another division for which members with this division wait; empty if there is none.
 
-    The division that published works. Another one waits until no claim of the former counts: two at once would have two
-    owners for some objects and none for others. Without an assignment, it waits for members that claim slots.
+    Members with the division of the published assignment work. Others wait until no claim of those counts: with two
+    divisions at once, some objects would have two owners and others none. Without an assignment, they wait for members
+    that claim slots.
 
     Args:
         division: The division of the member that may wait.
-        ring: The present assignment, or None.
+        ring: The current assignment, or None.
         others: The other members.
-        now: Monotonic seconds.
+        now: The time in monotonic seconds.
 
     Returns:
-        The name of the first such member in the order of `others`; empty if absent.
+        The name of the first such member in the order of `others`.
     """
     if ring is not None and ring.division == division:
         return ""
@@ -171,31 +173,32 @@ def in_the_way(division: str, ring: Assignment | None, others: Iterable[Sighting
 
 
 def is_older(me: Claim, ring_uid: str, uid: str, ring: Assignment | None) -> bool:
-    """Return whether the server has gone back: it shows another ring than the one followed, or an older assignment.
+    """Return whether the server's data went back: it has another ConfigMap than the known one, or an older assignment.
 
     Args:
-        me: Our claim.
-        ring_uid: The uid of the published object that we follow; empty if we follow none.
-        uid: The uid of the one on the server; empty if absent.
-        ring: The assignment in it; None if there is none that can be read.
+        me: The claim of this member.
+        ring_uid: The uid of the ConfigMap that this member follows; empty if it follows none.
+        uid: The uid of the ConfigMap on the server; empty if there is none.
+        ring: The assignment in the ConfigMap; None if there is none or it cannot be read.
     """
     return bool(ring_uid) and (uid != ring_uid or (ring is not None and ring.epoch < me.epoch))
 
 
 def publishes(own: Sighting, ring: Assignment | None, others: Iterable[Sighting], now: float) -> bool:
-    """Return whether a member is the one that publishes: of the ready ones whose claims count, the first by name.
+    """Return whether this member publishes: it is the first by name of the ready members with a valid claim.
 
-    Only members of the division that published are asked. Once none of them is there, or before there is an assignment,
-    those of all divisions are asked: then only members that wait for nothing say that they are ready.
+    Only members with the division of the published assignment are considered. If this member has another division, or
+    there is no assignment, members of all divisions are considered: only those that wait for no other division are
+    ready then.
 
-    Two members may both believe it for a while. That does no harm: an assignment is written over the version that was
-    read, so only one of two that follow the same assignment is ever published.
+    For a while two members may both publish. That does no harm: an assignment is written only over the version that was
+    read, so the second write fails.
 
     Args:
-        own: The member that asks.
-        ring: The present assignment, or None.
-        others: The other members.
-        now: Monotonic seconds.
+        own: The lease of this member.
+        ring: The current assignment, or None.
+        others: The leases of the other members.
+        now: The time in monotonic seconds.
     """
     division, is_ours = own.claim.division, ring is not None and ring.division == own.claim.division
     asked = (member for member in (own, *others) if not is_ours or member.claim.division == division)
@@ -210,17 +213,17 @@ def next_assignment(
     patient_until: float = -math.inf,
     division: str = "",
 ) -> Assignment | None:
-    """Return the assignment to publish; None if the present one is as it should be, or shall stay for now.
+    """Return the assignment to publish; None if the current one should stay.
 
-    The first of several replicas that start together would be given all slots, and list all objects, only to give most
-    of them up a moment later. So while no living member owns a slot, those that are joining are waited for.
+    If several replicas start together, the first would get all slots, and list all objects, only to give most of them
+    up a moment later. So while no live member owns a slot, members that are joining are waited for.
 
     Args:
-        ring: The present assignment, or None: then it is made from what the members claim.
+        ring: The current assignment; if it is None, the members' claims replace it.
         members: All members, the publisher included.
-        now: Monotonic seconds.
-        patient_until: Monotonic seconds until which members that are joining are waited for.
-        division: The publisher's; members of others are given no slots.
+        now: The time in monotonic seconds.
+        patient_until: The end of the wait for joining members, in monotonic seconds.
+        division: The division of the publisher; members with other divisions get no slots.
     """
     members = [member for member in members if member.claim.division == division]
     weights = {member.member: member.claim.weight for member in members if _lives(member, now)}
@@ -237,10 +240,10 @@ def next_assignment(
 
 
 def long_dead(ring: Assignment | None, others: Iterable[Sighting], now: float) -> Sighting | None:
-    """Return a member whose lease can be deleted, and to which no slot is assigned.
+    """Return a member without assigned slots whose lease can be deleted; None if there is none.
 
-    It was silent for `LONG_DEAD` of its durations; or it has left, and each other member has had one duration in which
-    to see that. A member that had not seen it would keep its claim for as long.
+    Its lease has not changed for `LONG_DEAD` lease durations; or it has left, and the other members had one lease
+    duration to see that, since a member that has not seen it respects the claim for so long.
     """
     owners = set(ring.owners) if ring is not None else set()
     for other in others:

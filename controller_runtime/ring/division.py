@@ -40,28 +40,31 @@ _decode = msgspec.json.Decoder(_Header).decode
 
 
 def slot_of_key(by: RingBy, namespace: str, name: str) -> int:
-    """Return the slot of an object by its key, in a ring that is by namespace or name."""
+    """Return the slot of an object by its key, in a ring by namespace or by name."""
     if by is RingBy.NAMESPACE:
         return slot_of_name(namespace or name)
     return slot_of_name(f"{namespace}/{name}")
 
 
 def selector_of(slots: int) -> str:
-    """Return the `shardSelector` for the objects whose uid belongs to some slots; for none, that of hardly any."""
+    """Return the `shardSelector` for the objects whose uid belongs to `slots`.
+
+    For no slots it selects hardly any object.
+    """
     ranges = [(low * _WIDTH, (high + 1) * _WIDTH) for low, high in ranges_of(slots)]
     return shard_selector(UID, ranges or [(0, 1)])
 
 
 @attrs.frozen
 class OwnSlots:
-    """Divides objects by themselves; a `Division`."""
+    """Assigns each object to a slot by the object itself; a `Division`."""
 
     by: RingBy
 
     def slot_of(self, cached: Cached) -> int | None:
         """Return the slot of an object.
 
-        One whose owners cannot be read counts as its own: some replica must have it.
+        An object whose owner references cannot be read counts as without owner, so that some replica has it.
         """
         if self.by is RingBy.UID:
             return slot_of_uid(cached.uid)
@@ -70,19 +73,19 @@ class OwnSlots:
         return slot_of_key(self.by, cached.namespace, cached.name)
 
     def has_moved(self, old: Cached, new: Cached) -> bool:
-        """Return whether a change of an object of one key has changed its slot."""
+        """Return whether a change of an object, from `old` to `new`, has changed its slot."""
         if self.by is RingBy.OWNER or (self.by is RingBy.UID and old.uid != new.uid):
             return self.slot_of(old) != self.slot_of(new)
         return False
 
     def selector(self, slots: int) -> str:
-        """Return the `shardSelector`, which can choose by uid only: the other hashes are not the server's."""
+        """Return the `shardSelector` in a ring by uid, otherwise an empty text: a server only hashes uids."""
         return selector_of(slots) if self.by is RingBy.UID else ""
 
 
 @attrs.frozen
 class OwnersSlots:
-    """Divides objects by the owner that controls them, of one kind; a `Division`.
+    """Assigns each object to the slot of its controller, which has the kind `owner`; a `Division`.
 
     An object without a controller of that kind belongs to no slot.
     """
@@ -91,7 +94,7 @@ class OwnersSlots:
     owner: Resource[Any]
 
     def slot_of(self, cached: Cached) -> int | None:
-        """Return the slot of the object's controller."""
+        """Return the slot of the object's controller; None if it has no controller of the kind `owner`."""
         for owner in _owners(cached):
             if owner.controller and owner.kind == self.owner.kind and _group(owner.api_version) == self.owner.group:
                 if self.by is RingBy.UID:
@@ -100,7 +103,7 @@ class OwnersSlots:
         return None
 
     def selector(self, slots: int) -> str:
-        """Return nothing: a server cannot choose by owners."""
+        """Return an empty text: a server cannot select by owners."""
         return ""
 
 

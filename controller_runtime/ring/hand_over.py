@@ -13,18 +13,18 @@ from controller_runtime.ring.wake import Wake
 
 
 class HandOver:
-    """Lets a program that stops wait until no slot is this replica's any more.
+    """Lets a stopping program wait until other members own the slots of this replica.
 
-    The member gives its slots away by itself once it says that it does not do its work. To stop the work at once
-    would leave the slots without an owner until another assignment is published and all members follow it.
+    The member gives up its slots once it reports that it does not work. If the work stopped at once, the slots would
+    have no owner until another assignment is published and all members follow it.
 
     Args:
-        host: Its clock.
-        config: The ring, whose `retry_period` is the longest wait.
+        host: The source of the time.
+        config: The configuration of the ring; its `retry_period` is the longest wait.
         ownership: The slots of this replica.
-        has_successor: Returns whether another member could own them.
+        has_successor: Returns whether another member could own the slots.
 
-    Threads: `wait` on one, the others any.
+    Threads: `wait` on one, the other methods any.
     """
 
     def __init__(self, host: Host, config: RingConfig, ownership: Ownership, has_successor: Callable[[], bool]) -> None:
@@ -37,14 +37,14 @@ class HandOver:
         return bool(self._ownership.owned) and self._has_successor()
 
     def turned(self) -> None:
-        """Note that a turn of the member has ended."""
+        """Report that the member has finished an update of the ring, so that `wait` checks again."""
         self._turned.set()
 
     def wait(self, until: float, stop: Stop) -> None:
-        """Wait while a hand-over is possible, for a `retry_period` at most.
+        """Wait while a hand-over is possible, for at most one `retry_period`.
 
         Args:
-            until: Monotonic seconds until which it waits at most.
+            until: The latest end of the wait, in monotonic seconds.
             stop: Ends the wait when it is cancelled.
         """
         until = min(until, self._host.monotonic() + self._config.retry_period)

@@ -26,19 +26,19 @@ class _Gone(NamedTuple):
 
 
 class RingKind:
-    """One kind of a ring.
+    """One kind of objects in a ring by uid or owner: finds the slot of an object, also of a deleted one.
 
     Args:
-        host: Its lock.
+        host: The source of the lock.
         client: Asks the server whether an object exists.
         resource: The kind.
-        informers: Its caches.
-        division: Tells the slot of each object.
-        on_moved: Called with the key of an object that a change has brought to another slot, on the threads of the
-            caches; it must not wait.
+        informers: The caches of the kind.
+        division: Assigns objects to slots.
+        on_moved: Called with the key of an object whose slot has changed, on the threads of the caches; it must not
+            wait.
 
     Attributes:
-        places: The kind with each namespace of which there is a cache; an empty one stands for all.
+        places: The kind with each namespace that is cached; an empty namespace stands for all.
 
     Threads: any.
     """
@@ -64,29 +64,29 @@ class RingKind:
             informer.add_handler(self._note)
 
     def get(self, key: ObjectKey) -> Cached | None:
-        """Return the object of a key, if it is cached."""
+        """Return the object of a key; None if it is in no cache."""
         return next((cached for store in self._stores if (cached := store.get(key)) is not None), None)
 
     def held(self, key: ObjectKey, slot: int) -> Held:
-        """Return the states of a key in each cache, to be held by work for a slot."""
+        """Return the states of a key in each cache, for work on `slot` to see until its end; see `holding`."""
         states = {store: store.get(key) for store in self._stores}
         return Held(key, states, lambda later: self._division.slot_of(later) == slot)
 
     def uid_of(self, key: ObjectKey) -> str:
-        """Return the uid of the object of this key, or of the last one that was deleted; empty if there was none."""
+        """Return the uid of the object of this key, or of the last one that was deleted; empty if none is known."""
         cached = self.get(key)
         return cached.uid if cached is not None else self._last(key).uid
 
     def slot_of(self, key: ObjectKey) -> int | None:
-        """Return the slot of the object of a key, or of the last one which was deleted; None for neither."""
+        """Return the slot of the object of a key, or of the last one that was deleted; None if none is known."""
         cached = self.get(key)
         return self._division.slot_of(cached) if cached is not None else self._last(key).slot
 
     def exists(self, key: ObjectKey) -> bool:
-        """Return whether the server has an object of a key, under whatever uid; its metadata alone is asked for.
+        """Return whether the server has an object of this key, with any uid. Only its metadata is requested.
 
         Raises:
-            Forbidden: This process may not ask; the text says how to correct it.
+            Forbidden: This process has no right to get it; the message names the remedy.
         """
         try:
             self._client.get(self._resource.only_metadata(), key)
@@ -97,7 +97,7 @@ class RingKind:
         return True
 
     def forget(self, key: ObjectKey, uid: str) -> None:
-        """Forget a deleted object: it was reconciled, another replica owns it, or another object has its name."""
+        """Forget a deleted object: it was reconciled, another replica owns it, or a new object has its name."""
         with self._lock:
             if self._last(key).uid == uid:
                 self._gone.pop(key, None)

@@ -57,35 +57,35 @@ def _empty() -> str:
 
 
 class RingMember:
-    """Takes part in a ring, from `run` until its stop, and gives its slots back at the end.
+    """Makes this replica a member of a ring while `run` runs, and gives its slots back at the end.
 
-    A member whose lease was not renewed in time, or is not as the member last wrote it, owns nothing from that moment.
-    It then becomes a new member, which may own slots after one duration of a lease.
+    If the lease was not renewed in time, or is not as the member last wrote it, the member owns nothing from that
+    moment. It then becomes a new member, which may own slots after one lease duration.
 
     Args:
-        host: Its clock, threads and randomness.
-        client: Reaches the API server; must not be limited by `ownership`.
-        config: The ring.
+        host: The source of time, threads and randomness.
+        client: Sends the requests; it must not be limited by `ownership`.
+        config: The configuration of the ring.
         ownership: The slots that the member owns, for the code that does the work.
-        on_take: Called with slots that the member owns from now on: all their objects want a reconcile.
-        prepare: Called with the slots that the member has or will have; returns those of them whose objects are in its
-            caches. A slot is owned only after that.
-        ready: Called with the slots that the member could take now; returns those that it takes. It may wait as long as
-            a request does.
-        problem: Returns in one line why this replica does not do its work; empty if it does. Until then its slots are
-            given to other members.
-        division: Returns the hash of what the ring divides, when the member begins; see `Claim.division`.
+        on_take: Called with slots that the member newly owns, all of whose objects must be reconciled.
+        prepare: Called with the slots that the member has or will have; returns those whose objects are in its caches.
+            A slot is owned only after that.
+        ready: Called with the slots that the member could take now; returns those that it takes. It may take as long as
+            a request.
+        problem: Returns in one line why this replica cannot work; empty if it can. While it cannot, other members get
+            its slots.
+        division: Returns the hash of the division when the member starts; see `Claim.division`.
 
     Attributes:
         name: The member's name among the members of a manager.
-        identity: The identity under which it takes part, the name of its lease.
-        last_error: Why the last turn failed; empty if it succeeded.
+        identity: The identity of the member, which is the name of its lease.
+        last_error: Why the last update of the ring failed; empty if it succeeded.
         epoch: The epoch of the assignment that it follows.
-        state: The present state; see `state.py`.
-        status: Its observations and counts.
-        hand_over: Waits, when the program stops, until others own the slots.
+        state: The current state; see `state.py`.
+        status: Observations and counts, for metrics.
+        hand_over: Waits, when the program stops, until other members own the slots.
 
-    Threads: `run` on one, which also makes the callbacks; `wake` and the attributes from any.
+    Threads: `run` on one, which also calls the callbacks; `wake` and the attributes from any.
     """
 
     def __init__(
@@ -120,15 +120,15 @@ class RingMember:
 
     @property
     def epoch(self) -> int:
-        """The epoch of the assignment that it follows."""
+        """The epoch of the assignment that this member follows."""
         return self.state.claim.epoch
 
     def wake(self) -> None:
-        """Have the next turn begin at once: something that it reads has changed."""
+        """Let the next update of the ring begin at once, because its data has changed."""
         self._wake.set()
 
     def run(self, stop: Stop) -> None:
-        """Take part until `stop` is set, then give back all slots as their work ends; until `stop` is cancelled."""
+        """Be a member until `stop` is set, then give back the slots as their work ends, until `stop` is cancelled."""
         stop.on_set(self.wake)
         self.state = New(Claim(weight=self._config.weight, division=self._division()))
         while not stop.is_cancelled():

@@ -34,13 +34,13 @@ log = get_logger(__name__)
 
 @attrs.frozen
 class Attempt:
-    """A write of our lease, and what follows when the server has stored it.
+    """A write of this member's lease, with the data that applies once the server has stored it.
 
     Attributes:
         claim: The claim in it.
-        draining: The slots of the claim for which no work begins.
-        ring: The assignment that it follows; None for none.
-        sent: When it was sent.
+        draining: The slots of the claim for which no new work begins.
+        ring: The assignment that the member follows; None for none.
+        sent: When the write was sent.
     """
 
     claim: Claim
@@ -51,13 +51,13 @@ class Attempt:
 
 @attrs.frozen
 class PublishedRing:
-    """The ConfigMap of the assignment, as it was read.
+    """The ConfigMap with the assignment, as it was read.
 
     Attributes:
-        uid: Its uid; empty if absent.
-        version: Its resourceVersion; empty if absent.
-        assignment: The assignment; None if there is none that can be read.
-        found: All of it, of which a publisher replaces the data only; empty if absent.
+        uid: The uid of the ConfigMap; empty if there is none.
+        version: The resourceVersion; empty if there is none.
+        assignment: The assignment; None if there is none or it cannot be read.
+        found: The whole ConfigMap, of which a publisher replaces only the data; empty if there is none.
     """
 
     uid: str = ""
@@ -67,16 +67,16 @@ class PublishedRing:
 
 
 class RingObjects:
-    """Reads and writes the objects of a ring for one member.
+    """Reads and writes the ConfigMap and the leases of a ring for one member.
 
     Args:
-        host: Its clock stamps the leases.
-        client: Reaches the API server.
-        config: The ring, with the member's identity.
+        host: The source of the time, which is written into leases.
+        client: Sends the requests.
+        config: The configuration of the ring, with the member's identity.
 
     Attributes:
-        is_as_written: Whether `compare` found our lease as we last wrote it.
-        has_gone_back: Whether the server has shown an older state than before, and nothing was published since.
+        is_as_written: Whether `compare` found the member's lease as the member last wrote it.
+        has_gone_back: Whether the server returned an older state than before, and nothing was published since then.
 
     Threads: one.
     """
@@ -100,10 +100,10 @@ class RingObjects:
         self._greatest = 0
 
     def read_ring(self, deadline: float) -> PublishedRing:
-        """Return the published assignment; an unreadable one counts as none, and is replaced by the publisher.
+        """Read the published assignment. One that cannot be read counts as none, and the publisher replaces it.
 
         Raises:
-            ForeignObject: The ConfigMap of this name is not the ring's.
+            ForeignObject: The ConfigMap of this name does not belong to the ring.
         """
         try:
             with self._asking(deadline) as client:
@@ -136,10 +136,10 @@ class RingObjects:
         return self._known[2]
 
     def read_leases(self, deadline: float) -> dict[str, dict[str, Any]]:
-        """Return the leases of all members, by their identities; ours even if it has lost its label.
+        """Read the leases of all members, by their identities; this member's lease is found even without its label.
 
         Raises:
-            ForeignObject: A lease of our identity is not the ring's.
+            ForeignObject: A lease with this member's name does not belong to the ring.
         """
         place = self._config.namespace
         with self._asking(deadline) as client:
@@ -153,7 +153,7 @@ class RingObjects:
         return found
 
     def sighting(self, name: str, lease: dict[str, Any], now: float) -> Sighting:
-        """Return what a lease says. One without a readable claim claims nothing and follows nothing."""
+        """Return the sighting of a lease that was read at `now`. A lease without a readable claim claims no slots."""
         try:
             claim = Claim.from_text(annotations_of(lease).get(CLAIM, ""))
         except ValueError:
@@ -164,10 +164,10 @@ class RingObjects:
         return Sighting(name, claim, f"{metadata['uid']}/{metadata['resourceVersion']}/{stamp}", duration, now)
 
     def compare(self, lease: dict[str, Any] | None) -> Attempt | None:
-        """Compare our lease, as it was read, with what we wrote; set `is_as_written`.
+        """Compare this member's lease, as it was read, with its last write; set `is_as_written`.
 
         Returns:
-            The write that has landed though its answer was lost, or None.
+            The write that reached the server although its answer was lost; None if there is none.
         """
         self._lease = lease
         stamp, claim = _content(lease) if lease is not None else ("", "")
@@ -180,11 +180,11 @@ class RingObjects:
         return landed
 
     def write_lease(self, attempt: Attempt, deadline: float) -> None:
-        """Write our lease over the version that was read, or create it.
+        """Write this member's lease over the version that was read, or create it.
 
         Raises:
-            Conflict: It has changed since it was read.
-            AlreadyExists: There is one by now.
+            Conflict: The lease has changed since it was read.
+            AlreadyExists: The lease exists by now.
         """
         stamp = microtime(self._host.now())
         body = self._body(attempt.claim, stamp)
@@ -196,19 +196,19 @@ class RingObjects:
         self._attempts.clear()
 
     def delete_dead(self, member: Sighting, deadline: float) -> None:
-        """Delete the lease of a member that died or has left, unless it has changed since it was read."""
+        """Delete the lease of a member that died or left, unless it has changed since it was read."""
         uid, version, _ = member.version.split("/", 2)
         key = ObjectKey(member.member, self._config.namespace)
         with contextlib.suppress(NotFound, Conflict), self._asking(deadline) as client:
             client.delete(LEASES, key, uid=uid, resource_version=version)
 
     def publish(self, ring: PublishedRing, assignment: Assignment, deadline: float) -> None:
-        """Write an assignment over the one that was read; with a new incarnation if the server has gone back.
+        """Write an assignment over the one that was read, with a new incarnation if the server's data went back.
 
         Raises:
             Conflict: Another member has published one meanwhile.
             AlreadyExists: As `Conflict`.
-            NotFound: It was deleted meanwhile.
+            NotFound: The ConfigMap was deleted meanwhile.
         """
         if self.has_gone_back or not ring.uid or not assignment.incarnation:
             after = max(assignment.incarnation, self._greatest) + 1  # the wall clock may have been set back since

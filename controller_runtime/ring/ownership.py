@@ -25,13 +25,13 @@ _unbound: contextvars.ContextVar[bool] = contextvars.ContextVar("no ring members
 
 
 class Turn:
-    """Work for one slot, in hand from its making to `end`; inside `with`, requests of the context are its own.
+    """A piece of work for one slot, such as a reconcile. It is running from its creation to `Ownership.end`.
 
     Attributes:
-        slot: The slot.
+        slot: The slot. Requests that are sent inside `with turn:` belong to the turn.
         term: The membership under which the work began.
         token: The fencing token of the slot when the work began; a later ownership of the slot has another one.
-        unsure_until: Monotonic seconds until which a write of the work, whose answer was lost, keeps the slot ours.
+        unsure_until: Monotonic seconds until which the slot is kept, because the answer to a write was lost.
     """
 
     __slots__ = ("_ownership", "_reset", "_unled", "slot", "term", "token", "unsure_until")
@@ -44,7 +44,7 @@ class Turn:
         self.unsure_until = 0.0
 
     def is_of(self, ownership: Ownership) -> bool:
-        """Return whether it is work of this ownership."""
+        """Return whether this turn was made by `ownership`."""
         return self._ownership is ownership
 
     def __enter__(self) -> None:
@@ -60,15 +60,15 @@ class Turn:
 
 
 class Ownership:
-    """The slots that this process owns, and the work in hand.
+    """The slots of a ring that this process owns, and the running work for them. Sets of slots are bit sets.
 
-    Ownership is a deadline: it ends by itself when the member's lease is not renewed, whether or not the member gets
-    to run. Then each request of work that is still in hand is refused.
+    Ownership ends by itself at a deadline if the member's lease is not renewed. Then requests of running work are
+    refused.
 
     Args:
-        host: Its clock decides.
+        host: The source of the time.
 
-    Threads: any. The member alone calls `begin`, `drain`, `own` and `end_all`.
+    Threads: any. Only the member calls `begin`, `drain`, `own` and `end_all`.
     """
 
     def __init__(self, host: Host) -> None:
@@ -87,7 +87,7 @@ class Ownership:
 
     @property
     def term(self) -> Term | None:
-        """The present membership, or the last one; None before there was one."""
+        """The current membership, or the last one; None before the first."""
         return self._state[0]  # replaced as a whole
 
     @property
@@ -98,7 +98,7 @@ class Ownership:
 
     @property
     def in_hand(self) -> int:
-        """The slots that have work in hand that can still send requests."""
+        """The slots with running work that can still send requests."""
         term, busy = self._state[0], self._busy  # each replaced as a whole
         return busy if busy and term is not None and not term.is_over() else 0
 
@@ -107,7 +107,7 @@ class Ownership:
         return bool(self.owned >> slot & 1)
 
     def turn(self, slot: int) -> Turn | None:
-        """Return a turn of work for a slot, which is in hand until it has ended; None if the slot is not ours."""
+        """Begin work for a slot, and return its turn; None if this replica does not own the slot."""
         with self._lock:
             term, owned = self._state
             ring = next((ring for slots, ring in self._by if slots >> slot & 1), None)
@@ -119,10 +119,10 @@ class Ownership:
 
     @contextlib.contextmanager
     def as_member(self) -> Iterator[None]:
-        """Bind the requests of this context to the present membership, for work that is not a reconcile.
+        """Return a context manager: requests inside its block are bound to the current membership.
 
         Raises:
-            LeadershipLost: There is none now; requests raise it once it is over.
+            LeadershipLost: There is no membership now. Requests raise it once the membership is over.
         """
         term = self.term
         if term is None or term.is_over():
@@ -134,7 +134,7 @@ class Ownership:
             _membership.reset(token)
 
     def keep_in_hand(self) -> None:
-        """Keep each slot with work in hand until the membership's deadline: a write of unknown outcome may be its."""
+        """Keep slots with running work until the membership's deadline: a write of unknown outcome may be theirs."""
         with self._lock:
             term = self._state[0]
             if term is not None and self._busy:
@@ -142,7 +142,7 @@ class Ownership:
                 self._unsure |= {slot: max(until, self._unsure.get(slot, 0.0)) for slot in slots_in(self._busy)}
 
     def end(self, turn: Turn) -> None:
-        """Note that the work of a turn has ended."""
+        """Report that the work of a turn has ended."""
         with self._lock:
             if turn.term is not self._state[0]:  # it could send nothing any more
                 return
@@ -157,24 +157,24 @@ class Ownership:
             self.on_idle()
 
     def begin(self, term: Term) -> None:
-        """Begin a membership, which owns nothing yet. Work that is in hand from the last one can send nothing."""
+        """Begin a membership without slots. Work that still runs from the last one can send no requests."""
         with self._lock:
             self._state, self._by = (term, 0), ()
             self._in_hand.clear()
             self._busy = 0
 
     def drain(self, slots: int) -> None:
-        """Let no more work begin for these slots."""
+        """Let no new work begin for these slots."""
         with self._lock:
             self._state = self._state[0], self._state[1] & ~slots
 
     def own(self, slots: int, ring: Assignment | None, given: int = ALL) -> int:
-        """Let work begin for these slots, and for no others; return those for which none could begin before.
+        """Own exactly these slots, so that work for them can begin; return those that were not owned before.
 
         Args:
             slots: The slots.
-            ring: The newest assignment; None, which gives none, only without slots.
-            given: The slots that it gives to us. Others, which we had before, keep their token, the older one.
+            ring: The newest assignment; None only if `slots` is empty.
+            given: The slots that the assignment gives to this replica. The others keep their older token.
         """
         with self._lock:
             term, before = self._state
@@ -184,11 +184,11 @@ class Ownership:
         return slots & ~before
 
     def end_all(self, why: str) -> int:
-        """End the membership: no work begins, and that in hand can send nothing any more.
+        """End the membership: no work begins, and running work can send no more requests.
 
         Returns:
-            The slots with a write that may land yet, until the deadline that the membership had: those with work in
-            hand, which may have sent one, and those with an answer that was lost. None once the deadline has passed.
+            The slots for which a write may still reach the server, until the deadline that the membership had: those
+                with running work or a lost answer. Empty once the deadline has passed.
         """
         with self._lock:
             term = self._state[0]
@@ -201,9 +201,9 @@ class Ownership:
         return ~self.drained(ALL) & ALL
 
     def drained(self, slots: int) -> int:
-        """Return those of some slots that have no work in hand, and no write of which it is unknown whether it landed.
+        """Return those of `slots` that have no running work, and no write of unknown outcome.
 
-        Such a write is waited for until the deadline that the membership had when its answer was lost.
+        A write of unknown outcome counts until the deadline that the membership had when its answer was lost.
         """
         now = self._host.monotonic()
         with self._lock:
@@ -213,13 +213,13 @@ class Ownership:
 
 
 def turn_in_hand(ownership: Ownership) -> Turn | None:
-    """Return the turn of this ownership in which the caller runs; None outside of one."""
+    """Return the turn of this ownership in which the caller runs; None outside of a turn."""
     turn = _turn.get()
     return turn if turn is not None and turn.is_of(ownership) else None
 
 
 def unbound() -> contextlib.AbstractContextManager[None]:
-    """Return a block whose requests are not bound to a membership unless they belong to a turn or an `as_member`."""
+    """Return a context manager: requests inside it depend on no membership, except in a turn or `as_member`."""
 
     @contextlib.contextmanager
     def block() -> Iterator[None]:
@@ -237,15 +237,15 @@ def _none() -> Sequence[Ownership]:
 
 
 class RingTransport(DeadlineTransport):
-    """A transport that refuses requests of a turn, such as a reconcile, once the membership of its begin has ended.
+    """A transport that refuses requests of a turn, such as a reconcile, once its membership has ended.
 
-    Other requests may be bound to the present membership, too: a thread that a reconcile made itself, such as one of an
-    executor, does not know in which turn it runs.
+    Other requests may be bound to the current membership, too: a thread that a reconcile started, such as one of an
+    executor, does not know its turn.
 
     Args:
         inner: Carries the requests.
-        bound: Returns the ownerships that requests outside of a turn depend on, too. One that was never a member
-            refuses none: no reconcile can have begun.
+        bound: Returns the ownerships on which requests outside of a turn depend. An ownership without any membership so
+            far refuses nothing, since no reconcile can have begun.
 
     Threads: any.
     """

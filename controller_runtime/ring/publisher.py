@@ -21,15 +21,15 @@ RESTS = 10
 
 
 class Publisher:
-    """The publishing part of one member.
+    """Publishes assignments for one member, and deletes leases of members that are gone.
 
-    A member that cannot publish for one duration of a lease, because a webhook or a quota refuses the assignment to it
-    alone, must not stay the one that publishes: for `RESTS` durations it says that it is not ready, so that the next
-    member by name publishes.
+    If a member cannot publish for one lease duration, because a webhook or a quota refuses only its requests, another
+    one must publish: for `RESTS` lease durations it then reports that it is not ready, so that the next member by name
+    publishes.
 
     Args:
         objects: Writes the assignment, and deletes leases.
-        config: The ring, with the member's identity.
+        config: The configuration of the ring, with the member's identity.
 
     Threads: the member's.
     """
@@ -40,27 +40,27 @@ class Publisher:
         self._rests_until = -math.inf
 
     def rests(self, now: float) -> bool:
-        """Return whether the member leaves publishing to others, since it could not publish."""
+        """Return whether this member leaves publishing to others at `now`, because it could not publish."""
         return now < self._rests_until
 
     def act(
         self, ring: PublishedRing, own: Sighting, others: Sequence[Sighting], patient_until: float, deadline: float
     ) -> bool:
-        """Publish the assignment that follows, or delete a lease that is of no more use, if that is our turn.
+        """If this member is the one that publishes, publish a new assignment or delete a useless lease, if needed.
 
         Args:
             ring: The assignment, as it was read.
-            own: Our own claim, seen now.
-            others: The other members.
-            patient_until: Monotonic seconds until which members that are joining are waited for.
-            deadline: Monotonic seconds by which a request must be over.
+            own: The sighting of this member's own lease, read now.
+            others: The sightings of the other members.
+            patient_until: The end of the wait for joining members, in monotonic seconds.
+            deadline: The end of requests, in monotonic seconds.
 
         Returns:
-            Whether there is another assignment by now, which is to be read at once.
+            True if there is a new assignment, which should be read at once.
 
         Raises:
             APIError: The assignment was refused.
-            ConnectionLost: The answer was lost.
+            ConnectionLost: No answer came.
         """
         try:
             has_published = self._act(ring, own, others, patient_until, deadline)

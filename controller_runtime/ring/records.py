@@ -22,21 +22,22 @@ MAP_KEYS = frozenset({"epoch", "incarnation", "owners", "division"})
 
 
 def map_name(ring: str) -> str:
-    """Return the name of the ConfigMap with the assignment of a ring; no program's own settings have it by chance."""
+    """Return the name of the ConfigMap with the assignment of a ring."""
     return f"{ring}-ring"
 
 
 @attrs.frozen
 class Claim:
-    """The claim of a member in its lease.
+    """The claim of a member: the annotation in its lease by which other members know its state.
 
     Attributes:
-        epoch: The newest assignment that it follows: by an older one it takes no slot any more.
-        slots: The slots that it owns, and those that it still has work in hand for.
-        weight: Its share of the slots, in proportion to the weights of the others.
-        is_ready: Whether it may be given slots: it has been a member for as long as a lease lasts, and does not leave.
-        is_leaving: Whether it stops, and shall be given none.
-        division: A hash of what it divides into slots, and how: only members with the same one can share them.
+        epoch: The epoch of the newest assignment that it follows; it takes no slots by an older assignment.
+        slots: The slots that it owns, or still has running work for, as a bit set.
+        weight: Its share of the slots, relative to the weights of the others.
+        is_ready: Whether it may get slots: it has been a member for one lease duration, and is not leaving.
+        is_leaving: Whether it is stopping, and should get no slots.
+        division: A hash of the objects that it divides into slots, and how; only members with the same hash can divide
+            work.
     """
 
     epoch: int = 0
@@ -48,11 +49,11 @@ class Claim:
 
     @property
     def has_left(self) -> bool:
-        """Whether its member has given all back and stops: it never claims a slot again."""
+        """Whether the member is leaving and has no slots any more; it never claims a slot again."""
         return self.is_leaving and not self.slots
 
     def to_text(self) -> str:
-        """Return the value of the annotation."""
+        """Return the claim as the value of its annotation."""
         return json.dumps(
             {
                 "epoch": self.epoch,
@@ -65,7 +66,7 @@ class Claim:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Return the claim in an annotation.
+        """Return the claim in the value of an annotation.
 
         Raises:
             ValueError: The text is not a claim.
@@ -89,12 +90,13 @@ class Assignment:
     """The published owners of all slots.
 
     Attributes:
-        epoch: Its number; each assignment of one ring has a greater one than the assignment before.
-        owners: The owner of each slot, `NOBODY` for none.
-        since: The epoch at which each slot was given to its owner.
-        uid: The uid of the object that it was read from: another uid is another ring, whose epochs begin again.
-        incarnation: A number that grows when epochs begin again, or may have gone back with the server; 0 if unknown.
-        division: The hash of what its owners divide; see `Claim.division`.
+        epoch: The number of the assignment, which grows with each assignment of a ring.
+        owners: The owner of each slot; `NOBODY` for none.
+        since: For each slot, the epoch at which its owner got it.
+        uid: The uid of the ConfigMap from which it was read. With another uid, epochs begin again.
+        incarnation: A number that grows whenever epochs begin again, or may have gone back with the server's data; 0 if
+            unknown.
+        division: The hash of the owners' division; see `Claim.division`.
     """
 
     epoch: int
@@ -105,11 +107,11 @@ class Assignment:
     division: str = ""
 
     def slots_of(self, member: str) -> int:
-        """Return the slots that are given to a member."""
+        """Return the slots of a member, as a bit set."""
         return _slots_of(self.owners, member)
 
     def followed_by(self, owners: Sequence[str], division: str | None = None) -> Self:
-        """Return the next assignment; with another division, all slots are given anew."""
+        """Return the next assignment, with these owners. If the division changes, every slot counts as newly given."""
         epoch, division = self.epoch + 1, self.division if division is None else division
         pairs = zip(self.owners, owners, self.since, strict=True)
         is_same = division == self.division
@@ -117,7 +119,7 @@ class Assignment:
         return attrs.evolve(self, epoch=epoch, owners=tuple(owners), since=since, division=division)
 
     def data(self) -> dict[str, str]:
-        """Return the data of the ConfigMap that publishes it: the ranges of slots of each owner, by their epochs."""
+        """Return the data of the ConfigMap that publishes the assignment: for each owner, ranges of slots by epoch."""
         owned: dict[str, dict[str, list[str]]] = {}
         for owner in sorted({*self.owners} - {NOBODY}):
             by_epoch = owned[owner] = {}
@@ -130,7 +132,7 @@ class Assignment:
 
     @classmethod
     def of(cls, data: Mapping[str, str], uid: str = "") -> Self:
-        """Return the assignment in the data of a ConfigMap.
+        """Return the assignment in the data of a ConfigMap with this uid.
 
         Raises:
             ValueError: The data is not an assignment.

@@ -35,25 +35,25 @@ class _Requested:
 
 
 class SlotRequests:
-    """Requests each object of each slot that this replica takes, and drops from caches the objects of those it gives.
+    """Requests a reconcile of each object of newly taken slots, and drops the objects of lost slots from caches.
 
-    Both take a time that grows with the number of objects, for which the thread that renews the member's lease must not
-    wait. The slots of the objects are in an index of each cache, computed when an object changes. If a slot is taken
-    while others are still being requested, the slot that follows the last one comes next. So a membership that ends
+    Both take a time that grows with the number of objects, so they run on a separate thread: the thread that renews the
+    member's lease must not wait. An index of each cache has the slots of the objects. If a slot is taken while others
+    are still being requested, it is served in the order of slot numbers, after the last one. So a membership that ends
     early and begins again does not request the same first slots each time.
 
     Args:
-        host: Its threads' lock.
+        host: The source of the lock.
         name: The ring's name.
         informers: The manager's caches.
-        division: Tells the slot of each object.
+        division: Assigns objects to slots.
         owns: Returns whether this replica owns a slot now.
 
     Attributes:
         name: The name of the thread.
         kinds: The kinds whose keys are requests, and those whose caches are divided.
 
-    Threads: `run` on one of its own, everything else on any.
+    Threads: `run` on its own thread, everything else on any.
     """
 
     def __init__(
@@ -71,10 +71,10 @@ class SlotRequests:
         self._next = 0  # the slot from which on the next one is looked for; of the thread of `run` alone
 
     def channel(self, lister: Lister[Any]) -> Channel:
-        """Return a new channel that gets a request for each object of a lister whose slot is taken.
+        """Return a new channel that gets a request for each object of `lister` when its slot is taken.
 
         Raises:
-            UsageError: The lister is not one of this manager's.
+            UsageError: Another manager made the lister.
         """
         informers = [informer for informer in self._informers if informer.reads in stores_of(lister.source)]
         if not informers:
@@ -97,19 +97,19 @@ class SlotRequests:
         return [informer for informer in self._informers if informer.collection.resource in self.kinds]
 
     def take(self, slots: int) -> None:
-        """Have the objects of some slots requested, as soon as the thread comes to it; this does not wait."""
+        """Request the objects of newly taken slots. It does not wait: the thread makes the requests."""
         with self._condition:
             self._taken |= slots
             self._condition.notify_all()
 
     def narrow(self, share: Share) -> None:
-        """Have the caches of a share drop the objects that are not in it any more; this does not wait."""
+        """Drop the objects that are no longer in `share` from its caches. It does not wait: the thread drops them."""
         with self._condition:
             self._narrowed.append(share)
             self._condition.notify_all()
 
     def run(self, stop: Stop) -> None:
-        """Queue the objects of slots that are taken, and drop those of slots that are lost, until `stop` is set."""
+        """Request the objects of taken slots, and drop those of lost slots, until `stop` is set."""
         stop.on_set(lambda: self.take(0))
         while not stop.is_set():
             with self._condition:
@@ -136,6 +136,9 @@ class SlotRequests:
 
 
 def following(slots: int, start: int) -> int | None:
-    """Return the first slot of a set from `start` on, and after the last slot the first of all; None for no slots."""
+    """Return the first slot of a set at or after `start`; if there is none, the first slot of the set.
+
+    None for an empty set.
+    """
     rest = slots >> start << start or slots
     return (rest & -rest).bit_length() - 1 if rest else None

@@ -44,16 +44,17 @@ _decode = msgspec.json.Decoder(_Review).decode
 
 
 class RightsReview:
-    """Looks at the rights of a member, by one review for each, and logs those that are missing; a runnable.
+    """Asks the server about each right of a ring member, and logs missing rights; a runnable.
 
-    Each user who is authenticated may ask about its own rights, by the role `system:basic-user` of every cluster. Where
-    that is refused, or not served, nothing is known to be missing.
+    Each authenticated user may ask about its own rights, by the ClusterRole `system:basic-user`. If the server refuses
+    or does not serve that, no right counts as missing.
 
     Args:
-        host: Its clock.
-        transport: Reaches the API server.
-        config: The ring.
-        asked_by_name: Returns the kinds of which the server is asked whether an object is gone, and where.
+        host: The source of the time.
+        transport: Carries the requests.
+        config: The configuration of the ring.
+        asked_by_name: Returns the kinds (with namespaces) whose objects the ring gets by name, to see whether they are
+            gone.
 
     Attributes:
         name: The name of the runnable.
@@ -74,11 +75,11 @@ class RightsReview:
 
     @property
     def missing(self) -> tuple[Right, ...]:
-        """The rights that the last reviews refused."""
+        """The rights that the last reviews found missing."""
         return self._missing
 
     def run(self, stop: Stop) -> None:
-        """Look at the rights until `stop` is set."""
+        """Review the rights periodically until `stop` is set."""
         pause = 0.0
         while not stop.wait(pause):
             pause = AGAIN if self._look(stop) else SOON

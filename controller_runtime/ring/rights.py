@@ -15,16 +15,16 @@ from controller_runtime.ring.records import map_name
 
 @attrs.frozen
 class Right:
-    """One verb on one resource.
+    """One right of a ring member: a verb on a resource.
 
     Attributes:
         verb: The verb.
         resource: The resource.
         namespace: The namespace; empty for all, and for cluster-scoped resources.
-        name: The only object that is meant; empty for all.
-        is_vital: Whether a member without it does not do its work; else it only learns late of changes, or does not
-            clean up.
-        advice: How to get it.
+        name: The name of the only object to which it applies; empty for all.
+        is_vital: Whether a member cannot work without this right. Without another one it only sees changes late, or
+            does not clean up.
+        advice: How to get the right, for messages.
     """
 
     verb: str
@@ -40,15 +40,15 @@ class Right:
         return f"{self.verb} {what}{f' named {self.name}' if self.name else ''}{where}"
 
     def attributes(self) -> dict[str, str]:
-        """Return the `resourceAttributes` of a review."""
+        """Return the `resourceAttributes` of an access review for this right."""
         found = {"verb": self.verb, "group": self.resource.group, "resource": self.resource.plural}
         return {**found, **{k: v for k, v in (("namespace", self.namespace), ("name", self.name)) if v}}
 
 
 def ring_rules(ring: str) -> list[dict[str, Any]]:
-    """Return the rules of a member, for a Role in the ring's namespace.
+    """Return the RBAC rules that a member needs, for a Role in the ring's namespace.
 
-    A creation cannot be bounded by a name, and the names of members' leases are not known before they run.
+    The right to create cannot be limited by name, and the names of members' leases are not known in advance.
 
     Args:
         ring: The ring's name.
@@ -67,11 +67,11 @@ def ring_rules(ring: str) -> list[dict[str, Any]]:
 
 
 def rights_of(ring: str, namespace: str, asked_by_name: Iterable[tuple[Resource[Any], str]] = ()) -> list[Right]:
-    """Return the rights that a member needs: one for each verb of `ring_rules`, and those to see that objects are gone.
+    """Return the rights that a member needs: one for each verb of `ring_rules`, and the right to get objects by name.
 
     Args:
         ring: The ring's name.
-        namespace: That of its ConfigMap and leases.
+        namespace: The namespace of its ConfigMap and leases.
         asked_by_name: Kinds whose objects the ring looks up on the server before it treats them as deleted, each with
             the namespace of its cache.
     """
@@ -99,7 +99,7 @@ def objects_role_name(ring: str) -> str:
 
 
 def advice(ring: str, namespace: str) -> str:
-    """Return what to do where a member has not its rights."""
+    """Return the remedy if a member lacks the rights of its Role."""
     return (
         f"a member of a ring needs the Role {role_name(ring)} in the namespace {namespace}, which "
         "`python -m controller_runtime manifests PROGRAM --ring` makes: apply it"
@@ -107,7 +107,7 @@ def advice(ring: str, namespace: str) -> str:
 
 
 def advice_on_objects(ring: str) -> str:
-    """Return what to do where a member may not ask whether an object is gone."""
+    """Return the remedy if a member lacks the right to get objects by name."""
     return (
         "a member of a ring by uid or owner asks whether an object is gone, for which it needs the role "
         f"{objects_role_name(ring)}, which `python -m controller_runtime manifests PROGRAM --ring` makes: apply it"

@@ -45,28 +45,29 @@ from controller_runtime.ring.token import RingToken
 
 
 class Ring:
-    """Shares the work of controllers among the replicas of a program: each slot is owned by one of them at a time.
+    """Divides the work of controllers among the replicas of a program, by slots: each slot has one owner at a time.
 
-    Make it by `Manager.ring`. It runs with the manager, whether this replica leads or not.
+    A hash of its key or object assigns a request to a slot. Make a ring by `Manager.ring`; it runs with the manager,
+    whether this replica leads or not.
 
     Args:
-        host: The manager's.
-        client: Reaches the API server; not limited by any leadership.
+        host: The manager's host.
+        client: Sends the requests; it must not be limited by a leadership.
         informers: The manager's caches.
-        config: The ring.
+        config: The configuration of the ring.
         by: The property of a request that decides to which slot it belongs.
-        problem: Returns in one line why this replica does not do its work; see `RingMember`.
+        problem: Returns in one line why this replica cannot work; see `RingMember`.
 
     Attributes:
-        name: The name of its runnable, `ring/` and the ring's name.
+        name: The name of its runnable: `ring/` and the ring's name.
         config: As given.
         problem: As given.
-        member: Takes part in the ring for this replica.
+        member: The membership of this replica.
         ownership: The slots that this replica owns.
-        requested: Requests the objects of slots that come, as a runnable of its own.
-        rights: Looks at the rights of this replica, as a runnable of its own.
+        requested: A runnable that requests the objects of newly owned slots.
+        rights: A runnable that checks the rights of this replica.
 
-    Threads: any; `run` one of its own.
+    Threads: any; `run` on its own thread.
     """
 
     def __init__(
@@ -106,20 +107,20 @@ class Ring:
             informer.add_handler(self._wake)
 
     def divide(self, kind: Kind[Any], *, children: Iterable[Kind[Any]] = ()) -> None:
-        """Keep in the caches of a kind the objects of this replica's slots only; call it before their first use.
+        """Keep only the objects of this replica's slots in the caches of a kind. Call it before their first use.
 
-        Caches have the objects of a slot before this replica owns it, and until its work for it has ended. So listers
-        of these kinds are partial: an object that is not there may be another replica's. In a ring by uid, a server
-        with the feature `ShardedListAndWatch` sends each replica its share of the kind; others send all objects, and
-        the cache drops those of others before it decodes their bodies.
+        Caches get the objects of a slot before this replica owns it, and keep them until its work for the slot has
+        ended. So listers of these kinds are partial: a missing object may belong to another replica. In a ring by uid,
+        a server with the feature `ShardedListAndWatch` sends each replica only its share of the kind; other servers
+        send all objects, and the cache drops those of other replicas before it decodes them.
 
         Args:
             kind: The kind whose keys are the requests of shared reconcilers.
-            children: Kinds whose objects such an object controls: kept with their controller. An object that none
-                controls is in no cache. None in a ring by owner, where a child is divided as any kind.
+            children: Kinds of objects that are controlled by objects of `kind`, and kept together with them. An object
+                without such a controller is in no cache. Must be empty in a ring by owner.
 
         Raises:
-            UsageError: One of the kinds is cached already, or children are named in a ring by owner.
+            UsageError: One of the kinds is cached already, or `children` are given in a ring by owner.
         """
         resource, children = resource_of(kind), [*children]
         if children and self._by is RingBy.OWNER:
@@ -132,11 +133,11 @@ class Ring:
         self.requested.kinds |= {resource, *map(resource_of, children)}
 
     def slot_of(self, request: Request, kind: RingKind | None = None) -> int | None:
-        """Return the slot of a request; None if no object of its key is known, in a ring by uid or owner.
+        """Return the slot of a request; in a ring by uid or owner, None if no object of its key is known.
 
         Args:
             request: The request.
-            kind: The kind of its object; needed in a ring by uid or owner that shares several.
+            kind: The kind of the object; needed in a ring by uid or owner with several kinds.
         """
         if not self._by.needs_object:
             return slot_of_key(self._by, request.namespace, request.name)
@@ -145,29 +146,31 @@ class Ring:
         return found.slot_of(request)
 
     def as_member(self) -> contextlib.AbstractContextManager[None]:
-        """Bind the requests of the manager's client in a `with` block to this replica's membership.
+        """Return a context manager: requests of the manager's client inside it are bound to this replica's membership.
 
-        Do not use it in a shared reconcile, which is bound already, as is all work of a program whose controllers are
-        all shared. It does not replace a leadership: with leader election requests need that, too.
+        A shared reconcile is bound already, and so is all work of a program whose controllers are all shared. A
+        membership does not replace a leadership: with leader election requests need both.
 
         Raises:
-            LeadershipLost: This replica is not a member when the block begins; or, from a request, no longer.
+            LeadershipLost: This replica is not a member when the block begins. Requests raise it once the membership is
+                over.
         """
         return self.ownership.as_member()
 
     def unbound(self) -> contextlib.AbstractContextManager[None]:
-        """Leave the requests of a `with` block bound to no membership, unless they are those of a shared reconcile.
+        """Return a context manager: requests inside it depend on no membership, except those of a shared reconcile.
 
-        Where all controllers of a program are shared, each request of the manager's client is bound to this replica's
-        lease, because it may be one of a thread that a reconcile made. Use this for others, such as a runnable that
-        works in each replica. Events, certificates and definitions are never bound.
+        If all controllers of a program are shared, each request of the manager's client depends on this replica's
+        lease, because a thread that a reconcile started may send it. Use this for others, such as those of a runnable
+        on each replica. Events, certificates and definitions never depend on it.
         """
         return unbound()
 
     def token(self) -> RingToken:
-        """Return the fencing token of the reconcile that calls this, for a store outside of the cluster.
+        """Return the fencing token of the reconcile that calls this, for writes to a store outside of the cluster.
 
-        It is that of the ownership under which the reconcile began, whoever owns the slot by now.
+        The token belongs to the ownership under which the reconcile began, even if another replica owns the slot by
+        now.
 
         Raises:
             UsageError: The caller is not a reconcile that this ring shares.
@@ -179,7 +182,7 @@ class Ring:
 
     @property
     def asked_by_name(self) -> list[Resource[Any]]:
-        """The kinds of which this replica asks the server by name whether an object is gone."""
+        """The kinds whose objects this replica gets by name from the server, to see whether they are gone."""
         return [*self._kinds] if self._by.needs_object else []
 
     def owns(self, request: Request) -> bool:
@@ -188,31 +191,31 @@ class Ring:
         return slot is not None and self.ownership.owns(slot)
 
     def shared(self, reconciler: Reconciler, kind: Kind[Any] | None = None) -> Reconciler:
-        """Return a reconciler that does what the given one does, for requests of owned slots; it passes over others.
+        """Return a reconciler that calls `reconciler` for requests of owned slots, and skips other requests.
 
-        The requests of the manager's client that a reconcile sends are refused with `LeadershipLost` once the slot is
-        not this replica's any more, and a slot is given to another replica only when its reconciles have ended.
+        Requests that a reconcile sends by the manager's client are refused with `LeadershipLost` once this replica no
+        longer owns the slot. A slot is given to another replica only after its reconciles have ended.
 
-        If the caches of the kind are divided, or the ring is by uid or owner, a reconcile reads the object that it has
-        seen to its end, even if it is deleted. By uid or owner, the server is asked once by name before a reconcile
-        sees that its object is absent: if it exists, it is another object, and the reconcile is left out.
+        If the caches of the kind are divided, or the ring is by uid or owner, a reconcile sees its object until its
+        end, even if the object is deleted meanwhile. In a ring by uid or owner, the object is requested from the server
+        before a reconcile sees that it is absent: if there is one, it is a new object, and the reconcile is skipped.
 
         Args:
             reconciler: Does the work.
-            kind: The kind of its requests; None is the only one that the ring knows by `divide` or an earlier call. In
-                a ring by uid or owner, a kind that is not divided is cached whole.
+            kind: The kind of its requests; None for the only kind of earlier calls of `divide` or `shared`. In a ring
+                by uid or owner, all objects of a kind that is not divided are cached.
 
         Raises:
-            UsageError: The ring is by uid or owner, and the kind is needed.
+            UsageError: `kind` is None, but needed in a ring by uid or owner.
         """
         self._divided.add(f"reconciler {type(reconciler).__qualname__}")
         return SharedReconciler(self, reconciler, self._kind(kind), asks=self._by.needs_object)
 
     def share(self, controller: Controller) -> None:
-        """Share the work of a controller that says that it is `shareable`.
+        """Divide the work of a controller that is declared as `shareable`.
 
         Raises:
-            UsageError: It does not say so, was started, is shared already, or reconciles by coroutines.
+            UsageError: It is not declared so, was started, is shared already, or reconciles by coroutines.
         """
         objects = controller.shared_objects
         if objects is None:
@@ -220,26 +223,26 @@ class Ring:
         controller.share(lambda reconciler: self.shared(reconciler, objects.resource), self.requests(objects))
 
     def requests(self, lister: Lister[Any]) -> Channel:
-        """Return a channel for `Controller.receive`, with a request for each object of each slot that comes.
+        """Return a channel for `Controller.receive`, which gets a request for each object of newly owned slots.
 
         Args:
             lister: Reads the objects whose keys are the controller's requests.
 
         Raises:
-            UsageError: The lister is not one of this manager's.
+            UsageError: Another manager made the lister.
         """
         self._kind(lister.resource)
         self._divided.add(f"kind {lister.resource.plural}.{lister.resource.group}")
         return self.requested.channel(lister)
 
     def division(self) -> str:
-        """Return the hash of what this replica divides, and how: see `RingConfig.division`."""
+        """Return the hash of the way in which this replica divides objects; see `RingConfig.division`."""
         divided = [*sorted(self._divided)] if self.config.division is None else [self.config.division]
         text = "\n".join((f"slots {SLOTS}", self._by.value, self._informers.namespace, *divided))
         return f"{fnv1a64(text):016x}"
 
     def run(self, stop: Stop) -> None:
-        """Take part until `stop` is set; see `RingMember.run`."""
+        """Be a member of the ring until `stop` is set; see `RingMember.run`."""
         self.member.run(stop)
 
     def _request_moved(self, resource: Resource[Any], key: ObjectKey) -> None:

@@ -12,11 +12,11 @@ from apimachinery.host import Host
 
 @attrs.frozen
 class SendTime:
-    """The time at which a lease was sent, by three clocks.
+    """The time at which a lease was sent, on three clocks.
 
     Attributes:
-        at: Monotonic seconds.
-        elapsed: Seconds of `Host.elapsed`.
+        at: Monotonic seconds, which do not count while the machine is suspended.
+        elapsed: Seconds of `Host.elapsed`, which also count then.
         wall: Seconds of the wall clock.
     """
 
@@ -26,9 +26,9 @@ class SendTime:
 
     @classmethod
     def now(cls, host: Host) -> Self:
-        """Return the present time."""
+        """Return the current time."""
         return cls(host.monotonic(), host.elapsed(), host.now().timestamp())
 
     def ahead(self, later: SendTime) -> float:
-        """Return by how many seconds the wall clock has run ahead of the others until a later time."""
+        """Return the seconds by which the wall clock has advanced more than `Host.elapsed` until `later`."""
         return (later.wall - self.wall) - (later.elapsed - self.elapsed)

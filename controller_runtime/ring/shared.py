@@ -21,7 +21,7 @@ log = get_logger(__name__)
 
 
 class Slots(Protocol):
-    """The part of a ring that a shared reconciler needs."""
+    """The part of a ring that a shared reconciler uses."""
 
     @property
     def ownership(self) -> Ownership:
@@ -32,13 +32,13 @@ class Slots(Protocol):
 
 
 class SharedReconciler(Reconciler):
-    """Reconciles the requests of owned slots.
+    """Reconciles only the requests of slots that this replica owns.
 
     Args:
         ring: The ring.
         inner: Does the work.
-        kind: The kind of the requests, if the ring divides its caches, or needs an object to tell a slot.
-        asks: Whether the server is asked about an object before its absence is reconciled.
+        kind: The kind of the requests, if the ring divides its caches, or needs an object to find a slot; else None.
+        asks: Whether an absent object is requested from the server before its absence is reconciled.
 
     Threads: those of its controller.
     """
@@ -52,13 +52,13 @@ class SharedReconciler(Reconciler):
         return True
 
     def metrics(self) -> Iterable[Metric]:
-        """Return the metrics of the reconciler that it is made of."""
+        """Return the metrics of the inner reconciler."""
         return self._inner.metrics()
 
     def reconcile(self, request: Request) -> Result:
-        """Reconcile a request of an owned slot, to the end of which its object is there if it was at the beginning.
+        """Reconcile the request if its slot is owned. An object that exists at the beginning is visible until the end.
 
-        A plan shows the work of all replicas together, and its own process is no member.
+        A plan (`--plan`) shows the work of all replicas, so then all requests are reconciled.
         """
         if is_planning():
             return self._inner.reconcile(request)

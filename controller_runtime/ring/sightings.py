@@ -9,12 +9,12 @@ from controller_runtime.ring.decision import Sighting
 
 
 class Sightings:
-    """Remembers when each version of another member's lease was first seen, and leases that have vanished.
+    """Remembers when each version of another member's lease was first read, and leases that have disappeared.
 
-    A lease can vanish while its member owns slots: a person deletes it, or a tool takes its label off. So the claim in
-    it counts until the member's deadline has passed for certain. One duration from the look that first misses the lease
-    is enough, since the member may have renewed it unseen until then. A member that was seen to leave with no slot is
-    forgotten at once, because it never claims one again.
+    A lease can disappear while its member owns slots, if it is deleted or loses its label. So its claim counts until
+    the member's deadline has certainly passed: one lease duration after the first read without the lease, since the
+    member may have renewed it until then. A member that has left without slots is forgotten at once, because it never
+    claims a slot again.
 
     Threads: one.
     """
@@ -25,11 +25,11 @@ class Sightings:
         self._looked_at = 0.0
 
     def look(self, found: Mapping[str, Sighting], now: float) -> None:
-        """Note the leases of the other members, as they were read now.
+        """Record the leases of the other members, as they were read at `now`.
 
         Args:
             found: The sightings of their leases, by the member's identity.
-            now: Monotonic seconds.
+            now: The time in monotonic seconds.
         """
         known = {
             name: self._known[name].again(later) if name in self._known else later for name, later in found.items()
@@ -54,5 +54,5 @@ class Sightings:
         return [*self._known.values()]
 
     def next_end(self, now: float) -> list[float]:
-        """Return when claims end that count now, in monotonic seconds."""
+        """Return the times (monotonic seconds) at which claims that count now will expire."""
         return [each.expires_at for each in self._known.values() if each.expires_at > now]

@@ -19,7 +19,7 @@ _KEPT = 10_000
 
 
 def splitmix64(value: int) -> int:
-    """Return a number of 64 bits mixed so that each of its bits decides about all bits of the result."""
+    """Return a 64-bit hash of a 64-bit number, in which every input bit affects all output bits."""
     value = (value + 0x9E3779B97F4A7C15) & _WORD
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
     value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _WORD
@@ -28,22 +28,22 @@ def splitmix64(value: int) -> int:
 
 @lru_cache(_KEPT)
 def slot_of_uid(uid: str) -> int:
-    """Return the slot of an object by its uid: a contiguous range of the server's own hash."""
+    """Return the slot of an object by its uid: a contiguous range of the hash that API servers use for shards."""
     return fnv1a64(uid) >> 56
 
 
 @lru_cache(_KEPT)
 def slot_of_name(name: str) -> int:
-    """Return the slot of a namespace or of an owner's key.
+    """Return the slot of a namespace, a key or an owner's uid.
 
-    The hash is mixed first, because the high bits of FNV-1a hardly depend on the last characters: two hundred tenants
-    with numbered names would share two slots.
+    The hash is mixed, because the high bits of FNV-1a hardly depend on the last characters: two hundred tenants with
+    numbered names would be in two slots.
     """
     return splitmix64(fnv1a64(name)) >> 56
 
 
 def set_of(slots: Iterable[int]) -> int:
-    """Return a set of slots."""
+    """Return slots as a set: an integer with one bit for each slot."""
     found = 0
     for slot in slots:
         found |= 1 << slot
@@ -51,7 +51,7 @@ def set_of(slots: Iterable[int]) -> int:
 
 
 def slots_in(slots: int) -> Iterator[int]:
-    """Yield the slots of a set, in order."""
+    """Yield the slots of a set (an integer of bits), in order."""
     while slots:
         lowest = slots & -slots
         yield lowest.bit_length() - 1
@@ -59,12 +59,12 @@ def slots_in(slots: int) -> Iterator[int]:
 
 
 def count(slots: int) -> int:
-    """Return how many slots a set has."""
+    """Return the number of slots in a set."""
     return slots.bit_count()
 
 
 def ranges_of(slots: int) -> list[tuple[int, int]]:
-    """Return a set as ranges of its first and last slots, in order."""
+    """Return a set of slots as ranges, each with its first and last slot, in order."""
     ranges: list[tuple[int, int]] = []
     for slot in slots_in(slots):
         if ranges and ranges[-1][1] == slot - 1:

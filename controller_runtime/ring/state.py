@@ -14,10 +14,11 @@ from controller_runtime.ring.send_time import SendTime
 
 @attrs.frozen
 class New:
-    """The server has stored no claim of this membership yet, so the member owns nothing.
+    """A member whose first claim the server has not stored yet, so it owns nothing.
 
     Attributes:
-        claim: The claim to begin with. Its slots are those of an earlier membership with a write that may land yet.
+        claim: The claim to begin with. Its slots are those of an earlier membership for which a write may still reach
+            the server.
     """
 
     claim: Claim
@@ -27,15 +28,15 @@ class New:
 
 @attrs.frozen
 class Joined:
-    """The state that a member and a leaving member have in common.
+    """The common state of `Member` and `Leaving`.
 
     Attributes:
-        term: The deadline of the membership; it may have passed before the member's thread gets to run.
+        term: The membership with its deadline, which may have passed before the member's thread runs again.
         claim: The claim that the server has stored, as far as the member knows.
-        ready_at: Monotonic seconds from which the member may own slots.
-        sent: When the last claim was sent that the server has stored.
-        renew_at: Monotonic seconds from which the claim is written again, though it is the same.
-        draining: The slots of the claim for which no more work begins.
+        ready_at: The time from which the member may own slots, in monotonic seconds.
+        sent: When the last stored claim was sent.
+        renew_at: The time at which the claim is written again even if it is unchanged, in monotonic seconds.
+        draining: The slots of the claim for which no new work begins.
         ring_uid: The uid of the published assignment that the member follows; empty for none.
     """
 
@@ -49,20 +50,20 @@ class Joined:
 
     @property
     def claimed(self) -> int:
-        """The slots that it claims now: none once the deadline has passed."""
+        """The slots that the member claims now: none once the deadline has passed."""
         return 0 if self.term.is_over() else self.claim.slots
 
 
 @attrs.frozen
 class Member(Joined):
-    """The member renews its claim, gives slots to others, and takes others."""
+    """A member that renews its claim, gives slots to others, and takes others."""
 
     text: ClassVar[str] = "member"
 
 
 @attrs.frozen
 class Leaving(Joined):
-    """The member stops: it takes no slot, and gives back those that it has as their work ends."""
+    """A stopping member, which takes no slots, and gives its slots back as their work ends."""
 
     text: ClassVar[str] = "leaving"
 

@@ -23,14 +23,14 @@ with a cache that may not show the writes of their last owner, in a ring that wa
 
 @attrs.frozen
 class RingCounts:
-    """The observations of a member, as far as they still count, and its counts until now.
+    """The current observations of a member, and its counts so far.
 
     Attributes:
-        members: The number of slots that each member claims which counts as alive now, this one included.
-        unclaimed: Slots that none of them claims.
-        turn_age: Seconds since the last turn that succeeded, or since the member was made.
+        members: The number of slots that each live member claims, this one included.
+        unclaimed: The number of slots that no member claims.
+        turn_age: Seconds since the last successful update of the ring, or since the member was made.
         changes: How many slots it has taken, given back and lost.
-        gaps: For each slot that it took, the seconds since another member may have owned it; no entry if none was seen.
+        gaps: For each taken slot, the seconds since another member may have owned it, if one was seen.
     """
 
     members: Mapping[str, int]
@@ -41,19 +41,19 @@ class RingCounts:
 
 
 class RingStatus:
-    """Remembers what a member has seen and done.
+    """Keeps the observations and counts of a member, for metrics.
 
     Args:
-        host: Its clock measures gaps.
-        identity: The member.
+        host: The source of the time.
+        identity: The identity of the member.
         renew_deadline: Seconds for which another member may own slots after its lease changed.
         claimed: Returns the slots that the member claims now; none once its membership is over.
 
     Attributes:
-        waits_for: A member of another division, for which this one waits; empty while it waits for none.
-        has_had_a_turn: Whether a turn has succeeded.
+        waits_for: The member with another division for which this one waits; empty for none.
+        has_had_a_turn: Whether an update of the ring has succeeded so far.
 
-    Threads: any; the member's alone changes it.
+    Threads: any; only the member's thread changes it.
     """
 
     def __init__(self, host: Host, identity: str, renew_deadline: float, claimed: Callable[[], int]) -> None:
@@ -70,7 +70,7 @@ class RingStatus:
         self._others_at: dict[int, float] = {}
 
     def looked(self, others: Iterable[Sighting], now: float) -> None:
-        """Note what a turn that succeeded has read."""
+        """Record the members that a successful update of the ring has read."""
         others = tuple(others)
         seen: dict[int, float] = {}
         for other in others:
@@ -82,14 +82,14 @@ class RingStatus:
             self._others_at |= seen
 
     def stored(self, claimed: int, owned: int) -> None:
-        """Count the slots that were taken and given by a claim that the server has stored.
+        """Count the slots that were taken and given back by a claim which the server has stored.
 
-        Slots that a new member claims for writes of its last membership, and does not own, are not counted again: that
-        membership has lost them.
+        Slots that a new member claims only because of writes of its last membership are not counted: they were counted
+        as lost.
 
         Args:
             claimed: The slots of the claim.
-            owned: Those of them for which work may begin.
+            owned: The slots of the claim for which work may begin.
         """
         now = self._host.monotonic()
         with self._lock:
@@ -103,7 +103,7 @@ class RingStatus:
                     self._gaps.observe(now - since)
 
     def lost(self) -> None:
-        """Count all slots that are ours as lost: the membership is over."""
+        """Count all slots of this member as lost, because its membership is over."""
         with self._lock:
             self._changes[LOST] += count(self._ours)
             for slot in slots_in(self._ours):
@@ -111,26 +111,29 @@ class RingStatus:
             self._ours = 0
 
     def has_successor(self, division: str) -> bool:
-        """Return whether another member of a division is ready to own slots, by the last turn that succeeded."""
+        """Return whether another member with this division was ready to own slots at the last successful update."""
         now = self._host.monotonic()
         with self._lock:
             others = [other for other in self._others if now < other.expires_at]
         return any(other.claim.is_ready and other.claim.division == division for other in others)
 
     def behind(self, slots: int) -> None:
-        """Count slots that were taken with a cache that may not show the writes of their last owner."""
+        """Count slots that were taken although a cache may not show the writes of their last owner."""
         with self._lock:
             self._changes[BEHIND] += count(slots)
 
     @property
     def waiting(self) -> str:
-        """Return in one line why the member waits: others divide the work in another way. Empty if it does not wait."""
+        """Why the member waits for one with another division, in one line; empty if it does not wait."""
         if not self.waits_for:
             return ""
         return f"waits for {self.waits_for}, which is of another program or version, or divides the objects otherwise"
 
     def counts(self) -> RingCounts:
-        """Return a snapshot; claims count in it as long as they do for the member, though its turns fail."""
+        """Return the current observations and counts.
+
+        Claims of others count until they expire, even if updates fail.
+        """
         now, claimed = self._host.monotonic(), self._claimed()
         with self._lock:
             others, age, changes, gaps = self._others, now - self._turn_at, dict(self._changes), self._gaps.copy()

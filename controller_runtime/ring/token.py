@@ -10,17 +10,16 @@ from controller_runtime.ring.records import Assignment
 
 @attrs.frozen
 class RingToken:
-    """The fencing token of a slot and its owner, from `Ring.token`.
+    """The fencing token of a slot's owner, from `Ring.token`.
 
-    Of two owners of a slot, the later one has the greater `order`. So a store outside of the cluster that keeps the
-    greatest order for each key, and refuses a write with a smaller one, is never changed by an owner that was followed
-    by another, however late its write arrives.
+    A later owner of a slot has a greater `order`. So a store outside of the cluster can keep the greatest order for
+    each key, and refuse writes with a smaller one: then a former owner never changes it, however late its write
+    arrives.
 
     Attributes:
-        ring: The uid of the object with the assignment.
-        incarnation: The incarnation of the server, as its members know it: the wall clock's seconds, or a higher
-            number, at which the object was made, or the first assignment written after a member saw the server go back
-            to a backup.
+        ring: The uid of the ring's ConfigMap.
+        incarnation: A number that grows when the ConfigMap is made again, or a member sees that the server's data went
+            back to a backup. It is based on the wall clock's seconds.
         epoch: The number of the assignment that gave the slot to its owner.
     """
 
@@ -30,7 +29,10 @@ class RingToken:
 
     @property
     def order(self) -> tuple[int, int]:
-        """The numbers to compare; also between two objects of a ring, because a new one has a later incarnation."""
+        """The numbers to compare.
+
+        They also order the tokens of two ConfigMaps of a ring, because a new one has a greater incarnation.
+        """
         return self.incarnation, self.epoch
 
     def __str__(self) -> str:
@@ -38,5 +40,5 @@ class RingToken:
 
 
 def token_of(ring: Assignment, slot: int) -> RingToken:
-    """Return the token of a slot and its owner by an assignment."""
+    """Return the token of a slot's owner in an assignment."""
     return RingToken(ring.uid, ring.incarnation, ring.since[slot])

@@ -7,10 +7,10 @@ from apimachinery.host import Host
 
 
 class Wake:
-    """Lets one thread wait until a time or until another thread wakes it; a wake before the wait counts, once.
+    """Lets one thread wait until a time, or until another thread calls `set`. A `set` before the wait ends it at once.
 
     Args:
-        host: Its clock and condition.
+        host: The source of the time and the lock's condition.
         label: The name of the condition.
 
     Threads: `wait` on one, `set` from any.
@@ -23,13 +23,13 @@ class Wake:
         self._is_set = False
 
     def set(self) -> None:
-        """End the present wait, or else the next one."""
+        """End the current wait, or else the next one."""
         with self._condition:
             self._is_set = True
             self._condition.notify_all()
 
     def wait(self, until: float) -> None:
-        """Wait until a time, in monotonic seconds, or until `set`."""
+        """Wait until the time `until` (monotonic seconds), or until `set`."""
         with self._condition:
             while not self._is_set and self._host.monotonic() < until:
                 self._condition.wait_until(until)
