@@ -59,7 +59,7 @@ KINDS = Kinds(sorted(_ALL, key=_place))
 
 
 def kinds_of(release: Release) -> Kinds:
-    """Return the kinds that a release of Kubernetes serves, as that release serves them."""
+    """Return the built-in kinds of a Kubernetes release, with that release's verbs, fields and columns."""
     if release == NEWEST:
         return KINDS
     discovery: Mapping[str, Any] = facts_of(str(release))["kinds"]

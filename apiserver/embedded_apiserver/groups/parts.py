@@ -31,14 +31,14 @@ _STREAMS = dict.fromkeys(("stderr", "stdin", "stdout", "tty"), "boolean")
 
 
 class Part(NamedTuple):
-    """One subresource.
+    """A subresource: its verbs, and the kind of its bodies.
 
     Attributes:
-        verbs: The verbs that are allowed, in the order of discovery.
-        kind: The kind that is sent and returned there; None if it is the object itself.
-        options: The suffix of the kind of its options, such as `ExecOptions` of `PodExecOptions`, if requests are
-            handed on to a node, a pod or a service; empty otherwise.
-        query: The parameters in the query of such a request, and of one that reads a log.
+        verbs: The supported verbs, in the order of discovery.
+        kind: The kind of the request and response bodies; None if it is that of the object.
+        options: For a subresource whose requests are forwarded to a node, pod or service: the suffix of the kind of its
+            options, such as `ExecOptions` in `PodExecOptions`; otherwise empty.
+        query: The query parameters of such a subresource, and of `log`.
     """
 
     verbs: tuple[str, ...]
@@ -47,7 +47,7 @@ class Part(NamedTuple):
     query: Parameters = MappingProxyType({})
 
     def response_kind(self, kind: Kind) -> Kind:
-        """Return the kind that discovery names for the subresource of a kind."""
+        """Return the kind in discovery for this subresource of `kind`."""
         if self.options:
             return Kind(group="", version="v1", kind=f"{kind.kind}{self.options}", plural="")
         return self.kind or kind

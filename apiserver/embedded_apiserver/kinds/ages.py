@@ -26,9 +26,10 @@ UNKNOWN = "<unknown>"
 
 
 def short_duration(seconds: float) -> str:
-    """Return a duration such as `5s`, `3m20s` or `2d`.
+    """Return a duration in the short form of kubectl, such as `5s`, `3m20s` or `2d`.
 
-    A negative one is `0s` up to two seconds, since clocks differ a little, and `<invalid>` beyond, as in kubectl.
+    As in kubectl, a negative duration is `0s` if it is shorter than two seconds, because clocks differ a little,
+    otherwise `<invalid>`.
     """
     whole = int(seconds)
     if whole < 0:
@@ -41,7 +42,9 @@ def short_duration(seconds: float) -> str:
 
 
 def age(time: str | None, now: datetime) -> str:
-    """Return how long before `now` a time was, as a short duration; `<unknown>` if `time` is missing or empty."""
+    """Return the duration from `time` to `now` in the short form of kubectl; `<unknown>` if `time` is missing or
+    empty.
+    """
     if not time:
         return UNKNOWN
     return short_duration((now - datetime.fromisoformat(time)).total_seconds())

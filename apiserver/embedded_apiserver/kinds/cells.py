@@ -19,7 +19,7 @@ Cells = Mapping[str, Cell]
 
 
 def value_at(obj: Object, path: str) -> Any:
-    """Return the value at a path such as `spec.replicas`, or None."""
+    """Return the value of an object at a path such as `spec.replicas`; None if there is none."""
     value: Any = obj
     for step in path.split("."):
         value = value.get(step) if isinstance(value, Mapping) else None
@@ -27,7 +27,7 @@ def value_at(obj: Object, path: str) -> Any:
 
 
 def at(path: str, absent: str | int | bool = NONE) -> Cell:
-    """Return a cell with the value at a path, or `absent` if the value is missing, null or empty."""
+    """Return a cell function for the value at a path, or `absent` if the value is missing, null or empty."""
 
     def cell(obj: Object, now: datetime) -> str | int | bool | None:
         value = value_at(obj, path)
@@ -37,32 +37,32 @@ def at(path: str, absent: str | int | bool = NONE) -> Cell:
 
 
 def age_of(path: str) -> Cell:
-    """Return a cell with the age of the time at a path."""
+    """Return a cell function for the age of the time at a path."""
     return lambda obj, now: age(value_at(obj, path), now)
 
 
 def count_of(*paths: str) -> Cell:
-    """Return a cell with the number of entries of the lists or maps at some paths, all together."""
+    """Return a cell function for the total number of entries in the lists or maps at these paths."""
     return lambda obj, now: sum(len(value_at(obj, path) or ()) for path in paths)
 
 
 def of(read: Callable[[Object], str | int | bool | None]) -> Cell:
-    """Return a cell that does not depend on the time."""
+    """Return a cell function that calls `read` with the object, for a cell that does not depend on the time."""
     return lambda obj, now: read(obj)
 
 
 def listed(values: Sequence[str]) -> str:
-    """Return strings, joined by commas; `<none>` if absent."""
+    """Return texts joined by commas; `<none>` if there are no texts."""
     return ",".join(values) or NONE
 
 
 def labels_at(path: str) -> Cell:
-    """Return a cell with the labels, or the plain selector, at a path: `a=1,b=2`."""
+    """Return a cell function for the labels, or the plain selector, at a path, such as `a=1,b=2`."""
     return lambda obj, now: listed([f"{key}={value}" for key, value in sorted((value_at(obj, path) or {}).items())])
 
 
 def selector_at(path: str) -> Cell:
-    """Return a cell with the selector of labels and expressions at a path."""
+    """Return a cell function for the label selector at a path, with `matchLabels` and `matchExpressions`."""
     return lambda obj, now: selector_text(value_at(obj, path) or {}) or NONE
 
 
@@ -72,7 +72,7 @@ NAMED: Cells = {"Name": NAME, "Age": AGE}
 
 
 def default_of(annotation: str) -> Cell:
-    """Return a cell with the name, and whether the object is the default of its kind, as its annotation says."""
+    """Return a cell function for the object's name, with ` (default)` after it if the annotation is `true`."""
 
     def name(obj: Object) -> str:
         text: str = obj["metadata"]["name"]

@@ -17,22 +17,23 @@ Change = Callable[[Object, Object], Iterable[Cause]]
 
 
 def nothing(*objects: Object) -> Iterable[Cause]:
-    """Return no cause."""
+    """Return no validation errors."""
     return ()
 
 
 class Checks(NamedTuple):
-    """The rules of one kind; each returns causes, except those of the metadata that all kinds have.
+    """The validation rules of one kind, as functions that return validation errors.
 
-    A rule that can find very many causes is a generator: the caller stops it after as many as it reports.
+    The metadata rules that all kinds share are not included. A rule that can find very many errors is a generator, so
+    that the caller can stop it.
 
     Attributes:
-        new: Takes a new object.
-        change: Takes the stored object and the updated one; None if the rules of a new object are all.
-        status: As `change`, for an update of the status.
-        parts: As `change`, for updates of other subresources, by their names.
-        before_metadata: True if these rules come before those of the metadata of a new object, which are checked only
-            if there is no cause.
+        new: The rule for a new object.
+        change: The rule for the stored and the updated object; None to check the updated object as a new one.
+        status: Like `change`, for an update of the status.
+        parts: Like `change`, for updates of other subresources, by subresource.
+        before_metadata: True if these rules are applied before the metadata rules of a new object, which are then
+            skipped if there is an error.
     """
 
     new: New = nothing
@@ -52,12 +53,13 @@ UNCHECKED = Checks()
 
 
 def of_spec(rule: New, *changes: Change, status: Change = nothing) -> Checks:
-    """Return the checks of a kind whose rules are all about its spec; an equal spec was checked when it was stored.
+    """Return the validation rules of a kind whose rules are only about its spec. An unchanged spec is not checked
+    again.
 
     Args:
-        rule: Takes a spec.
-        changes: Take the old and the new spec.
-        status: The rule of a status.
+        rule: The rule for a spec.
+        changes: The rules for the old and the new spec.
+        status: The rule for an update of the status.
     """
 
     def new(obj: Object) -> Iterable[Cause]:

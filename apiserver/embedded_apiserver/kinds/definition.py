@@ -28,12 +28,12 @@ _TYPE_FIELDS: Raw = {"apiVersion": {"type": "string"}, "kind": {"type": "string"
 
 
 class ScalePaths(NamedTuple):
-    """The paths of the fields that a `scale` subresource shows. The defaults are those of the built-in workloads.
+    """The paths of the fields for a `scale` subresource. The defaults are those of the built-in workloads.
 
     Attributes:
         wanted: The path of the desired number of replicas.
-        present: The path of the present number of replicas.
-        selector: The path of the selector of the pods, or of its text; empty if the scale shows none.
+        present: The path of the current number of replicas.
+        selector: The path of the pods' label selector, or of its text; empty if the `Scale` has no selector.
     """
 
     wanted: tuple[str, ...] = ("spec", "replicas")
@@ -50,9 +50,9 @@ class Definition:
     """The schema and the table columns of one version of a custom kind.
 
     Attributes:
-        structure: The structural schema, as it was given; for pruning, defaulting and validation.
-        columns: The `additionalPrinterColumns`, as they were given.
-        schema: The same schema with the fields of all objects; for merging and field ownership.
+        structure: The structural schema as in the CustomResourceDefinition, for pruning, defaulting and validation.
+        columns: The `additionalPrinterColumns` as in the CustomResourceDefinition.
+        schema: The same schema with the fields that all objects have, for merging and field ownership.
     """
 
     structure: Raw
@@ -61,7 +61,7 @@ class Definition:
 
     @classmethod
     def of(cls, group: str, version: str, kind: str, structure: Raw, columns: Sequence[Raw]) -> Definition:
-        """Return the definition of one version of a kind.
+        """Return the definition of one version of a custom kind.
 
         Args:
             group: The API group.

@@ -30,79 +30,86 @@ SCHEME = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
 
 
 class Conversion(Protocol):
-    """Converts custom objects between the API versions of their kind, as their definition says.
+    """Converts custom objects between the API versions of their kind, as specified in their definition.
 
-    Threads: any; no lock of the server may be held.
+    Threads: any; the caller must not hold a lock of the server.
     """
 
     def converted(self, objects: Sequence[Mapping[str, Any]], before: str, after: str) -> Sequence[Mapping[str, Any]]:
-        """Return objects of the version `before` in the version `after`; all have neither kind nor apiVersion.
+        """Return objects of the API version `before` converted to the version `after`.
+
+        Neither the arguments nor the results have kind and apiVersion.
 
         Raises:
-            StatusError: 500, they cannot be converted.
+            StatusError: 500, the objects cannot be converted.
         """
 
 
 # There is one instance for each kind and release, so comparing and hashing by identity is right, and fast.
 @attrs.frozen(kw_only=True, eq=False)
 class Kind:
-    """One kind of object in one API version, and all that the server knows of it.
+    """One kind of object in one API version, with everything that the server knows about it.
 
     Attributes:
         group: The API group; empty for the core group.
         version: The API version, such as `v1`.
         kind: The kind, such as `Lease`.
-        plural: The name in paths, such as `leases`.
+        plural: The name of the resource in paths, such as `leases`.
         namespaced: True if each object is in a namespace, False if the kind is cluster-scoped.
         short_names: Short names for `kubectl`, such as `po`.
         categories: The groups of kinds for `kubectl get`, such as `all`.
-        verbs: The verbs that are allowed, in the order of discovery.
-        subresources: The names of its subresources; see `parts.PARTS`.
-        create_on_update: True if a PUT of an object that does not exist creates it.
-        unconditional_update: True if a PUT may come without a resourceVersion, so that the last writer wins.
-        deletes_with_object: True if DELETE responds with the object, False if with a `Status`.
+        verbs: The supported verbs, in the order of discovery.
+        subresources: The names of the subresources; see `parts.PARTS`.
+        create_on_update: True if a PUT creates the object if it does not exist.
+        unconditional_update: True if a PUT may have no resourceVersion, so that the last writer wins.
+        deletes_with_object: True if the response to a DELETE is the object, False if it is a `Status`.
         name_rule: The rule for names: `subdomain`, `label`, `key`, or `path` (any path segment).
-        fields: The fields that a field selector may name besides name and namespace. The value of each is what a
-            selector compares if an object lacks the field.
-        field_paths: For each of `fields` whose name is not its path in the stored object: that path.
-        names_known_fields: True if the response that refuses a field selector lists the fields that it may name.
-        unknown_field: The response that refuses another field, if a real server has one of its own for the kind.
-        scheme: The place of the code in a real server that knows the kind, which refusals of unknown kinds name; empty
-            if unknown kinds are refused as others are.
-        place: The path in the storage of a real server, which refusals name; the plural if it is empty.
-        is_cached: False if a real server reads single objects from its storage, as it does lists.
-        creates_by_status: True if a PUT or an apply of the status of an object that does not exist creates it.
-        tableless: The subresources that a real server shows as objects only, whatever form is asked for.
-        hashed_version: The version whose hash discovery tells, the oldest that a real server reads; empty for its own.
-        hidden_annotation: The annotation without which metadata are shown alone: a real server keeps it as a field.
-        template: The path of the template of the pods that a controller makes of an object; empty if absent.
-        orphaning: The warning of a deletion that keeps the dependents because its client names no policy.
-        policy: The parts that a write sets, keeps and counts.
-        checks: The rules for objects, except for their metadata; those of a custom kind are in its definition.
-        metadata: The rules that a real server applies to changed metadata besides the general ones, in their order: `w`
-            those of all metadata, `u` those of an update, `m` and `g` the same, but for finalizers without a domain,
-            which they allow.
-        status_metadata: The same for a write of a subresource.
-        cells: The cells of its tables, by the names of the columns; None if a real server has no code for them.
-        row_conditions: From an object to the conditions of its row; None if rows have none.
-        row_order: From an object to its place among the rows; None for the order of the list.
-        stored_as: The kind as which its objects are stored, if that is another group or API version of this kind.
-        deprecation: The warning that each response carries; empty if the kind is not deprecated.
-        release: The release as which it is served, whose schema, defaults and columns its objects have.
-        newest: The kind in the newest release, of which this one was made; None for that one itself.
-        scale: The paths of the fields that its `scale` subresource shows, if it has one.
+        fields: The fields that a field selector may name besides name and namespace, each with the value for objects
+            that lack the field.
+        field_paths: The path in the stored object of those `fields` whose name is not their path.
+        names_known_fields: True if the error for an unsupported field selector lists the supported fields.
+        unknown_field: The error message for an unsupported field in a selector, if it is special for the kind;
+            otherwise empty.
+        scheme: The source file of a real server that its error messages for unknown kinds name; empty for the usual
+            message.
+        place: The path in a real server's etcd, for error messages; empty if it is the plural.
+        is_cached: False if a real server reads objects of the kind from etcd and not from its cache.
+        creates_by_status: True if a PUT or an apply of the status creates the object if it does not exist.
+        tableless: The subresources for which a real server returns no tables.
+        hashed_version: The API version for discovery's `storageVersionHash`, the oldest that a real server can read;
+            empty for `version`.
+        hidden_annotation: An annotation that is left out when only metadata is requested, because a real server stores
+            it as a field.
+        template: The path of the object's pod template; empty if it has none.
+        orphaning: The warning for a deletion without a propagation policy that orphans the dependents; empty if there
+            is none.
+        policy: The effects of a write on the parts of an object.
+        checks: The validation rules, without those of the metadata; for a custom kind they follow from its definition.
+        metadata: The further validations of changed metadata by a real server, in their order: `w` is that of all
+            metadata, `u` that of an update; `m` and `g` are the same, but allow finalizers without a domain.
+        status_metadata: Like `metadata`, for a write of a subresource.
+        cells: The functions for the cells of tables, by column; None if a real server has no table code for the kind.
+        row_conditions: A function that returns the conditions of an object's table row; None if rows have none.
+        row_order: A function that returns the sort key of an object's table row; None for the order of the list.
+        stored_as: The kind as which its objects are stored, if that is another group or API version; otherwise None.
+        deprecation: The warning in each response; empty if the kind is not deprecated.
+        release: The served Kubernetes release, whose schema, defaults and columns are used.
+        newest: The same kind in the newest release; None if this is the newest release.
+        scale: The paths of the fields for the `scale` subresource, if there is one.
         definition: The schema and columns of a custom kind; None for a built-in one.
         versions: The definitions of all API versions of a custom kind, by `group/version`.
-        storage: The definition of the API version in whose form objects are stored, if that is another version.
+        storage: The definition of the API version in which objects are stored, if that is another version; otherwise
+            None.
         conversion: Converts objects between the versions by a webhook; None if only the apiVersion differs.
         stored_version: The API version, `group/version`, in which objects of a custom kind are stored.
-        unmarked: The API version of stored objects that do not name theirs: the first that was ever stored.
-        has_changed: True if the definition was changed, so that objects may be stored in an older form.
-        is_terminating: True if its definition is being deleted, so that no object may be created.
-        singular: The name of one object; by default the kind in lower case.
-        list_kind: The kind of a list; by default the kind with `List` added.
+        unmarked: The API version of stored objects that do not name their version: the first one that was stored.
+        has_changed: True if the definition has changed, so that objects may be stored in an older form.
+        is_terminating: True if the definition is being deleted, so that no objects may be created.
+        singular: The singular name of the resource; by default the kind in lower case.
+        list_kind: The kind of lists; by default the kind followed by `List`.
         api_version: `group/version`, or only the version in the core group.
-        resource: The name of the collection in the storage: `plural.group` of `stored_as`, or of this kind without it.
+        resource: The name of the collection in the storage: `plural.group` of `stored_as`, or of this kind if that is
+            None.
     """
 
     group: str
@@ -176,7 +183,7 @@ class Kind:
 
     @property
     def schema(self) -> Schema:
-        """The schema of its definition if it is custom, otherwise the recorded one.
+        """The schema of the kind: from the definition of a custom kind, otherwise the recorded one.
 
         Raises:
             KeyError: The kind is built-in and no schema was recorded for it.
@@ -198,34 +205,39 @@ class Kind:
 
     @property
     def stored(self) -> Kind:
-        """The kind as which its objects are stored; for most kinds the kind itself."""
+        """The kind as which the objects are stored; for most kinds the kind itself."""
         return self.stored_as or self
 
     @property
     def is_stored(self) -> bool:
-        """True if the storage has objects of the kind; False for what is only answered or shown, such as reviews."""
+        """True if the storage has objects of the kind; False for kinds that exist only in responses, such as
+        reviews.
+        """
         return "get" in self.verbs and "create" in self.verbs
 
     @property
     def has_status(self) -> bool:
-        """True if there is a `status` subresource, so that other writes leave the status as it is."""
+        """True if there is a `status` subresource, so that other writes do not change the status."""
         return "status" in self.subresources
 
 
 def cached_by_kind(function: Callable[[Kind], T]) -> Callable[[Kind], T]:
-    """Cache what a function makes of a kind of one release; kinds of two releases are equal, and cached apart."""
+    """Return a function that caches the results of `function` for each kind.
+
+    The same kinds of different releases compare as equal, but are cached separately.
+    """
     cached = functools.lru_cache(_KINDS)(lambda kind, release: function(kind))
     return functools.wraps(function)(lambda kind: cached(kind, kind.release))
 
 
 class Kinds:
-    """The kinds that are served at one moment. Immutable: when a custom kind comes or goes, a new set is made.
+    """The kinds that are served at one moment. Immutable: a change of the custom kinds leads to a new set.
 
     Args:
-        kinds: The kinds in the order of discovery. If two have the same path, the first is served.
+        kinds: The kinds in the order of discovery. If two have the same path, the first one is served.
 
     Attributes:
-        stored: The kinds that are stored, each once, however many groups and versions show its objects.
+        stored: The stored kinds, each once, even if several groups or versions show its objects.
 
     Threads: any.
     """
@@ -242,23 +254,23 @@ class Kinds:
         self.stored: tuple[Kind, ...] = tuple(dict.fromkeys(kind.stored for kind in self if kind.is_stored))
 
     def find(self, group: str, version: str, plural: str) -> Kind | None:
-        """Return the kind that is served under a group, version and plural, or None."""
+        """Return the kind that is served with this group, version and plural; None if there is none."""
         return self._by_path.get((group, version, plural))
 
     def named(self, api_version: str, kind: str) -> Kind | None:
-        """Return the kind as which objects with this `apiVersion` and `kind` are stored, or None."""
+        """Return the kind as which objects with this `apiVersion` and `kind` are stored; None if there is none."""
         return self._by_name.get((api_version, kind))
 
     def groups(self) -> list[str]:
-        """Return the names of the groups, without the core group."""
+        """Return the names of the served API groups, without the core group."""
         return [group for group in self._by_group if group]
 
     def versions(self, group: str) -> list[str]:
-        """Return the versions of a group, the preferred one first; empty if the group is not served."""
+        """Return the served versions of a group, the preferred one first; empty if the group is not served."""
         return list(self._by_group.get(group, ()))
 
     def of(self, group: str, version: str) -> list[Kind]:
-        """Return the kinds of a group version, in the order of discovery; empty if it is not served."""
+        """Return the kinds of a group and version in the order of discovery; empty if they are not served."""
         return self._by_group.get(group, {}).get(version, [])
 
     def __iter__(self) -> Iterator[Kind]:

@@ -27,24 +27,24 @@ ALL = ("labels", "annotations", "finalizers", "ownerReferences", "generation")
 
 
 def changed(*names: str) -> Predicate:
-    """Return whether one of the parts with these names has changed."""
+    """Return a function that tells whether one of the top-level fields `names` differs between two objects."""
     return lambda old, new: any(part(old, name) != part(new, name) for name in names)
 
 
 def never(old: Object, new: Object) -> bool:
-    """Return that no change counts."""
+    """Return False: no change counts."""
     return False
 
 
 def isolated(old: Object, new: Object, subresource: str) -> Object:
-    """Return `new` with the parts of `old` that a write to `subresource` must not change."""
+    """Return `new` with those parts of `old` that a write to `subresource` must not change."""
     if subresource == "status":
         return {**old, "metadata": new["metadata"], "status": new.get("status", {})}
     return with_status_of(old, new)
 
 
 def warned(of: Callable[[Object], Iterable[str]]) -> Warnings:
-    """Return the warnings of a kind whose old objects do not matter."""
+    """Return a function with the warnings of a kind that depend only on the new object."""
     return lambda obj, old: of(obj)
 
 
@@ -70,31 +70,34 @@ def _nothing(*objects: Object | None) -> Iterable[str]:
 
 @attrs.frozen(kw_only=True)
 class Policy:
-    """The policy of one kind; without arguments `PLAIN`.
+    """The effects of a write on the parts of an object, for one kind; Kubernetes calls this a strategy.
 
-    Objects come with the defaults that a real server fills in when it decodes them: the creator owns those, too. No
-    field manager owns what `create` adds.
+    The functions get objects with defaults, which their creator owns. No field manager owns the fields that `create`
+    adds.
 
     Attributes:
-        status: The status of a new object, whatever its client sent; None keeps that.
-        generation: Whether a change counts as a new generation; None if objects have no generation.
+        status: The status of a new object, which replaces that from the client; None to keep that from the client.
+        generation: A function that tells whether a change increases the generation; None if objects have no generation.
         first_generation: The generation of a new object; 0 for none.
-        freezes: The fields of the metadata that a write of the status leaves as they are, such as `ALL`.
-        resets: If the spec never changes: by subresource, the path of the field of the status that such a write resets.
-        dependents: The fate of the dependents of a deleted object if its client names none: `Background` deletes them,
-            `Orphan` keeps them; empty if there are none, whatever is asked for.
-        is_named_by_uid: True if an object without a name gets its uid as one, rather than being refused.
-        created: Takes a new object, its metadata complete, and returns it with what else the server adds.
-        isolated: Takes the stored and the sent object, metadata included, and the subresource, and returns the latter
-            with the parts of the former that such a write must not change.
-        updated: Takes the stored object, the isolated one and the subresource, and returns it with what else changes.
-        dated: Takes the stored and the updated object, and returns it with the times of its changes.
-        deleted: Returns the form in which an object just marked for deletion waits for its finalizers.
-        warnings: Warnings for the client that sent an object.
-        first_warnings: Those warnings of a new object that its client gets even if the object is refused.
-        stored_form: Returns an object that a client sent, with the field names under which it is stored. They differ
-            only for a kind that is stored as another one: events of events.k8s.io are stored as core events.
-        shown_form: Returns a stored object with the field names of this kind; the reverse of `stored_form`.
+        freezes: The metadata fields that a write of the status does not change, such as `ALL`.
+        resets: For a kind whose spec never changes: by subresource, the path of the status field that a write to it
+            resets.
+        dependents: The default propagation policy of a deletion: `Background` deletes dependents, `Orphan` keeps them;
+            empty if the kind has no dependents, so that the policy is ignored.
+        is_named_by_uid: True if an object without a name gets its uid as its name.
+        created: A function that adds the server's further fields to a new object, whose metadata is complete.
+        isolated: A function that returns the sent object with those parts of the stored one that a write to the
+            subresource must not change.
+        updated: A function that makes the server's further changes to the isolated object, given the stored object and
+            the subresource.
+        dated: A function that sets the times of changes in the updated object, given the stored object.
+        deleted: A function that changes an object when it becomes terminating.
+        warnings: A function that returns the warnings about a written object.
+        first_warnings: A function that returns those warnings about a new object that are sent even if the object is
+            refused.
+        stored_form: A function that renames the fields of a sent object as they are stored. They differ only for a kind
+            that is stored as another one, such as events of events.k8s.io, which are stored as core events.
+        shown_form: A function that renames the fields of a stored object as in this kind; the reverse of `stored_form`.
     """
 
     status: Mapping[str, Any] | None = None
@@ -115,13 +118,13 @@ class Policy:
     shown_form: Callable[[Object], Object] = _itself
 
     def create(self, obj: Object) -> Object:
-        """Return a new object, its metadata complete, with the fields that the server adds."""
+        """Return a new object, whose metadata is complete, with the fields that the server adds."""
         if self.generation is not None and self.first_generation:
             obj = {**obj, "metadata": {**obj["metadata"], "generation": self.first_generation}}
         return self.created(obj if self.status is None else {**obj, "status": {**self.status}})
 
     def update(self, old: Object, new: Object, subresource: str) -> Object:
-        """Return `new`, metadata included, as it replaces `old` after a write to `subresource`."""
+        """Return `new`, metadata included, in the form in which it replaces `old` after a write to `subresource`."""
         made = self.isolated(old, new, subresource)
         if subresource == "status":
             if self.freezes:

@@ -33,12 +33,14 @@ Raw = Mapping[str, Any]
 
 @functools.cache
 def facts_of(release: str) -> Raw:
-    """Return the facts of a release, such as `1.33`."""
+    """Return the recorded facts about a Kubernetes release, such as `1.33`."""
     return _read(f"{release}.json")
 
 
 def descriptions_of(release: str) -> Raw:
-    """Return how the descriptions of a release differ from those of the newest; read at each call."""
+    """Return the differences between the descriptions of a release and of the newest one. The file is read at each
+    call.
+    """
     return _read(f"{release}-descriptions.json")
 
 
@@ -48,10 +50,10 @@ def _read(name: str) -> Raw:
 
 
 def adapted(newest: Any, difference: Any) -> Any:
-    """Return a value of the newest release as an older one has it; parts that are the same are shared.
+    """Return the value of an older release, given that of the newest release and the difference.
 
-    Where both are maps, the difference has the keys whose values differ, each with its own difference, and under
-    `GONE` a list of the keys that the older release lacks. Any other value stands for itself.
+    Equal parts are shared. If both are maps, `difference` has an entry for each key whose values differ, and under
+    `GONE` a list of the keys that the older release lacks. Any other difference is the older value itself.
     """
     if not (isinstance(newest, Mapping) and isinstance(difference, Mapping)):
         return difference
@@ -64,14 +66,14 @@ def adapted(newest: Any, difference: Any) -> Any:
 
 
 def as_in(release: str, subject: str, newest: Any) -> Any:
-    """Return what the newest release has on a subject as another release has it."""
+    """Return the facts on a subject in a release, given those of the newest release."""
     difference = facts_of(release).get(subject)
     return adapted(newest, difference) if difference else newest
 
 
 @functools.cache
 def definitions_of(release: str) -> Mapping[str, Raw]:
-    """Return the definitions of all types in a release, by name. They are shared: do not change them."""
+    """Return the schema definitions of all types in a release, by name. The mapping is shared: do not change it."""
     found: Mapping[str, Raw] = as_in(release, "definitions", definitions())
     return found
 

@@ -15,39 +15,39 @@ _BUILD = ("gitCommit", "gitTreeState", "buildDate", "goVersion", "compiler", "pl
 
 
 class Release(NamedTuple):
-    """A minor release of Kubernetes 1.
+    """A minor release of Kubernetes 1, such as 1.36.
 
     Attributes:
-        minor: Its number, such as 36.
+        minor: The minor version, such as 36.
     """
 
     minor: int
 
     @property
     def version(self) -> str:
-        """The version in the form of `gitVersion`, such as `v1.36.2`: that of the binary that was recorded."""
+        """The full version of the recorded server, such as `v1.36.2`."""
         found: str = facts_of(str(self))["version"]["gitVersion"]
         return found
 
     @property
     def numbers(self) -> dict[str, str]:
-        """The numbers that `/version` tells of a release, and of the one that it emulates if it tells that."""
+        """The version numbers in the document at `/version`, including emulated versions if the release has them."""
         return {name: text for name, text in facts_of(str(self))["version"].items() if name not in _BUILD}
 
     def is_on(self, gate: str) -> bool:
-        """Return whether a feature gate is on by default."""
+        """Return whether a feature gate is on by default in this release."""
         return gate in facts_of(str(self))["gates"]["on"]
 
     def has(self, gate: str) -> bool:
-        """Return whether there is a feature gate of this name, on or off."""
+        """Return whether this release has a feature gate of this name, on or off."""
         return self.is_on(gate) or gate in facts_of(str(self))["gates"]["off"]
 
     @classmethod
     def parse(cls, text: str) -> Release:
-        """Return the release that a text such as `1.33` names.
+        """Return the release for a text such as `1.33`.
 
         Raises:
-            UsageError: The server cannot answer as this release.
+            UsageError: The server does not support this release.
         """
         match = _TEXT.fullmatch(text)
         minor = int(match[1]) if match else 0

@@ -11,7 +11,9 @@ _STAGES = ("", "beta", "alpha")
 
 
 def rank(version: str) -> tuple[int, int, int, str]:
-    """Return the sort key of a version: `v1` before betas and alphas, newer before older, all other names last."""
+    """Return the sort key of an API version: `v1` before betas and alphas, newer before older ones, other names
+    last.
+    """
     match = _VERSION.fullmatch(version)
     if match is None:
         return len(_STAGES), 0, 0, version

@@ -27,7 +27,9 @@ _SOURCES = {
 
 
 def autoscaler(obj: Object, old: Object | None = None) -> Iterator[Cause]:
-    """Return the validation errors of an autoscaler; a target of `old` was accepted before."""
+    """Return the validation errors of a HorizontalPodAutoscaler. An unchanged scale target of `old` is not checked
+    again.
+    """
     spec, before = part(obj, "spec"), part(old, "spec") if old is not None else {}
     least, most = spec.get("minReplicas"), spec.get("maxReplicas", 0)
     lowest = 0 if before.get("minReplicas") == 0 else 1
@@ -55,12 +57,12 @@ def autoscaler(obj: Object, old: Object | None = None) -> Iterator[Cause]:
 
 
 def autoscaler_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of an autoscaler."""
+    """Return the validation errors of an update of a HorizontalPodAutoscaler."""
     return autoscaler(new, old)
 
 
 def autoscaler_status(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of the status of an autoscaler."""
+    """Return the validation errors of an update of a HorizontalPodAutoscaler's status."""
     return non_negative(part(new, "status"), "status", "currentReplicas", "desiredReplicas")
 
 

@@ -25,7 +25,7 @@ NO_STATUS: Mapping[str, Any] = {"desiredReplicas": 0, "currentMetrics": None}
 
 
 def stored_form(obj: Object) -> Object:
-    """Return an autoscaler of version 1 in version 2."""
+    """Return a HorizontalPodAutoscaler of version `v1` in the form of `v2`."""
     annotations = part(part(obj, "metadata"), "annotations")
     spec, status = part(obj, "spec"), part(obj, "status")
     metrics = [_metric_of(one, "target") for one in _list_in(annotations, _METRICS)]
@@ -40,7 +40,7 @@ def stored_form(obj: Object) -> Object:
 
 
 def shown_form(obj: Object) -> Object:
-    """Return an autoscaler of version 2 in version 1."""
+    """Return a HorizontalPodAutoscaler of version `v2` in the form of `v1`."""
     spec, status = part(obj, "spec"), part(obj, "status")
     made = {name: spec[name] for name in _SHARED if name in spec}
     use = next((_use_of(one) for one in spec.get("metrics") or () if _use_of(one) is not None), None)
@@ -62,12 +62,12 @@ def shown_form(obj: Object) -> Object:
 
 
 def new_autoscaler(obj: Object) -> Object:
-    """Return a new autoscaler without the annotations that are fields in version 2."""
+    """Return a new HorizontalPodAutoscaler without the annotations that are fields in version `v2`."""
     return {**obj, "metadata": _without_texts(obj["metadata"])}
 
 
 def updated_autoscaler(old: Object, made: Object, subresource: str) -> Object:
-    """Return an updated autoscaler without these annotations."""
+    """Return an updated HorizontalPodAutoscaler without the annotations that are fields in version `v2`."""
     return {**made, "metadata": _without_texts(made["metadata"])}
 
 

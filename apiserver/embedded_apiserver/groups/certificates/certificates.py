@@ -27,11 +27,11 @@ _SEQUENCE = b"\x30"
 
 
 class Unreadable(ValueError):
-    """A text is not a request for a certificate; the message says why."""
+    """A text is not a certificate request; the message gives the reason."""
 
 
 def request_problem(encoded: str) -> str:
-    """Return why a request, in base64, is invalid, or is not signed by the key that it names; empty if it is well."""
+    """Return the error of a certificate request, in base64; empty if it is valid and signed by its own key."""
     try:
         request = _parsed(encoded)
     except Unreadable as error:
@@ -43,10 +43,10 @@ def request_problem(encoded: str) -> str:
 
 
 def organizations(encoded: str) -> list[str]:
-    """Return the organizations, which are groups of users, in the subject of a request, in base64.
+    """Return the organizations in the subject of a certificate request, in base64. They are groups of users.
 
     Raises:
-        Unreadable: It is not a request.
+        Unreadable: The text is not a certificate request.
     """
     from cryptography.x509.oid import NameOID
 
@@ -77,7 +77,7 @@ def _first(pem: bytes, begin: bytes, end: bytes) -> bytes:
 
 
 def certificate_problem(encoded: str) -> str:
-    """Return why certificates, in base64, are invalid; empty if they are well."""
+    """Return the error of a chain of certificates, in base64; empty if it is valid."""
     from cryptography import x509
 
     rest, found = base64.b64decode(encoded), 0

@@ -28,7 +28,9 @@ _USAGES = (
 
 
 def signing_request(obj: Object, old: Object | None = None) -> Iterator[Cause]:
-    """Return the validation errors of a request, its status included; those of `old` were accepted before."""
+    """Return the validation errors of a CertificateSigningRequest, its status included; unchanged parts of `old` are
+    accepted.
+    """
     spec = part(obj, "spec")
     if (old is None or part(old, "spec") != spec) and (problem := request_problem(spec.get("request") or "")):
         yield invalid("spec.request", spec.get("request"), problem)
@@ -82,12 +84,14 @@ def signing_request_change(old: Object, new: Object) -> Iterator[Cause]:
 
 
 def approval(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an approval or a denial."""
+    """Return the validation errors of an approval or denial of a CertificateSigningRequest."""
     return _change(old, new, decides=True)
 
 
 def signing_request_status(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of a status, which may hold the certificate."""
+    """Return the validation errors of an update of a CertificateSigningRequest's status, which may set the
+    certificate.
+    """
     return _change(old, new, signs=True)
 
 

@@ -13,7 +13,10 @@ _DECIDED = ("Approved", "Denied")
 
 
 def isolated_request(old: Object, new: Object, subresource: str) -> Object:
-    """Return the stored request, which never changes, with what a write to `subresource` may change of its status."""
+    """Return the stored CertificateSigningRequest with those changes of its status that `subresource` may make.
+
+    Its spec never changes.
+    """
     kept: dict[str, Any] = {**old, "metadata": new["metadata"]}
     if not subresource:
         return kept
@@ -26,7 +29,7 @@ def isolated_request(old: Object, new: Object, subresource: str) -> Object:
 
 
 def dated_request(old: Object, new: Object, now: datetime) -> Object:
-    """Return an updated request with the times of its conditions."""
+    """Return an updated CertificateSigningRequest with the times of its new and changed conditions."""
     status = part(new, "status")
     conditions = status.get("conditions") or ()
     if all(one.get("lastUpdateTime") and one.get("lastTransitionTime") for one in conditions):

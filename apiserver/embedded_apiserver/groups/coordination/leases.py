@@ -16,7 +16,7 @@ _NOT_A_VERSION = "must be a valid semantic version"
 
 
 def lease(obj: Object) -> list[Cause]:
-    """Return the validation errors of a lease: durations are positive, and a preferred holder comes with a strategy."""
+    """Return the validation errors of a Lease: durations must be positive, and a preferred holder needs a strategy."""
     spec = part(obj, "spec")
     causes = []
     if (duration := spec.get("leaseDurationSeconds", 1)) <= 0:
@@ -32,7 +32,7 @@ def lease(obj: Object) -> list[Cause]:
 
 
 def candidate(obj: Object) -> list[Cause]:
-    """Return the validation errors of a candidate, which names its lease, its version and the emulated one."""
+    """Return the validation errors of a LeaseCandidate: its lease, its versions and its strategy."""
     spec = part(obj, "spec")
     causes = [] if spec.get("leaseName") else [required("spec.leaseName")]
     causes += _version_causes(spec)
@@ -46,7 +46,7 @@ def candidate(obj: Object) -> list[Cause]:
 
 
 def candidate_change(old: Object, new: Object) -> list[Cause]:
-    """Return the validation errors of an updated candidate, whose lease never changes."""
+    """Return the validation errors of an update of a LeaseCandidate: its lease must not change."""
     before, after = (part(one, "spec").get("leaseName", "") for one in (old, new))
     return [*candidate(new), *([] if before == after else [invalid("spec.leaseName", after, "field is immutable")])]
 

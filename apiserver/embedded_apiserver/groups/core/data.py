@@ -21,7 +21,7 @@ _ACCOUNT = "kubernetes.io/service-account.name"
 
 
 def config_map(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a config map: keys that can be file names, each once, and a limit of size."""
+    """Return the validation errors of a ConfigMap: its keys, which must be valid and unique, and its size."""
     texts, binaries = part(obj, "data"), part(obj, "binaryData")
     for name, data, other in (("data", texts, binaries), ("binaryData", binaries, {})):
         for key in data:
@@ -33,7 +33,7 @@ def config_map(obj: Object) -> Iterator[Cause]:
 
 
 def config_map_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a config map."""
+    """Return the validation errors of an update of a ConfigMap, which may be immutable."""
     yield from _frozen(old, new, "data", "binaryData")
     if any(old.get(name) != new.get(name) for name in ("data", "binaryData")):
         yield from config_map(new)
@@ -52,7 +52,7 @@ def _size(encoded: str) -> int:
 
 
 def secret(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a secret: its keys as names of files, its size, and the keys of its type."""
+    """Return the validation errors of a Secret: its keys, its size, and the keys that its type requires."""
     data = part(obj, "data")
     for key in data:
         yield from each(config_key_errors, key, f"data[{key}]")
@@ -102,7 +102,7 @@ def _go_words(data: bytes, error: ValueError) -> str:
 
 
 def secret_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a secret, whose type never changes."""
+    """Return the validation errors of an update of a Secret: its type must not change, and it may be immutable."""
     if old["type"] != (kind := new.get("type", "")):
         yield invalid("type", kind, IMMUTABLE)
     yield from _frozen(old, new, "data")

@@ -13,7 +13,7 @@ from embedded_apiserver.status import Cause
 
 
 def endpoints(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of endpoints, except in their metadata."""
+    """Return the validation errors of an Endpoints object, except in its metadata."""
     for index, subset in enumerate(obj.get("subsets") or ()):
         place = f"subsets[{index}]"
         if not subset.get("addresses") and not subset.get("notReadyAddresses"):
@@ -48,5 +48,5 @@ def _endpoint_port(port: Object, place: str, *, needs_name: bool) -> Iterator[Ca
 
 
 def endpoints_change(old: Object, new: Object) -> Iterable[Cause]:
-    """Return the validation errors of an update of endpoints."""
+    """Return the validation errors of an update of an Endpoints object."""
     return () if old.get("subsets") == new.get("subsets") else endpoints(new)

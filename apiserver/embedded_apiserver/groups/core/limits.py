@@ -41,7 +41,7 @@ _AMOUNTS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
 
 
 def limit_range(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a limit range, except in its metadata."""
+    """Return the validation errors of a LimitRange, except in its metadata."""
     seen = set()
     for index, limit in enumerate(part(obj, "spec").get("limits") or ()):
         place, kind = f"spec.limits[{index}]", limit.get("type", "")
@@ -113,7 +113,7 @@ def _bounds(texts: Mapping[str, str], key: str, place: str) -> Iterator[Cause]:
 
 
 def quota(spec: Object) -> Iterator[Cause]:
-    """Return the validation errors of the spec of a quota."""
+    """Return the validation errors of the spec of a ResourceQuota."""
     hard = spec.get("hard") or {}
     yield from quota_amounts(hard, "spec.hard")
     scopes = spec.get("scopes") or ()
@@ -127,7 +127,7 @@ def quota(spec: Object) -> Iterator[Cause]:
 
 
 def quota_amounts(amounts: Mapping[str, str], place: str) -> Iterator[Cause]:
-    """Return the validation errors of amounts that a quota limits or counts."""
+    """Return the validation errors of the limits or the usage in a ResourceQuota; `place` is their path."""
     for name, text in amounts.items():
         yield from quota_resource_name(name, f"{place}[{name}]")
         yield from amount_causes(name, text, f"{place}[{name}]")
@@ -168,12 +168,12 @@ def _selector(selector: Object, spec: Object) -> Iterator[Cause]:
 
 
 def quota_change(before: Object, after: Object) -> list[Cause]:
-    """Return the cause of changed scopes."""
+    """Return a validation error if the scopes of a ResourceQuota have changed; the arguments are specs."""
     old, new = (spec.get("scopes") or [] for spec in (before, after))
     return [] if set(old) == set(new) else [invalid("spec.scopes", after.get("scopes"), IMMUTABLE)]
 
 
 def quota_status(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of the amounts in the status of a quota."""
+    """Return the validation errors of an update of a ResourceQuota's status."""
     for name in ("hard", "used"):
         yield from quota_amounts(part(new, "status").get(name) or {}, f"status.{name}")

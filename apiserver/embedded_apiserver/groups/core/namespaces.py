@@ -18,13 +18,13 @@ _UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualif
 
 
 def namespace(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of the finalizers of a new namespace."""
+    """Return the validation errors of a new Namespace: those of its finalizers."""
     for name in part(obj, "spec").get("finalizers") or ():
         yield from _finalizer(name, "spec.finalizers")
 
 
 def namespace_finalizers(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of the finalizers of a namespace."""
+    """Return the validation errors of an update of a Namespace's finalizers."""
     for index, name in enumerate(part(new, "spec").get("finalizers") or ()):
         yield from _finalizer(name, f"spec.finalizers[{index}]")
 
@@ -36,7 +36,7 @@ def _finalizer(name: str, field: str) -> Iterator[Cause]:
 
 
 def namespace_status(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of the phase of a namespace."""
+    """Return the validation errors of an update of a Namespace's status: its phase must match its deletion."""
     phase, ends = part(new, "status").get("phase", ""), "deletionTimestamp" in new["metadata"]
     if not ends and phase != "Active":
         yield invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")

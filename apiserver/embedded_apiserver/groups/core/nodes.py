@@ -17,7 +17,7 @@ _ONCE = 'node updates may not change {} except from "" to valid'
 
 
 def node(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a new node, except in its general metadata."""
+    """Return the validation errors of a new Node, except in its general metadata."""
     spec, status = part(obj, "spec"), part(obj, "status")
     # A real server names the metadata, too, although taints are in the spec.
     yield from taints(spec.get("taints") or (), "metadata.taints")
@@ -58,7 +58,7 @@ def _node_status(status: Object) -> Iterator[Cause]:
 
 
 def node_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a node, except in its general metadata."""
+    """Return the validation errors of an update of a Node, except in its general metadata."""
     before, after, status = part(old, "spec"), part(new, "spec"), part(new, "status")
     is_tainted = before.get("taints") != after.get("taints")
     if before != after:  # a real server checks the whole node first

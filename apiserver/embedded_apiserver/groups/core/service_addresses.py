@@ -17,12 +17,14 @@ _ONCE = "may not change once set"
 
 
 def is_headless(spec: Object) -> bool:
-    """Return whether a service has no cluster address."""
+    """Return whether a service is headless, that is, has no cluster IP."""
     return spec.get("clusterIP") == "None" or spec.get("clusterIPs") == ["None"]
 
 
 def addresses(spec: Object, known: Sequence[str]) -> Iterator[Cause]:
-    """Return the validation errors of cluster addresses and families; those in `known` were accepted before."""
+    """Return the validation errors of a service's cluster IPs and IP families; addresses in `known` were accepted
+    before.
+    """
     one, many = spec.get("clusterIP", ""), spec.get("clusterIPs") or []
     families = spec.get("ipFamilies") or ()
     if one and many and many[0] != one:
@@ -62,7 +64,7 @@ def _each_address(many: Sequence[str], known: Sequence[str]) -> Iterator[Cause]:
 
 
 def address_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of cluster addresses, families, class and port of health checks."""
+    """Return the validation errors of an update of a service's cluster IPs, families, class and health check port."""
     before, after = part(old, "spec"), part(new, "spec")
     if "ExternalName" not in (before.get("type"), after.get("type")):
         if not (is_headless(before) and is_headless(after)):

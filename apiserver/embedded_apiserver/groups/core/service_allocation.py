@@ -26,10 +26,10 @@ _TAKEN = "provided {} is already allocated"
 
 
 class Refused(Exception):
-    """A service asks for what it cannot get.
+    """A service requests an address or a port that is not available.
 
     Attributes:
-        causes: The reasons.
+        causes: The validation errors.
     """
 
     def __init__(self, *causes: Cause) -> None:
@@ -38,12 +38,12 @@ class Refused(Exception):
 
 
 class Pool(NamedTuple):
-    """The addresses and ports that can be given to a service now.
+    """The addresses and ports that are available to a service.
 
     Attributes:
-        taken: The addresses and ports of other services.
-        addresses: Addresses, the first ones first; those that are taken are passed over.
-        ports: Ports, in the same way.
+        taken: The addresses and ports in use by other services.
+        addresses: Candidate addresses in the order of preference; those in `taken` are skipped.
+        ports: Candidate ports in the order of preference; those in `taken` are skipped.
     """
 
     taken: Set[str | int]
@@ -52,7 +52,7 @@ class Pool(NamedTuple):
 
 
 def used(spec: Object) -> set[str | int]:
-    """Return the addresses and ports that a stored service has."""
+    """Return the addresses and ports of a stored service, given its spec."""
     ports = {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
     if check := spec.get("healthCheckNodePort"):
         ports.add(check)
@@ -60,15 +60,15 @@ def used(spec: Object) -> set[str | int]:
 
 
 def allocated(spec: Object, before: Object, pool: Pool) -> Object:
-    """Return the spec of a service with its addresses and ports.
+    """Return the spec of a service with its addresses and ports filled in.
 
     Args:
         spec: The new spec with its defaults.
-        before: The stored one; empty for a new service.
-        pool: The free addresses and ports.
+        before: The stored spec; empty for a new service.
+        pool: The available addresses and ports.
 
     Raises:
-        Refused: An address or a port is taken or out of range, or may not change.
+        Refused: An address or a port is in use or out of range, or must not change.
     """
     made = dict(spec)
     if before:
@@ -84,7 +84,7 @@ def allocated(spec: Object, before: Object, pool: Pool) -> Object:
 
 
 def without_leftovers(spec: Object, before: Object) -> Object:
-    """Return an updated spec without what its new type has no use for, unless the client changed it, too."""
+    """Return an updated service spec without fields that its new type does not use, unless the client changed them."""
     dropped: set[str] = set()
     if _has_address(before) and not _has_address(spec):
         dropped |= {name for name in _FAMILIES if spec.get(name) == before.get(name)}
@@ -212,10 +212,10 @@ def _check_free(given: list[str], taken: Set[str | int]) -> None:
 
 
 def unallocated(asked: list[str], problem: str) -> Cause:
-    """Return why a service does not get an address.
+    """Return the validation error for a service that cannot get an address.
 
     Args:
-        asked: The address that it asks for; an empty one if any would do.
+        asked: The requested address; an empty text if any address would do.
         problem: The reason.
     """
     which = f" {asked[0]}" if asked[0] else ""

@@ -32,7 +32,9 @@ _MOST_SECONDS = 86400
 
 
 def service(obj: Object, old: Object | None = None) -> Iterator[Cause]:
-    """Return the validation errors of a service, except in its general metadata; `old` is the one that it replaces."""
+    """Return the validation errors of a Service, except in its general metadata; `old` is the Service that it
+    replaces.
+    """
     spec, before = part(obj, "spec"), part(old or {}, "spec")
     annotations = obj["metadata"].get("annotations") or {}
     mode, hints = annotations.get(_MODE), annotations.get(_HINTS)
@@ -180,7 +182,7 @@ def _traffic(spec: Object, kind: str) -> Iterator[Cause]:
 
 
 def balancer_status(old: Object, obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of the addresses in the status of a service."""
+    """Return the validation errors of an update of a Service's status: those of its load balancer addresses."""
     ingress = part(part(obj, "status"), "loadBalancer").get("ingress") or ()
     if ingress and part(obj, "spec").get("type") != "LoadBalancer":
         text = "may only be used when `spec.type` is 'LoadBalancer'"
@@ -200,13 +202,13 @@ def balancer_status(old: Object, obj: Object) -> Iterator[Cause]:
 
 
 def known_addresses(old: Object) -> list[str]:
-    """Return the addresses of the load balancer in the stored status."""
+    """Return the load balancer addresses in the status of a stored object."""
     ingress = part(part(old, "status"), "loadBalancer").get("ingress") or ()
     return [one["ip"] for one in ingress if one.get("ip")]
 
 
 def balancer_host(name: str, field: str) -> Iterator[Cause]:
-    """Return the validation errors of the name of a load balancer, which may be empty."""
+    """Return the validation errors of a load balancer's host name, which may be empty."""
     if not name:
         return
     yield from (invalid(field, name, text) for text in subdomain_errors(name))
@@ -215,7 +217,7 @@ def balancer_host(name: str, field: str) -> Iterator[Cause]:
 
 
 def service_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a service."""
+    """Return the validation errors of an update of a Service."""
     if part(old, "spec") != part(new, "spec") or old["metadata"] != new["metadata"]:
         yield from address_change(old, new)
         yield from service(new, old)

@@ -16,7 +16,7 @@ _NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 def new_namespace(obj: Object) -> Object:
-    """Return a new namespace with its name as a label, and with the finalizer in its spec."""
+    """Return a new Namespace with its name as a label, and with the finalizer `kubernetes` in its spec."""
     finalizers = part(obj, "spec").get("finalizers", [])
     if FINALIZER not in finalizers:
         finalizers = [*finalizers, FINALIZER]
@@ -24,14 +24,16 @@ def new_namespace(obj: Object) -> Object:
 
 
 def isolated_namespace(old: Object, new: Object, subresource: str) -> Object:
-    """Return a sent namespace, whose finalizers change through `finalize` alone."""
+    """Return a sent Namespace with the finalizers of the stored one, which only the subresource `finalize` may
+    change.
+    """
     if subresource == "finalize":
         return _labelled(with_status_of(old, new))
     return _labelled({**isolated(old, new, subresource), "spec": part(old, "spec")})
 
 
 def terminating(obj: Object, now: datetime) -> Object:
-    """Return a namespace that is being deleted."""
+    """Return a Namespace with the phase `Terminating`."""
     return {**obj, "status": {**part(obj, "status"), "phase": "Terminating"}}
 
 
@@ -42,19 +44,19 @@ def _labelled(obj: Object) -> Object:
 
 
 def new_node(obj: Object) -> Object:
-    """Return a new node without a configuration of its kubelet."""
+    """Return a new Node without the former fields for a kubelet configuration."""
     return _without_configuration({**obj, "status": _without_config(part(obj, "status"))})
 
 
 def updated_node(old: Object, made: Object, subresource: str) -> Object:
-    """Return an updated node, which has a configuration of its kubelet only if it had one before."""
+    """Return an updated Node. It has the former fields for a kubelet configuration only if it had them before."""
     if subresource == "status" and "config" in part(made, "status") and "config" not in part(old, "status"):
         made = {**made, "status": _without_config(part(made, "status"))}
     return made if "configSource" in part(old, "spec") else _without_configuration(made)
 
 
 def node_warnings(obj: Object, old: Object | None) -> Iterator[str]:
-    """Yield the warnings of fields that Kubernetes does not use any more."""
+    """Yield the warnings about fields of a Node that Kubernetes no longer uses."""
     spec = part(obj, "spec")
     if "configSource" in spec and "configSource" in part(old or {}, "spec"):
         yield "spec.configSource: the feature is removed"
@@ -75,7 +77,7 @@ def _without_configuration(obj: Object) -> Object:
 
 
 def new_service(obj: Object) -> Object:
-    """Return a service with the fields that the server sets; nothing listens at its cluster addresses."""
+    """Return a new Service with the fields that the server sets."""
     spec = part(obj, "spec")
     if spec.get("type") == "ExternalName":
         spec = {name: value for name, value in spec.items() if name != "internalTrafficPolicy"}
@@ -83,7 +85,7 @@ def new_service(obj: Object) -> Object:
 
 
 def updated_service(old: Object, made: Object, subresource: str) -> Object:
-    """Return an updated service without what its new type does not have."""
+    """Return an updated Service without fields that its new type does not use."""
     if subresource == "status":
         return made
     made = {**made, "spec": without_leftovers(part(made, "spec"), part(old, "spec"))}
@@ -91,7 +93,7 @@ def updated_service(old: Object, made: Object, subresource: str) -> Object:
 
 
 def service_warnings(obj: Object) -> list[str]:
-    """Return the warnings of fields that a service of this type ignores."""
+    """Return the warnings about fields that a Service of this type ignores."""
     spec = part(obj, "spec")
     external = spec.get("type") == "ExternalName"
     headless = spec.get("clusterIP") == "None" and spec.get("type", "ClusterIP") == "ClusterIP"
@@ -112,7 +114,7 @@ def service_warnings(obj: Object) -> list[str]:
 
 
 def new_account(obj: Object) -> Object:
-    """Return a service account with the names of its secrets only."""
+    """Return a ServiceAccount whose references to secrets have only names."""
     if not (secrets := obj.get("secrets")):
         return obj
     named = [{name: value for name, value in one.items() if name == "name"} for one in secrets]

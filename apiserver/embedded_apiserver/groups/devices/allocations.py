@@ -27,7 +27,7 @@ _NO_UID = (
 
 
 def names_of(requests: Sequence[Object]) -> set[str]:
-    """Return the names by which the requests of a claim, and their alternatives, are referred to."""
+    """Return the names of a claim's device requests, including `request/subrequest` for alternatives."""
     found = set()
     for request in requests:
         name = request.get("name", "")
@@ -37,7 +37,7 @@ def names_of(requests: Sequence[Object]) -> set[str]:
 
 
 def reference_to(names: set[str]) -> Rule:
-    """Return the rule of a text that is one of `names`."""
+    """Return a rule that yields a validation error if a text is not one of `names`."""
 
     def reference(name: str, field: str) -> Iterator[Cause]:
         segments = name.split("/")
@@ -53,7 +53,10 @@ def reference_to(names: set[str]) -> Rule:
 
 
 def allocation(given: Object, names: set[str], place: str) -> Iterator[Cause]:
-    """Return the validation errors of the devices that were allocated to a claim whose requests have these names."""
+    """Return the validation errors of the allocated devices in a ResourceClaim's status.
+
+    `names` are the names of the claim's requests.
+    """
 
     def result(one: Object, field: str) -> Iterator[Cause]:
         yield from reference_to(names)(one.get("request", ""), f"{field}.request")

@@ -24,7 +24,11 @@ Rule = Callable[[Any, str], Iterable[Cause]]
 
 
 def each_of(given: Sequence[Any], most: int, rule: Rule, field: str, key: str | None = None) -> Iterator[Cause]:
-    """Return the validation errors of a list whose elements must differ in the field `key`, or as a whole."""
+    """Return the validation errors of a list, with `rule` for each element, and of duplicates.
+
+    `most` is the maximum length. Elements are duplicates if they have the same field `key`, or without `key` if they
+    are equal.
+    """
     if len(given) > most:
         yield too_many(field, len(given), most)
     seen: list[Any] = []
@@ -39,12 +43,12 @@ def each_of(given: Sequence[Any], most: int, rule: Rule, field: str, key: str | 
 
 
 def device_name(name: str, field: str) -> Iterator[Cause]:
-    """Return the validation errors of the name of a device, a request or a set of counters."""
+    """Return the validation errors of the name of a device, a request or a counter set, which is a DNS label."""
     yield from each(label_errors, name, field)
 
 
 def pool_name(name: str, field: str) -> Iterator[Cause]:
-    """Return the validation errors of the name of a pool of devices: several domains, separated by slashes."""
+    """Return the validation errors of a resource pool's name: DNS subdomains, separated by slashes."""
     if not name:
         yield required(field)
     elif len(name.encode()) > _LONGEST_POOL:
@@ -55,14 +59,14 @@ def pool_name(name: str, field: str) -> Iterator[Cause]:
 
 
 def full_name(name: str, field: str) -> Iterator[Cause]:
-    """Return the validation errors of the full name of an attribute, DOMAIN/IDENTIFIER."""
+    """Return the validation errors of a full attribute name, such as `example.com/model`."""
     yield from qualified_name(name, field)
     if "/" not in name:
         yield invalid(field, name, "a fully qualified name must be a domain and a name separated by a slash")
 
 
 def qualified_name(name: str, field: str) -> Iterator[Cause]:
-    """Return the validation errors of the name of an attribute: an identifier, with a domain or without."""
+    """Return the validation errors of an attribute name: an identifier, with or without a domain."""
     parts = name.split("/")
     if len(parts) == 1:
         yield from _identifier(name, field)

@@ -40,7 +40,9 @@ def _environment() -> Environment:
 
 
 def selector(given: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of a device selector: its expression must compile and stay within the cost limit."""
+    """Return the validation errors of a device selector: its CEL expression must compile and stay within the cost
+    limit.
+    """
     if (cel := given.get("cel")) is None:
         yield required(f"{place}.cel")
         return

@@ -30,23 +30,23 @@ _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 
 def resource_claim(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a claim for devices."""
+    """Return the validation errors of a ResourceClaim."""
     return _claim(part(part(obj, "spec"), "devices"), "spec.devices")
 
 
 def resource_claim_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a claim: its spec must not change."""
+    """Return the validation errors of an update of a ResourceClaim: its spec must not change."""
     if part(old, "spec") != part(new, "spec"):
         yield invalid("spec", shown("ResourceClaimSpec", part(new, "spec")), IMMUTABLE)
 
 
 def claim_template(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a template of claims."""
+    """Return the validation errors of a ResourceClaimTemplate."""
     return _claim(part(part(part(obj, "spec"), "spec"), "devices"), "spec.spec.devices")
 
 
 def claim_template_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a template: it must not change."""
+    """Return the validation errors of an update of a ResourceClaimTemplate: its spec must not change."""
     yield from claim_template(new)
     if part(old, "spec") != part(new, "spec"):
         yield invalid("spec", shown("ResourceClaimTemplateSpec", part(new, "spec")), IMMUTABLE)
@@ -143,7 +143,7 @@ def _config(config: Object, place: str) -> Iterator[Cause]:
 
 
 def device_class(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a class of devices."""
+    """Return the validation errors of a DeviceClass."""
     spec = part(obj, "spec")
     yield from each_of(spec.get("selectors") or (), _MOST, _selector, "spec.selectors")
     yield from each_of(spec.get("config") or (), _MOST, _config, "spec.config")
@@ -152,7 +152,7 @@ def device_class(obj: Object) -> Iterator[Cause]:
 
 
 def claim_status(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of the status of a claim: an allocation stays as it is, and users are named."""
+    """Return the validation errors of an update of a ResourceClaim's status: an allocation must not change."""
     before, after = part(old, "status"), part(new, "status")
     reserved = after.get("reservedFor") or ()
     yield from each_of(reserved, _MOST_RESERVED, _user, "status.reservedFor", "uid")
@@ -173,7 +173,7 @@ def _user(user: Object, place: str) -> Iterator[Cause]:
 
 
 def resource_slice(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a slice of the devices of a pool."""
+    """Return the validation errors of a ResourceSlice."""
     yield from _slice(part(obj, "spec"))
 
 
@@ -206,7 +206,7 @@ def _counters(counters: Object, place: str) -> Iterator[Cause]:
 
 
 def resource_slice_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a slice: its driver, its pool and its node must not change."""
+    """Return the validation errors of an update of a ResourceSlice: driver, pool and node must not change."""
     yield from _slice(part(new, "spec"), part(old, "spec"))
 
 

@@ -35,7 +35,9 @@ _VERSION = re.compile(
 
 
 def devices_of_slice(spec: Object, before: Object | None) -> Iterator[Cause]:
-    """Return the validation errors of the devices of a slice; taints that a device had in `before` were accepted."""
+    """Return the validation errors of the devices in a ResourceSlice's spec; taints of devices in `before` are
+    accepted.
+    """
     devices = spec.get("devices") or ()
     olds = {one.get("name", ""): one for one in (before or {}).get("devices") or ()}
     is_advanced = any(one.get("taints") or one.get("consumesCounters") for one in devices)

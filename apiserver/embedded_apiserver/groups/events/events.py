@@ -60,23 +60,23 @@ _STRUCTS = {"involvedObject": "ObjectReference", "related": "*ObjectReference", 
 
 
 def stored_form(obj: Object) -> Object:
-    """Return an event of events.k8s.io in the form of the core group, in which events are stored."""
+    """Return an Event of events.k8s.io in the form of the core group, in which events are stored."""
     return {**_SHOWN_IN_CORE, **{_NAMES.get(name, name): value for name, value in obj.items()}}
 
 
 def shown_form(obj: Object) -> Object:
-    """Return a stored event in the form of events.k8s.io."""
+    """Return a stored Event in the form of events.k8s.io."""
     named = {_NEW_NAMES.get(name, name): value for name, value in obj.items()}
     shown = {name: value for name, value in named.items() if value or name in ("metadata", "eventTime")}
     return {**_SHOWN_IN_NEW, **shown}
 
 
 def event(obj: Object, controller: str = "reportingComponent") -> list[Cause]:
-    """Return the validation errors of an event. One with an eventTime also needs reporter, action and reason.
+    """Return the validation errors of an Event. With an `eventTime`, it also needs reporter, action and reason.
 
     Args:
-        obj: The event, as it is stored.
-        controller: The name that the form of the request has for the field of the reporting controller.
+        obj: The event, in its stored form.
+        controller: The name of the field for the reporting controller in the form of the request.
     """
     if obj.get("eventTime"):
         return _namespace_causes(obj, "default", "kube-system", any_other=True) + _action_causes(obj, controller)
@@ -99,7 +99,7 @@ def _action_causes(obj: Object, field: str) -> list[Cause]:
 
 
 def new_event(obj: Object) -> list[Cause]:
-    """Return the validation errors of a new event of events.k8s.io, which has a time and a type."""
+    """Return the validation errors of a new Event of events.k8s.io, which needs an `eventTime` and a `type`."""
     causes, type_ = [*event(obj, _CONTROLLER), *_series_causes(obj)], obj.get("type", "")
     if not obj.get("eventTime"):
         causes.append(required("eventTime"))
@@ -109,7 +109,7 @@ def new_event(obj: Object) -> list[Cause]:
 
 
 def event_change(old: Object, new: Object) -> list[Cause]:
-    """Return the validation errors of an update through events.k8s.io, which changes series and metadata only."""
+    """Return the validation errors of an update of an Event of events.k8s.io: only series and metadata may change."""
     series = [] if old.get("series") == new.get("series") else _series_causes(new)
     changed = [name for name in _FIXED if old.get(name) != new.get(name)]
     fixed = [invalid(name, _shown(name, new.get(name)), "field is immutable") for name in changed]

@@ -19,7 +19,7 @@ def _dangling(schema: Object) -> str:
 
 
 def by_precedence(schema: Object) -> tuple[int, str]:
-    """Return the place of a flow schema in tables: that in which requests are matched with it."""
+    """Return the sort key of a FlowSchema in tables: the order in which requests are matched with flow schemas."""
     return value_at(schema, "spec.matchingPrecedence") or 0, schema["metadata"]["name"]
 
 

@@ -24,7 +24,7 @@ _NAMESPACE = "each member of this list must be '*' or a DNS-1123 label; "
 
 
 def flow_schema(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a flow schema, its status included."""
+    """Return the validation errors of a FlowSchema, its status included."""
     spec = part(obj, "spec")
     precedence, field = spec.get("matchingPrecedence", 0), "spec.matchingPrecedence"
     if precedence <= 0:
@@ -59,7 +59,7 @@ def _conditions(obj: Object) -> Iterator[Cause]:
 
 
 def flow_status(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of a status of either kind."""
+    """Return the validation errors of an update of the status of a FlowSchema or PriorityLevelConfiguration."""
     return _conditions(new)
 
 
@@ -169,7 +169,7 @@ def _path_problem(path: str) -> str:
 
 
 def priority_level(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a priority level, its status included."""
+    """Return the validation errors of a PriorityLevelConfiguration, its status included."""
     spec = part(obj, "spec")
     kind, limited, exempt = spec.get("type", ""), spec.get("limited"), spec.get("exempt")
     if (obj["metadata"]["name"] == _EXEMPT) != (kind == "Exempt"):

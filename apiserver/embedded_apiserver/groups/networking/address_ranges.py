@@ -18,7 +18,7 @@ _TWO_FAMILIES = "may specify no more than one IP for each IP family, i.e 192.168
 
 
 def ip_address(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of the address of a service."""
+    """Return the validation errors of an IPAddress."""
     if (parent := part(obj, "spec").get("parentRef")) is None:
         yield required("spec.parentRef")
         return
@@ -31,7 +31,7 @@ def ip_address(obj: Object) -> Iterator[Cause]:
 
 
 def ip_address_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of an address: its owner must not change."""
+    """Return the validation errors of an update of an IPAddress: its parent must not change."""
     before, after = (part(one, "spec").get("parentRef") for one in (old, new))
     if before != after:
         yield invalid("spec.parentRef", shown("*ParentReference", after), IMMUTABLE)

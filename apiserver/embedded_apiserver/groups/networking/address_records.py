@@ -20,17 +20,17 @@ _SERVICES = "services"
 
 
 def held(service: Object | None) -> list[str]:
-    """Return the addresses of a service; empty for a headless service, and for None."""
+    """Return the cluster IPs of a service; empty for a headless service, and for None."""
     return [one for one in part(service or {}, "spec").get("clusterIPs") or () if one != NONE]
 
 
 def family(address: str) -> str:
-    """Return the family of an address, as services name it."""
+    """Return the IP family of an address: `IPv4` or `IPv6`."""
     return f"IPv{ipaddress.ip_address(address).version}"
 
 
 def record_of(address: str, service: str) -> dict[str, Any]:
-    """Return the `IPAddress` object that says that a service has an address.
+    """Return the `IPAddress` object for an address of a service.
 
     Args:
         address: The address.
@@ -44,7 +44,7 @@ def record_of(address: str, service: str) -> dict[str, Any]:
 
 
 def parent(record: Object) -> str | None:
-    """Return the key of the service that a record is about, or None if it is about something else."""
+    """Return the key of the service that is the parent of an `IPAddress`; None if the parent is not a service."""
     found = part(part(record, "spec"), "parentRef")
     if found.get("group") or found.get("resource") != _SERVICES:
         return None
@@ -52,11 +52,11 @@ def parent(record: Object) -> str | None:
 
 
 def is_managed(record: Object) -> bool:
-    """Return whether the server keeps a record, as its labels tell."""
+    """Return whether the labels of an `IPAddress` say that the server manages it."""
     return (part(record, "metadata").get("labels") or {}).get(MANAGED_BY) == CONTROLLER
 
 
 def is_labelled(record: Object) -> bool:
-    """Return whether a record has the labels with which the server makes it."""
+    """Return whether an `IPAddress` has all labels that the server sets."""
     metadata = part(record, "metadata")
     return is_managed(record) and metadata["labels"].get(FAMILY) == family(metadata["name"])

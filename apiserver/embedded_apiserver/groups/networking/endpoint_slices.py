@@ -36,7 +36,7 @@ def endpoint_slice(obj: Object, old: Object | None = None) -> Iterator[Cause]:
 
 
 def endpoint_slice_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a slice of endpoints."""
+    """Return the validation errors of an update of an EndpointSlice."""
     return endpoint_slice(new, old)
 
 

@@ -34,7 +34,7 @@ _CLASS = "kubernetes.io/ingress.class"
 
 
 def new_ingress(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a new ingress, except in its general metadata."""
+    """Return the validation errors of a new Ingress, except in its general metadata."""
     spec = part(obj, "spec")
     yield from ingress(spec)
     old, name = part(obj["metadata"], "annotations").get(_CLASS), spec.get("ingressClassName")
@@ -44,7 +44,7 @@ def new_ingress(obj: Object) -> Iterator[Cause]:
 
 
 def ingress(spec: Object) -> Iterator[Cause]:
-    """Return the validation errors of the spec of an ingress."""
+    """Return the validation errors of the spec of an Ingress."""
     rules, backend = spec.get("rules") or (), spec.get("defaultBackend")
     if not rules and backend is None:
         yield invalid("spec", spec.get("rules"), "either `defaultBackend` or `rules` must be specified")
@@ -140,7 +140,7 @@ def _service(service: Object, place: str) -> Iterator[Cause]:
 
 
 def ingress_status(old: Object, obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of the addresses in the status of an ingress."""
+    """Return the validation errors of an update of an Ingress's status: those of its load balancer addresses."""
     known = known_addresses(old)
     for index, one in enumerate(part(part(obj, "status"), "loadBalancer").get("ingress") or ()):
         field = f"status.loadBalancer.ingress[{index}]"
@@ -189,7 +189,7 @@ def ingress_class_change(old: Object, new: Object) -> Iterator[Cause]:
 
 
 def segments(obj: Object, place: str, *names: str) -> Iterator[Cause]:
-    """Return the validation errors of names that are not segments of paths."""
+    """Return a validation error for each of the fields `names` that is missing, or is not a valid path segment."""
     for name in names:
         if not (value := obj.get(name, "")):
             yield required(f"{place}.{name}")

@@ -17,7 +17,7 @@ _POLICY_TYPES = ("Ingress", "Egress")
 
 
 def network_policy(obj: Object, old: Object | None = None) -> Iterator[Cause]:
-    """Return the validation errors of a network policy; ranges of `old` were accepted before."""
+    """Return the validation errors of a NetworkPolicy; address ranges of `old` were accepted before."""
     spec = part(obj, "spec")
     known = set(_ranges(part(old, "spec"))) if old is not None else ()
     yield from label_selector(part(spec, "podSelector"), "spec.podSelector")
@@ -38,7 +38,7 @@ def network_policy(obj: Object, old: Object | None = None) -> Iterator[Cause]:
 
 
 def network_policy_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a network policy."""
+    """Return the validation errors of an update of a NetworkPolicy."""
     return network_policy(new, old)
 
 

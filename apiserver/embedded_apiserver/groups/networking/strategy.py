@@ -10,13 +10,13 @@ from embedded_apiserver.objects import Object
 
 
 def is_other_slice(old: Object, new: Object) -> bool:
-    """Return whether a slice has changed, or its labels: they say to which service it belongs."""
+    """Return whether an EndpointSlice has changed. Of its metadata only the labels count, which name its service."""
     labels = [one["metadata"].get("labels") or {} for one in (old, new)]
     return _rest(old) != _rest(new) or labels[0] != labels[1]
 
 
 def new_slice(obj: Object) -> Object:
-    """Return a slice without the topology that older versions of the API had."""
+    """Return an EndpointSlice without the deprecated topology fields."""
     endpoints = obj.get("endpoints") or ()
     if not any("deprecatedTopology" in one for one in endpoints):
         return obj
@@ -25,12 +25,12 @@ def new_slice(obj: Object) -> Object:
 
 
 def updated_slice(old: Object, made: Object, subresource: str) -> Object:
-    """Return an updated slice; if its endpoints have changed, without the topology of older versions."""
+    """Return an updated EndpointSlice; if its endpoints have changed, without the deprecated topology fields."""
     return made if old.get("endpoints") == made.get("endpoints") else new_slice(made)
 
 
 def slice_warnings(obj: Object, old: Object | None) -> Iterator[str]:
-    """Yield the warning of a new slice of names."""
+    """Yield the warning about a new EndpointSlice with the deprecated address type `FQDN`."""
     if old is None and obj.get("addressType") == "FQDN":
         yield "spec.addressType: FQDN endpoints are deprecated"
 

@@ -12,18 +12,18 @@ LISTS = ("initContainers", "containers", "ephemeralContainers")
 
 
 def all_containers(spec: Object) -> Iterator[Object]:
-    """Yield the containers of all lists."""
+    """Yield all containers of a pod's spec, including init and ephemeral containers."""
     for name in LISTS:
         yield from spec.get(name) or ()
 
 
 def placed_containers(spec: Object, place: str) -> Iterator[tuple[str, Object]]:
-    """Yield the path of each container, and the container; `place` is the path of the spec."""
+    """Yield each container of a pod's spec with its path; `place` is the path of the spec."""
     for name in LISTS:
         for index, one in enumerate(spec.get(name) or ()):
             yield f"{place}.{name}[{index}]", one
 
 
 def is_windows(spec: Object) -> bool:
-    """Return whether a pod says that it runs on Windows."""
+    """Return whether a pod's spec has the operating system `windows`."""
     return bool(part(spec, "os").get("name") == "windows")

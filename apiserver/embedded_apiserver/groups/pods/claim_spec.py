@@ -20,7 +20,7 @@ _TEMPLATE_METADATA = ("annotations", "labels")
 
 
 def claim_spec(spec: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of the spec of a claim."""
+    """Return the validation errors of the spec of a PersistentVolumeClaim; `place` is its path."""
     if not (modes := spec.get("accessModes")):
         yield required(f"{place}.accessModes", "at least 1 access mode is required")
     yield from label_selector(spec.get("selector"), f"{place}.selector")
@@ -36,7 +36,7 @@ def claim_spec(spec: Object, place: str) -> Iterator[Cause]:
 
 
 def access_modes(modes: Sequence[str], field: str) -> Iterator[Cause]:
-    """Return the validation errors of access modes: unknown ones, and one that excludes all others."""
+    """Return the validation errors of access modes: unknown ones, and `ReadWriteOncePod` together with others."""
     for mode in modes:
         if mode not in ACCESS_MODES:
             yield not_supported(field, mode, ACCESS_MODES)
@@ -84,7 +84,7 @@ def _source(source: Object, place: str) -> Iterator[Cause]:
 
 
 def claim_template(template: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of the template of a claim within the volume of a pod."""
+    """Return the validation errors of the claim template in an ephemeral volume of a pod."""
     metadata = part(template, "metadata")
     yield from annotation_causes(metadata.get("annotations") or {}, f"{place}.metadata.annotations")
     yield from label_causes(metadata.get("labels") or {}, f"{place}.metadata.labels")

@@ -17,7 +17,7 @@ OLD_ANNOTATIONS: Mapping[str, str] = {
 
 
 def of_claim(obj: Object) -> Iterator[str]:
-    """Yield the warnings of a claim."""
+    """Yield the warnings about a PersistentVolumeClaim."""
     yield from of_annotations(obj, _OLD_CLASS)
     resources = part(obj, "spec").get("resources") or {}
     for side in ("requests", "limits"):
@@ -27,7 +27,7 @@ def of_claim(obj: Object) -> Iterator[str]:
 
 
 def of_annotations(obj: Object, *names: str) -> Iterator[str]:
-    """Yield the warnings of annotations with these names."""
+    """Yield a warning for each of the annotations `names` that an object has."""
     sent: Mapping[str, Any] = obj["metadata"].get("annotations") or {}
     for name in names:
         if name in sent:

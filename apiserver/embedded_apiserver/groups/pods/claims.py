@@ -27,8 +27,8 @@ _ATTRIBUTES = "volumeAttributesClassName"
 def claim_change(old: Object, new: Object) -> Iterator[Cause]:
     """Return the validation errors of an update of a PersistentVolumeClaim.
 
-    A real server lets the amount grow only if the storage class allows that. Storage classes are not looked at here, so
-    it may always grow.
+    A real server allows a larger request only if the storage class allows expansion. Storage classes are not checked
+    here, so it is always allowed.
     """
     before, after = part(old, "spec"), part(new, "spec")
     was, now = _class_of(old), _class_of(new)
@@ -106,7 +106,7 @@ def _compared(spec: Object) -> Object:
 
 
 def claim_status(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of the status of a claim."""
+    """Return the validation errors of an update of a PersistentVolumeClaim's status."""
     status = part(new, "status")
     for name, text in (status.get("capacity") or {}).items():
         yield from _amount(text, f"status.capacity[{name}]")

@@ -45,7 +45,7 @@ def _ready(pod: Object) -> str:
 
 
 def pod_status(pod: Object) -> str:
-    """Return the status of a pod in a word: its phase, or the reason of the pod or of a container that explains it."""
+    """Return the status column of a pod: its phase, or the reason of the pod or of one of its containers."""
     status = part(pod, "status")
     phase = status.get("phase", "")
     reason = status.get("reason") or phase
@@ -156,18 +156,18 @@ _COMPLETED = {
 
 
 def pod_conditions(pod: Object) -> Sequence[Object]:
-    """Return the conditions of a pod's row, by which clients leave out pods that have ended."""
+    """Return the conditions of a pod's table row, by which clients can hide pods that have ended."""
     ended = _COMPLETED.get(part(pod, "status").get("phase", ""))
     return () if ended is None else ({"type": "Completed", "status": "True", **ended},)
 
 
 def size(obj: Object, path: str) -> str:
-    """Return the amount of storage at a path."""
+    """Return the amount of storage at a path, as text."""
     return str((value_at(obj, path) or {}).get("storage", 0))
 
 
 def modes(obj: Object, path: str) -> str:
-    """Return the short names of the access modes at a path."""
+    """Return the short names of the access modes at a path, separated by commas."""
     found = value_at(obj, path) or ()
     return ",".join(short for mode, short in _MODES.items() if mode in found)
 
@@ -190,7 +190,7 @@ def _containers(key: str, place: str) -> Cell:
 
 
 def pods_of(place: str = "spec.template") -> Cells:
-    """Return the cells of the containers in the template at a path."""
+    """Return the cell functions for the names and images of the containers in the pod template at a path."""
     return {"Containers": _containers("name", place), "Images": _containers("image", place)}
 
 

@@ -27,14 +27,14 @@ _NOT_EPHEMERAL = (
 
 @attrs.frozen
 class Surroundings:
-    """The facts about its pod that the rules of a container need.
+    """The facts about a pod on which the validation of its containers depends.
 
     Attributes:
-        volumes: The valid volumes by name.
-        claims: The names of its resource claims.
-        grace: Its seconds to end.
-        restarts: Its restart policy.
-        host_users: True if its users are those of the node.
+        volumes: The valid volumes of the pod, by name.
+        claims: The names of the pod's resource claims.
+        grace: The termination grace period in seconds; None if not set.
+        restarts: The restart policy of the pod.
+        host_users: True if the pod uses the node's user namespace.
     """
 
     volumes: Mapping[str, Object]
@@ -45,7 +45,7 @@ class Surroundings:
 
 
 def containers(given: Sequence[Object], place: str, pod: Surroundings) -> Iterator[Cause]:
-    """Return the validation errors of the containers of a pod, which needs one at least."""
+    """Return the validation errors of the containers of a pod, which needs at least one."""
     if not given:
         yield required(place)
     seen = set()
@@ -64,7 +64,7 @@ def containers(given: Sequence[Object], place: str, pod: Surroundings) -> Iterat
 def init_containers(
     given: Sequence[Object], others: Sequence[Object], place: str, pod: Surroundings
 ) -> Iterator[Cause]:
-    """Return the validation errors of init containers; `others` are the usual containers."""
+    """Return the validation errors of the init containers of a pod; `others` are its containers."""
     seen = {one.get("name", "") for one in others}
     for index, container in enumerate(given):
         field, name = f"{place}[{index}]", container.get("name", "")
@@ -116,7 +116,7 @@ def ephemeral_containers(spec: Object, place: str, pod: Surroundings) -> Iterato
 
 
 def padded_image(container: Object, place: str) -> list[Cause]:
-    """Return the cause of an image with spaces around its name, which a pod may not have, but a template may."""
+    """Return a validation error if an image name has spaces around it. Pods are checked for that, templates are not."""
     image = container.get("image", "")
     if image == image.strip():
         return []

@@ -48,7 +48,7 @@ def _name_causes(name: str, field: str) -> list[Cause]:
 
 
 def variables(given: Sequence[Object], place: str) -> Iterator[Cause]:
-    """Return the validation errors of environment variables."""
+    """Return the validation errors of a container's environment variables."""
     for index, one in enumerate(given):
         field = f"{place}[{index}]"
         if name := one.get("name"):
@@ -94,7 +94,7 @@ def _file_key(reference: Object, place: str) -> Iterator[Cause]:
 
 
 def variable_sources(given: Sequence[Object], place: str) -> Iterator[Cause]:
-    """Return the validation errors of objects whose keys all become variables."""
+    """Return the validation errors of `envFrom`: objects whose keys become environment variables."""
     for index, one in enumerate(given):
         field = f"{place}[{index}]"
         if prefix := one.get("prefix"):
@@ -115,7 +115,7 @@ def variable_sources(given: Sequence[Object], place: str) -> Iterator[Cause]:
 
 
 def mounts(container: Object, volumes: Mapping[str, Object], place: str) -> Iterator[Cause]:
-    """Return the validation errors of the mounts of a container; `place` is its own path."""
+    """Return the validation errors of the volume mounts of a container; `place` is the path of the container."""
     devices = {one.get("name", ""): one.get("devicePath", "") for one in container.get("volumeDevices") or ()}
     paths_of_devices, seen, whole = set(devices.values()), set(), f"{place}.volumeMounts"
     for index, mount in enumerate(container.get("volumeMounts") or ()):
@@ -164,7 +164,7 @@ def _mount_options(mount: Object, container: Object, field: str, whole: str) -> 
 
 
 def devices(container: Object, volumes: Mapping[str, Object], place: str) -> Iterator[Cause]:
-    """Return the validation errors of the block devices of a container; `place` is its own path."""
+    """Return the validation errors of the block devices of a container; `place` is the path of the container."""
     mounted = {one.get("name", ""): one.get("mountPath", "") for one in container.get("volumeMounts") or ()}
     paths_of_mounts = set(mounted.values())
     paths: set[str] = set()

@@ -26,7 +26,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def pod_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an updated pod, except in its general metadata."""
+    """Return the validation errors of an update of a Pod, except in its general metadata."""
     before, after = part(old, "spec"), part(new, "spec")
     if before == after:
         # The spec was valid when it was stored, so only the annotations are left.
@@ -155,7 +155,7 @@ def _only_adds(before: Object, after: Object) -> bool:
 
 
 def changed_annotations(old: Object, new: Object, spec: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of annotations that have a meaning for pods."""
+    """Return the validation errors of an update of those annotations that Kubernetes reads from pods."""
     place = "metadata.annotations"
     before: Mapping[str, str] = old["metadata"].get("annotations") or {}
     after: Mapping[str, str] = new["metadata"].get("annotations") or {}

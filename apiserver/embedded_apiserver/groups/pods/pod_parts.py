@@ -22,7 +22,7 @@ _AMOUNTS = ("requests", "limits")
 
 
 def ephemeral_containers(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of new ephemeral containers: those that are there stay as they are."""
+    """Return the validation errors of an update of a Pod's ephemeral containers: existing ones must not change."""
     if MIRROR in (old["metadata"].get("annotations") or {}):
         yield forbidden("[]", "static pods do not support ephemeral containers")
         return
@@ -40,7 +40,7 @@ def ephemeral_containers(old: Object, new: Object) -> Iterator[Cause]:
 
 
 def resize(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of a resize of a pod, which may not change its QoS class."""
+    """Return the validation errors of a resize of a Pod, which must not change its QoS class."""
     before, after = part(old, "spec"), part(new, "spec")
     if MIRROR in (old["metadata"].get("annotations") or {}):
         yield forbidden("[]", "static pods cannot be resized")

@@ -41,7 +41,7 @@ def pod_spec(spec: Object, place: str, metadata: Object | None = None) -> Iterat
 
     Args:
         spec: The spec, with its defaults.
-        place: Its path.
+        place: The path of the spec.
         metadata: The metadata of the pod; None for a template.
     """
     pod_name = (metadata or {}).get("name", "")

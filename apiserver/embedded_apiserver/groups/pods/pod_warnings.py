@@ -41,10 +41,11 @@ _RUNS = ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSched
 
 
 def of_name(metadata: Object, use: str) -> list[str]:
-    """Return the warning of the name of a new object from which a host name will be made.
+    """Return the warning about the name of a new object, if a host name made from it would be invalid.
 
     Args:
-        metadata: The metadata, as sent: a generated name is not known yet, and counts with any suffix.
+        metadata: The metadata from the client. A generated name is not known yet, so a placeholder is used as its
+            suffix.
         use: The use of the name, in the words of the warning.
     """
     name = metadata.get("name") or f"{metadata.get('generateName', '')[:58]}xxxxx"
@@ -55,7 +56,7 @@ def of_name(metadata: Object, use: str) -> list[str]:
 
 
 def of_pod(pod: Object, where: str = "") -> list[str]:
-    """Return the warnings of a pod, or of a template, which is at `where`, such as `spec.template`."""
+    """Return the warnings about a pod, or about a pod template at the path `where`, such as `spec.template`."""
     found: list[str] = []
     spec, begin = part(pod, "spec"), where and f"{where}."
     place, annotations = f"{begin}spec", f"{begin}metadata.annotations"

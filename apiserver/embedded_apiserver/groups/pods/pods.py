@@ -21,7 +21,7 @@ _MOST = 2**31 - 1
 
 
 def pod_annotations(annotations: Mapping[str, str], spec: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of annotations that have a meaning for pods."""
+    """Return the validation errors of those annotations that Kubernetes reads from pods."""
     if MIRROR in annotations and not spec.get("nodeName"):
         text = "must set spec.nodeName if mirror pod annotation is set"
         yield invalid(f"{place}[{MIRROR}]", annotations[MIRROR], text)
@@ -35,7 +35,7 @@ def _is_cost(text: str) -> bool:
 
 
 def pod_template(template: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of the template of a pod."""
+    """Return the validation errors of a pod template; `place` is its path."""
     spec = part(template, "spec")
     yield from template_metadata(template, place)
     yield from pod_spec(spec, f"{place}.spec")
@@ -45,7 +45,7 @@ def pod_template(template: Object, place: str) -> Iterator[Cause]:
 
 
 def template_metadata(template: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of labels and annotations of the template of a pod."""
+    """Return the validation errors of the labels and annotations of a pod template."""
     metadata = part(template, "metadata")
     yield from label_causes(metadata.get("labels") or {}, f"{place}.labels")
     if annotations := metadata.get("annotations"):
@@ -54,7 +54,7 @@ def template_metadata(template: Object, place: str) -> Iterator[Cause]:
 
 
 def new_pod(pod: Object) -> Iterator[Cause]:
-    """Return the validation errors of a new pod, except in its general metadata."""
+    """Return the validation errors of a new Pod, except in its general metadata."""
     spec = part(pod, "spec")
     yield from whole_pod(pod)
     if spec.get("ephemeralContainers"):
@@ -65,7 +65,7 @@ def new_pod(pod: Object) -> Iterator[Cause]:
 
 
 def whole_pod(pod: Object) -> Iterator[Cause]:
-    """Return the validation errors of a pod, new or changed, except in its general metadata."""
+    """Return the validation errors of a new or updated Pod, except in its general metadata."""
     metadata, spec = pod["metadata"], part(pod, "spec")
     if annotations := metadata.get("annotations"):
         yield from pod_annotations(annotations, spec, "metadata.annotations")
@@ -86,10 +86,10 @@ def _tokens(spec: Object) -> Iterator[Cause]:
 
 
 def new_template(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a new pod template."""
+    """Return the validation errors of a new PodTemplate."""
     return pod_template(part(obj, "template"), "template")
 
 
 def template_change(old: Object, new: Object) -> Iterable[Cause]:
-    """Return the validation errors of an update of a pod template."""
+    """Return the validation errors of an update of a PodTemplate."""
     return () if old.get("template") == new.get("template") else new_template(new)

@@ -24,7 +24,7 @@ _PORT = re.compile(r"[-a-z0-9]+")
 
 
 def port_name_errors(name: str) -> list[str]:
-    """Return what is wrong with the name of a port."""
+    """Return the errors of a port's name; an empty list if it is valid."""
     problems = [] if len(name.encode()) <= 15 else ["must be no more than 15 characters"]
     if not _PORT.fullmatch(name):
         problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
@@ -38,14 +38,16 @@ def port_name_errors(name: str) -> list[str]:
 
 
 def port_reference(port: int | str, field: str) -> list[Cause]:
-    """Return the validation errors of a port, given by its number or by its name."""
+    """Return the validation errors of a port that is given by its number or its name."""
     if isinstance(port, int):
         return port_number(port, field)
     return [invalid(field, port, text) for text in port_name_errors(port)]
 
 
 def probes(container: Object, place: str, grace: int | None) -> Iterator[Cause]:
-    """Return the validation errors of the probes of a container; `grace` are the pod's seconds to end."""
+    """Return the validation errors of a container's probes; `grace` is the pod's termination grace period in
+    seconds.
+    """
     for name in PROBES:
         if (probe := container.get(name)) is None:
             continue
@@ -64,7 +66,9 @@ def probes(container: Object, place: str, grace: int | None) -> Iterator[Cause]:
 
 
 def lifecycle(hooks: Object | None, place: str, grace: int | None) -> Iterator[Cause]:
-    """Return the validation errors of the hooks of a container; `grace` are the pod's seconds to end."""
+    """Return the validation errors of a container's lifecycle hooks; `grace` is the pod's termination grace period in
+    seconds.
+    """
     if hooks is None:
         return
     for name in ("postStart", "preStop"):

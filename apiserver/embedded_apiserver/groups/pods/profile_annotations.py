@@ -25,20 +25,22 @@ _LATER = ("stdin", "stdinOnce", "tty")  # the fields of a container after its se
 
 
 def are_in(metadata: Object) -> bool:
-    """Return whether annotations of a pod or a template have profiles."""
+    """Return whether the metadata of a pod or a template has annotations for seccomp or AppArmor profiles."""
     return any(key.startswith(_ALL) for key in metadata.get("annotations") or ())
 
 
 def of_pod(pod: Object, place: str) -> Iterator[str]:
-    """Yield a warning for the annotation with the profile of all containers; `place` is the path of the annotations."""
+    """Yield the warning about the annotation for the seccomp profile of a whole pod; `place` is the annotations'
+    path.
+    """
     if SECCOMP in _annotations(pod) and _context(part(pod, "spec")).get("seccompProfile") is None:
         yield f"{place}[{SECCOMP}]: {_SECCOMP_ENDED}"
 
 
 def of_container(container: Object, pod: Object, place: str, *, of_template: bool) -> Iterator[str]:
-    """Yield the warnings of the profiles of a container.
+    """Yield the warnings about annotations for the profiles of one container.
 
-    A pod itself is warned of AppArmor before everything else, by `of_app_armor`.
+    For a pod, the warnings about AppArmor come from `of_app_armor`, because they are the first ones.
     """
     key = SECCOMP_OF + container.get("name", "")
     if key in _annotations(pod) and _context(container).get("seccompProfile") is None:
@@ -48,7 +50,7 @@ def of_container(container: Object, pod: Object, place: str, *, of_template: boo
 
 
 def of_app_armor(pod: Object, place: str) -> Iterator[str]:
-    """Yield the warnings of all profiles of AppArmor of a pod."""
+    """Yield the warnings about annotations for AppArmor profiles of a pod's containers."""
     spec = part(pod, "spec")
     if not is_windows(spec):
         for container in all_containers(spec):
@@ -65,9 +67,9 @@ def _of_app_armor(container: Object, pod: Object, place: str) -> Iterator[str]:
 
 
 def with_app_armor(metadata: Object, spec: Object) -> Object:
-    """Return the spec of a new pod in which the containers have the profiles that its annotations give them.
+    """Return the spec of a new pod with the AppArmor profiles from its annotations as fields of the containers.
 
-    A field is kept as it is, and so is a container whose annotation says what its pod says.
+    An existing field is not changed. A container whose annotation has the same profile as the pod gets no field.
     """
     if not are_in(metadata) or is_windows(spec):
         return spec

@@ -19,7 +19,7 @@ _APP_ARMOR = {"Unconfined": ("unconfined",), "RuntimeDefault": ("runtime/default
 
 
 def profiles(annotations: Mapping[str, str], spec: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of a pod's security profiles, and of annotations for containers that it lacks."""
+    """Return the validation errors of the annotations for seccomp and AppArmor profiles of a pod or template."""
     if SECCOMP in annotations:
         yield from _seccomp(annotations[SECCOMP], f"{place}.{SECCOMP}")
     for key, value in annotations.items():
@@ -35,11 +35,11 @@ def profiles(annotations: Mapping[str, str], spec: Object, place: str) -> Iterat
 
 
 def contradictions(pod: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of a new pod or template whose annotations have other profiles than its fields.
+    """Return a validation error for each annotation of a new pod or template whose profile differs from the field.
 
     Args:
         pod: The pod or the template.
-        place: The place of its spec.
+        place: The path of the spec.
     """
     metadata, spec = part(pod, "metadata"), part(pod, "spec")
     if not are_in(metadata):
@@ -62,7 +62,7 @@ def contradictions(pod: Object, place: str) -> Iterator[Cause]:
 
 
 def changed_profiles(before: Mapping[str, str], after: Mapping[str, str], place: str) -> Iterator[Cause]:
-    """Return the validation errors of an update of annotations of a pod: those of AppArmor never change."""
+    """Return the validation errors of changed annotations for AppArmor profiles, which must not change."""
     for key, value in before.items():
         if key.startswith(APP_ARMOR_OF) and after.get(key) != value:
             yield forbidden(f"{place}[{key}]", "may not remove or update AppArmor annotations")

@@ -37,12 +37,12 @@ _KEYS = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
 
 
 def is_mode(mode: int | None) -> bool:
-    """Return whether a number can be the mode of a file; a missing one can."""
+    """Return whether a number is a valid file mode (0 to 0777); None is valid."""
     return mode is None or 0 <= mode <= 0o777
 
 
 def key_to_path(item: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of the path at which a key becomes a file."""
+    """Return the validation errors of an item that maps a key to a file of a volume."""
     yield from needs(item, place, "key", "path")
     yield from local_file(item.get("path", ""), f"{place}.path")
     if not is_mode(mode := item.get("mode")):
@@ -50,7 +50,7 @@ def key_to_path(item: Object, place: str) -> Iterator[Cause]:
 
 
 def downward_file(item: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of a file with a field of the pod."""
+    """Return the validation errors of a downward API item: a file with a field of the pod."""
     field, amount = item.get("fieldRef"), item.get("resourceFieldRef")
     yield from needs(item, place, "path")
     yield from local_file(item.get("path", ""), f"{place}.path")
@@ -67,7 +67,7 @@ def downward_file(item: Object, place: str) -> Iterator[Cause]:
 
 
 def field_reference(reference: Object, supported: Collection[str], place: str) -> Iterable[Cause]:
-    """Return the validation errors of a reference to a field of the pod."""
+    """Return the validation errors of a reference to a field of the pod (`fieldRef`)."""
     version, path = reference.get("apiVersion") or "v1", reference.get("fieldPath", "")
     if not path:
         return [required(f"{place}.fieldPath")]
@@ -91,7 +91,7 @@ def _not_converted(path: str, text: str, place: str) -> list[Cause]:
 
 
 def resource_reference(reference: Object, place: str, *, needs_container: bool = False) -> Iterator[Cause]:
-    """Return the validation errors of a reference to an amount of a container."""
+    """Return the validation errors of a reference to a resource of a container (`resourceFieldRef`)."""
     name = reference.get("resource", "")
     if needs_container and not reference.get("containerName"):
         yield required(f"{place}.containerName")
@@ -111,7 +111,7 @@ def resource_reference(reference: Object, place: str, *, needs_container: bool =
 
 
 def key_reference(reference: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of a reference to a key of a config map or secret."""
+    """Return the validation errors of a reference to a key of a ConfigMap or Secret."""
     yield from subdomain(reference.get("name", ""), f"{place}.name")
     if key := reference.get("key"):
         yield from each(config_key_errors, key, f"{place}.key")
@@ -120,7 +120,7 @@ def key_reference(reference: Object, place: str) -> Iterator[Cause]:
 
 
 def projected(source: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of the sources of a projected volume."""
+    """Return the validation errors of a projected volume."""
     seen: set[str] = set()
     for index, one in enumerate(source.get("sources") or ()):
         field, count = f"{place}.sources[{index}]", 0

@@ -20,7 +20,7 @@ _COMPARED = ("Equal", "Exists", "Lt", "Gt")
 
 
 def tolerations(given: Sequence[Object], place: str) -> Iterator[Cause]:
-    """Return the validation errors of tolerations."""
+    """Return the validation errors of a pod's tolerations."""
     for index, one in enumerate(given):
         field, key, operator = f"{place}[{index}]", one.get("key", ""), one.get("operator", "")
         value, effect = one.get("value", ""), one.get("effect", "")
@@ -45,7 +45,7 @@ def tolerations(given: Sequence[Object], place: str) -> Iterator[Cause]:
 
 
 def affinity(given: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of the affinities of a pod."""
+    """Return the validation errors of a pod's affinity."""
     if (node := given.get("nodeAffinity")) is not None:
         field = f"{place}.nodeAffinity"
         if (selector := node.get(_REQUIRED)) is not None:
@@ -106,7 +106,7 @@ def _label_keys(term: Object, place: str) -> Iterator[Cause]:
 
 
 def spread_constraints(given: Sequence[Object], place: str) -> Iterator[Cause]:
-    """Return the validation errors of the rules by which pods are spread."""
+    """Return the validation errors of a pod's topology spread constraints."""
     last = {(one.get("topologyKey", ""), one.get("whenUnsatisfiable", "")): index for index, one in enumerate(given)}
     for index, one in enumerate(given):
         field, key, action = f"{place}[{index}]", one.get("topologyKey", ""), one.get("whenUnsatisfiable", "")
@@ -131,7 +131,7 @@ def spread_constraints(given: Sequence[Object], place: str) -> Iterator[Cause]:
 
 
 def gates(given: Sequence[Object], place: str) -> Iterator[Cause]:
-    """Return the validation errors of scheduling gates."""
+    """Return the validation errors of a pod's scheduling gates."""
     seen = set()
     for index, gate in enumerate(given):
         field, name = f"{place}[{index}]", gate.get("name", "")
@@ -164,5 +164,5 @@ _FEATURE = re.compile(r"[A-Z][a-zA-Z0-9]*(\/[a-zA-Z][a-zA-Z0-9]*)*")
 
 
 def is_feature_name(name: str) -> bool:
-    """Return whether a text can name a feature that a node declares."""
+    """Return whether a text is a valid name of a node's declared feature."""
     return _FEATURE.fullmatch(name) is not None

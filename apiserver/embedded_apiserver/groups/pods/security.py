@@ -28,7 +28,7 @@ _WITHOUT_ESCALATION = "cannot set `allowPrivilegeEscalation` to false and"
 
 
 def of_container(context: Object | None, place: str, *, host_users: bool) -> Iterator[Cause]:
-    """Return the validation errors of the security context of a container."""
+    """Return the validation errors of a container's security context; `host_users` is that of the pod."""
     if not context:
         return
     yield from identifier(context, "runAsUser", place)
@@ -150,11 +150,11 @@ def _windows(options: Object | None, place: str) -> Iterator[Cause]:
 
 
 def host_processes(spec: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of a pod whose containers are processes of its node, which only all of them can be.
+    """Return the validation errors of Windows HostProcess containers: either all containers of a pod are, or none.
 
     Args:
         spec: The spec of the pod.
-        place: The place of the spec.
+        place: The path of the spec.
     """
     of_pod, count, processes = _host_process(spec), 0, 0
     for group in LISTS:
@@ -193,7 +193,7 @@ _NOT_IN_WINDOWS_CONTAINERS = (
 
 
 def of_system(spec: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of a pod that names its operating system: an unknown one, and fields of another."""
+    """Return the validation errors of a pod's operating system (`os`), and of fields for another one."""
     if (system := spec.get("os")) is None:
         return
     containers = [

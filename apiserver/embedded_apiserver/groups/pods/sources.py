@@ -30,14 +30,14 @@ PORTAL_TEXT = (
 
 
 class Source(NamedTuple):
-    """One source of volumes.
+    """A type of volume source, with its validation.
 
     Attributes:
-        name: The field.
-        check: The function that returns its causes; it takes the source and its path.
-        other: The field that messages name if there is another source, too; `name` if empty.
-        place: The last step of the path that `check` is given; `name` if empty.
-        joins: Whether it may come after others, and is checked then, as a real server has it for one.
+        name: The name of the field.
+        check: The function that returns the validation errors of the source at a path.
+        other: The field to name in the error for a second source; empty for `name`.
+        place: The last step of the path for `check`; empty for `name`.
+        joins: True if a real server accepts it as a further source, and validates it.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Source(NamedTuple):
 
 
 def only_source(part: Object, place: str, sources: Iterable[Source], count: int = 0) -> Iterator[Cause]:
-    """Return the validation errors of the first source, and one for each further source, as a volume has one alone."""
+    """Return the validation errors of a volume's source, and one for each further source: exactly one is allowed."""
     for source in sources:
         if (value := part.get(source.name)) is None:
             continue
@@ -62,12 +62,12 @@ def only_source(part: Object, place: str, sources: Iterable[Source], count: int 
 
 
 def fields(*names: str) -> Check:
-    """Return the rule that these fields are set."""
+    """Return a rule that these fields must be set."""
     return lambda source, place: needs(source, place, *names)
 
 
 def host_path(source: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of a path on a node."""
+    """Return the validation errors of a `hostPath` volume source."""
     if not (path := source.get("path")):
         yield required(f"{place}.path")
         return
@@ -77,13 +77,13 @@ def host_path(source: Object, place: str) -> Iterator[Cause]:
 
 
 def git_repo(source: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of a git repository."""
+    """Return the validation errors of a `gitRepo` volume source."""
     yield from needs(source, place, "repository")
     yield from descending(source.get("directory", ""), f"{place}.directory")
 
 
 def disk(name: str) -> Check:
-    """Return the rule of a disk of a cloud, which `name` identifies."""
+    """Return the rule for a cloud provider's disk, which is identified by the field `name`."""
 
     def check(source: Object, place: str) -> Iterator[Cause]:
         yield from needs(source, place, name)
@@ -94,27 +94,27 @@ def disk(name: str) -> Check:
 
 
 def nfs(source: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of an NFS share."""
+    """Return the validation errors of an `nfs` volume source."""
     yield from needs(source, place, "server", "path")
     if not (path := source.get("path", "")).startswith("/"):
         yield invalid(f"{place}.path", path, "must be an absolute path")
 
 
 def iscsi(source: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of an iSCSI disk of a pod."""
+    """Return the validation errors of an `iscsi` volume source of a pod."""
     yield from needs(source, place, "targetPortal")
     yield from _iscsi_name(source, place, "must be valid format starting with iqn, eui, or naa")
     yield from _iscsi_initiator(source, place, "must be valid format starting with iqn, eui, or naa")
 
 
 def is_long_portal(name: str, source: Object) -> bool:
-    """Return whether a volume's name and the portal of an iSCSI disk with an initiator are too long together."""
+    """Return whether a volume's name and the portal of its iSCSI source with an initiator are together too long."""
     portal = f"{name}:{source.get('targetPortal', '')}"
     return source.get("initiatorName") is not None and len(portal.encode()) > _LONGEST_PORTAL
 
 
 def persistent_iscsi(name: str) -> Check:
-    """Return the rule of an iSCSI disk of the persistent volume `name`."""
+    """Return the rule for the `iscsi` source of the PersistentVolume `name`."""
 
     def check(source: Object, place: str) -> Iterator[Cause]:
         yield from needs(source, place, "targetPortal")
@@ -151,7 +151,7 @@ def _iscsi_initiator(source: Object, place: str, unknown: str) -> Iterator[Cause
 
 
 def fibre_channel(source: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of a fibre channel disk."""
+    """Return the validation errors of an `fc` (Fibre Channel) volume source."""
     names, ids, lun = source.get("targetWWNs"), source.get("wwids"), source.get("lun")
     if not names and not ids:
         yield required(f"{place}.targetWWNs", "must specify either targetWWNs or wwids, but not both")
@@ -164,7 +164,7 @@ def fibre_channel(source: Object, place: str) -> Iterator[Cause]:
 
 
 def flocker(source: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of a Flocker data set."""
+    """Return the validation errors of a `flocker` volume source."""
     name, uid = source.get("datasetName", ""), source.get("datasetUUID")
     if not name and not uid:
         yield required(place, "one of datasetName and datasetUUID is required")
@@ -175,7 +175,7 @@ def flocker(source: Object, place: str) -> Iterator[Cause]:
 
 
 def quobyte(source: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of a Quobyte volume."""
+    """Return the validation errors of a `quobyte` volume source."""
     registry = source.get("registry", "")
     if not registry:
         yield required(f"{place}.registry", _PAIRS)
@@ -189,14 +189,14 @@ def quobyte(source: Object, place: str) -> Iterator[Cause]:
 
 
 def cinder(source: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of an OpenStack disk of a pod."""
+    """Return the validation errors of a `cinder` volume source of a pod."""
     yield from needs(source, place, "volumeID")
     if source.get("secretRef") is not None:
         yield from needs(source["secretRef"], f"{place}.secretRef", "name")
 
 
 def flex(source: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of a volume of a flex driver."""
+    """Return the validation errors of a `flexVolume` volume source."""
     yield from needs(source, place, "driver")
     for key in source.get("options") or ():
         if f".{key.partition('/')[0].lower()}".endswith((".kubernetes.io", ".k8s.io")):
@@ -204,7 +204,7 @@ def flex(source: Object, place: str) -> Iterator[Cause]:
 
 
 def azure_disk(source: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of a disk of Azure."""
+    """Return the validation errors of an `azureDisk` volume source."""
     kind, uri = source.get("kind"), source.get("diskURI", "")
     yield from needs(source, place, "diskName", "diskURI")
     if (mode := source.get("cachingMode")) is not None:
@@ -219,7 +219,7 @@ def azure_disk(source: Object, place: str) -> Iterator[Cause]:
 
 
 def storage_os(*of_secret: str) -> Check:
-    """Return the rule of a StorageOS volume, whose secret, if it names one, needs the fields `of_secret`."""
+    """Return the rule for a `storageos` volume source; the fields `of_secret` must be set in its secret reference."""
 
     def check(source: Object, place: str) -> Iterator[Cause]:
         if not (name := source.get("volumeName", "")):
@@ -235,7 +235,7 @@ def storage_os(*of_secret: str) -> Check:
 
 
 def driver_name(name: str, field: str) -> Iterator[Cause]:
-    """Return the validation errors of the name of a CSI driver."""
+    """Return the validation errors of a CSI driver's name."""
     if not name:
         yield required(field)
         return
@@ -246,7 +246,7 @@ def driver_name(name: str, field: str) -> Iterator[Cause]:
 
 
 def csi(source: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of an inline volume of a CSI driver."""
+    """Return the validation errors of a pod's inline `csi` volume source."""
     yield from driver_name(source.get("driver", ""), f"{place}.driver")
     if (secret := source.get("nodePublishSecretRef")) is not None:
         if name := secret.get("name"):

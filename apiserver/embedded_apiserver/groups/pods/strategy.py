@@ -29,7 +29,7 @@ _SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSn
 
 
 def new_pod(obj: Object) -> Object:
-    """Return a new pod, which is Pending."""
+    """Return a new Pod with the phase `Pending`, its QoS class, and AppArmor fields from its annotations."""
     spec = with_app_armor(obj["metadata"], part(obj, "spec"))
     status: dict[str, Any] = {"phase": "Pending", "qosClass": quality_of(spec)}
     if spec.get("schedulingGates"):
@@ -38,7 +38,7 @@ def new_pod(obj: Object) -> Object:
 
 
 def pod_warnings(obj: Object, old: Object | None) -> Iterator[str]:
-    """Yield the warnings of a new pod; an old one has none, as on a real server, since pods change too often."""
+    """Yield the warnings about a new Pod. As on a real server, an update causes none, because pods change too often."""
     if old is None:
         yield from profile_warnings(obj)
         yield from of_name(obj["metadata"], "the Pod's hostname")
@@ -46,13 +46,13 @@ def pod_warnings(obj: Object, old: Object | None) -> Iterator[str]:
 
 
 def profile_warnings(obj: Object) -> Iterator[str]:
-    """Yield the warnings of annotations that profiles of AppArmor once were."""
+    """Yield the warnings about a Pod's annotations for AppArmor profiles, which have been replaced by fields."""
     if are_in(obj["metadata"]):
         yield from of_app_armor(obj, "metadata.annotations")
 
 
 def isolated_pod(old: Object, new: Object, subresource: str) -> Object:
-    """Return a sent pod with the parts of the stored one that a write to `subresource` must not change."""
+    """Return a sent Pod with those parts of the stored one that a write to `subresource` must not change."""
     if subresource == "status":
         owners = {"ownerReferences": old["metadata"].get("ownerReferences")}
         metadata = {name: value for name, value in {**new["metadata"], **owners}.items() if value is not None}
@@ -78,7 +78,7 @@ def with_ephemeral_containers(old: Object, new: Object) -> Object:
 
 
 def with_resources(old: Object, new: Object) -> Object:
-    """Return the spec of `old` with the resources of `new`; all of `new` if it has other containers."""
+    """Return the spec of `old` with the resources of `new`; the spec of `new` if it has other containers."""
     before, after = part(old, "spec"), part(new, "spec")
     made = {**before}
     for group in _RESIZED:
@@ -99,9 +99,9 @@ def _resized(old: Object, new: Object) -> Object:
 
 
 def grace_of(obj: Object, asked: int | None) -> int:
-    """Return the seconds that a pod may take to end when it is deleted; 0 if it is on no node or has finished.
+    """Return the grace period, in seconds, for the deletion of a pod; 0 if it is on no node or has finished.
 
-    A negative period means 1: Kubernetes reserves 0 for a deletion at once.
+    A negative period counts as 1, because 0 means an immediate deletion.
     """
     spec = part(obj, "spec")
     if not spec.get("nodeName") or part(obj, "status").get("phase") in ("Succeeded", "Failed"):
@@ -111,18 +111,18 @@ def grace_of(obj: Object, asked: int | None) -> int:
 
 
 def template_warnings(obj: Object, old: Object | None) -> Iterator[str]:
-    """Yield the warnings of a pod template that is new or has changed."""
+    """Yield the warnings about a new or changed PodTemplate."""
     if old is None or obj.get("template") != old.get("template"):
         yield from of_pod(part(obj, "template"), "template")
 
 
 def new_claim(obj: Object) -> Object:
-    """Return a new claim with both names of its data source."""
+    """Return a new PersistentVolumeClaim with both `dataSource` and `dataSourceRef`, if it has one of them."""
     return _with_both_sources(obj, {})
 
 
 def isolated_claim(old: Object, new: Object, subresource: str) -> Object:
-    """Return a sent claim with the parts of the stored one that a write to `subresource` must not change."""
+    """Return a sent PersistentVolumeClaim with those parts of the stored one that `subresource` must not change."""
     made = isolated(old, new, subresource)
     return made if subresource == "status" else _with_both_sources(made, old)
 

@@ -23,11 +23,11 @@ PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 
 
 def volumes(spec: Object, place: str, pod_name: str = "") -> tuple[dict[str, Object], list[Cause]]:
-    """Return the valid volumes by name, and the validation errors of the others.
+    """Return the valid volumes of a pod by name, and the validation errors of its volumes.
 
     Args:
         spec: The spec of a pod.
-        place: The path of its volumes.
+        place: The path of the volumes.
         pod_name: The name of the pod; empty for a template.
     """
     given: Sequence[Object] = spec.get("volumes") or ()

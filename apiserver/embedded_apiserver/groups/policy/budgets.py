@@ -22,7 +22,7 @@ _CONDITION_STATUSES = ("False", "True", "Unknown")
 
 
 def budget(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a disruption budget."""
+    """Return the validation errors of a PodDisruptionBudget."""
     spec = part(obj, "spec")
     names = [name for name in ("minAvailable", "maxUnavailable") if spec.get(name) is not None]
     if len(names) > 1:
@@ -37,7 +37,7 @@ def budget(obj: Object) -> Iterator[Cause]:
 
 
 def budget_status(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of the status of a disruption budget."""
+    """Return the validation errors of an update of a PodDisruptionBudget's status."""
     status, seen = part(new, "status"), set()
     for index, one in enumerate(status.get("conditions") or ()):
         field, kind = f"status.conditions[{index}]", one.get("type", "")

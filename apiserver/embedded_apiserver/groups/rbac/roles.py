@@ -17,13 +17,13 @@ _SUBJECTS = ("ServiceAccount", "User", "Group")
 
 
 def role(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a role: each rule is about resources."""
+    """Return the validation errors of a Role, whose rules must be about resources."""
     for index, rule in enumerate(obj.get("rules") or ()):
         yield from _rule_causes(rule, f"rules[{index}]", namespaced=True)
 
 
 def cluster_role(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a cluster role: each rule is either about resources or about paths."""
+    """Return the validation errors of a ClusterRole, whose rules are about either resources or URL paths."""
     for index, rule in enumerate(obj.get("rules") or ()):
         yield from _rule_causes(rule, f"rules[{index}]", namespaced=False)
     if (aggregation := obj.get("aggregationRule")) is not None:
@@ -47,9 +47,10 @@ def _rule_causes(rule: Object, field: str, *, namespaced: bool) -> Iterator[Caus
 
 
 def binding(*roles: str) -> Checks:
-    """Return the checks of bindings of roles of these kinds; a binding of cluster roles only has no namespace.
+    """Return the validation rules for bindings to roles of these kinds.
 
-    A binding names a role, and the same one after each update; each subject has what its kind needs.
+    The reference to the role must not change, and each subject needs the fields of its kind. If only `ClusterRole` is
+    allowed, the binding is cluster-scoped.
     """
 
     def new(obj: Object) -> Iterator[Cause]:

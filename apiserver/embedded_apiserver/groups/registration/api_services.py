@@ -23,7 +23,7 @@ _NO_VERSION = (
 
 
 def api_service(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of an API service, its name among them."""
+    """Return the validation errors of an APIService, its name included."""
     spec, name = part(obj, "spec"), obj["metadata"]["name"]
     group, version = spec.get("group", ""), spec.get("version", "")
     if name and name != (wanted := f"{version}.{group}"):
@@ -64,7 +64,7 @@ def _backend(spec: Object) -> Iterator[Cause]:
 
 
 def api_service_status(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of the status of an API service."""
+    """Return the validation errors of an update of an APIService's status."""
     for index, one in enumerate(part(new, "status").get("conditions") or ()):
         if one.get("status") not in _STATES:
             yield not_supported(f"status.conditions[{index}].status", one.get("status", ""), _STATES)

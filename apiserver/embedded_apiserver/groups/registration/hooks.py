@@ -31,7 +31,7 @@ Hook = Mapping[str, Any]
 
 
 def configuration(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a configuration, of either kind."""
+    """Return the validation errors of a MutatingWebhookConfiguration or ValidatingWebhookConfiguration."""
     seen = set()
     for index, hook in enumerate(obj.get("webhooks") or ()):
         place = f"webhooks[{index}]"
@@ -92,7 +92,7 @@ def _versions(versions: Sequence[str], place: str) -> Iterator[Cause]:
 
 
 def rule_causes(rule: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of a rule that says which writes are seen."""
+    """Return the validation errors of a rule that selects writes; `place` is its path."""
     operations = rule.get("operations") or ()
     yield from _listed(operations, f"{place}.operations", "operations")
     for index, one in enumerate(operations):

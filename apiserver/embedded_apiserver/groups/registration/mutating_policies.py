@@ -40,7 +40,7 @@ _PATCH_TYPES: Mapping[str, _PatchType] = {
 
 
 def policy(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a policy."""
+    """Return the validation errors of a MutatingAdmissionPolicy."""
     spec = part(obj, "spec")
     yield from selection(spec)
     if (constraints := spec.get("matchConstraints")) is not None:
@@ -63,7 +63,9 @@ def policy(obj: Object) -> Iterator[Cause]:
 
 
 def policy_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a policy; a spec that stays is not looked at again."""
+    """Return the validation errors of an update of a MutatingAdmissionPolicy. An unchanged spec is not checked
+    again.
+    """
     return iter(()) if part(old, "spec") == part(new, "spec") else policy(new)
 
 
@@ -94,7 +96,7 @@ def _mutation(mutation: Object, place: str, environment: Environment) -> Iterato
 
 
 def binding(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a binding of a policy."""
+    """Return the validation errors of a MutatingAdmissionPolicyBinding."""
     spec = part(obj, "spec")
     yield from bound(spec)
     if (resources := spec.get("matchResources")) is not None:

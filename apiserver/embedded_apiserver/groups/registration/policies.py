@@ -42,7 +42,7 @@ _RESERVED = frozenset(
 
 
 def policy(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a policy."""
+    """Return the validation errors of a ValidatingAdmissionPolicy."""
     spec = part(obj, "spec")
     yield from selection(spec)
     has_params = spec.get("paramKind") is not None
@@ -66,12 +66,14 @@ def policy(obj: Object) -> Iterator[Cause]:
 
 
 def policy_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a policy; a spec that stays is not looked at again."""
+    """Return the validation errors of an update of a ValidatingAdmissionPolicy. An unchanged spec is not checked
+    again.
+    """
     return iter(()) if part(old, "spec") == part(new, "spec") else policy(new)
 
 
 def selection(spec: Object) -> Iterator[Cause]:
-    """Return the validation errors of the fields that select writes and parameters of a policy of either kind."""
+    """Return the validation errors of the fields by which an admission policy selects writes and parameters."""
     if (policy := spec.get("failurePolicy")) is not None:
         yield from one_of(policy, ("Fail", "Ignore"), "spec.failurePolicy")
     if (kind := spec.get("paramKind")) is not None:
@@ -113,7 +115,10 @@ def _matches(found: Object, place: str, *, needs_rules: bool) -> Iterator[Cause]
 
 
 def variable(given: Object, place: str, environment: Environment, known: dict[str, Type]) -> Iterator[Cause]:
-    """Return the validation errors of a variable, which may use those before it, and note its type in `known`."""
+    """Return the validation errors of an admission policy's variable, and add its type to `known`.
+
+    The expression of the variable may use those in `known`.
+    """
     name, text = given.get("name", ""), given.get("expression", "")
     if not name.strip():
         yield required(f"{place}.name", "name is not specified")
@@ -167,14 +172,14 @@ def _annotations(name: str, annotations: Sequence[Object], environment: Environm
 
 
 def binding(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a binding of a policy."""
+    """Return the validation errors of a ValidatingAdmissionPolicyBinding."""
     spec = part(obj, "spec")
     yield from bound(spec)
     yield from _actions(spec.get("validationActions") or ())
 
 
 def bound(spec: Object) -> Iterator[Cause]:
-    """Return the validation errors of the fields of a binding that name a policy, its parameters and the writes."""
+    """Return the validation errors of the fields that bindings of both kinds of admission policies have."""
     if not (name := spec.get("policyName", "")):
         yield required("spec.policyName")
     else:

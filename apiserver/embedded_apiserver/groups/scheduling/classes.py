@@ -78,7 +78,7 @@ def runtime_class_change(old: Object, new: Object) -> Iterator[Cause]:
 
 
 def of_runtime_class(obj: Object) -> Iterator[str]:
-    """Yield the warnings of a runtime class."""
+    """Yield the warnings about a RuntimeClass."""
     for name in (obj.get("scheduling") or {}).get("nodeSelector") or ():
         if text := OLD_LABELS.get(name):
             yield f"scheduling.nodeSelector: {text}"

@@ -37,7 +37,7 @@ _ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolume
 
 
 def storage_class(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a storage class."""
+    """Return the validation errors of a StorageClass."""
     yield from _provisioner(obj.get("provisioner", ""), "provisioner")
     yield from _parameters(obj.get("parameters") or {}, "parameters")
     yield from given_one_of(obj.get("reclaimPolicy"), _RECLAIMED, "reclaimPolicy")
@@ -53,7 +53,10 @@ def storage_class(obj: Object) -> Iterator[Cause]:
 
 
 def storage_class_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a storage class: only growth and places of volumes may change."""
+    """Return the validation errors of an update of a StorageClass.
+
+    Only volume expansion and the allowed topologies may change.
+    """
     yield from storage_class(new)
     if (old.get("parameters") or {}) != (new.get("parameters") or {}):
         yield invalid("parameters", new.get("parameters"), IMMUTABLE)
@@ -102,7 +105,7 @@ def _size(texts: Mapping[str, str]) -> int:
 
 
 def attributes_class(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a VolumeAttributesClass of volumes."""
+    """Return the validation errors of a VolumeAttributesClass."""
     yield from _provisioner(obj.get("driverName", ""), "driverName")
     yield from _parameters(obj.get("parameters") or {}, "parameters", may_be_empty=False)
 
@@ -117,7 +120,7 @@ def attributes_class_change(old: Object, new: Object) -> Iterator[Cause]:
 
 
 def attachment(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of an attachment of a volume, its status included."""
+    """Return the validation errors of a VolumeAttachment, its status included."""
     spec, status = part(obj, "spec"), part(obj, "status")
     yield from driver_name(spec.get("attacher", ""), "spec.attacher")
     source = part(spec, "source")
@@ -144,14 +147,14 @@ def attachment(obj: Object) -> Iterator[Cause]:
 
 
 def attachment_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of an attachment: its spec must not change."""
+    """Return the validation errors of an update of a VolumeAttachment: its spec must not change."""
     yield from attachment(new)
     if part(old, "spec") != part(new, "spec"):
         yield invalid("spec", shown("VolumeAttachmentSpec", new["spec"]), IMMUTABLE)
 
 
 def csi_node(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of the drivers of a node."""
+    """Return the validation errors of a CSINode."""
     seen: set[str] = set()
     for index, driver in enumerate(part(obj, "spec").get("drivers") or ()):
         place, name = f"spec.drivers[{index}]", driver.get("name", "")
@@ -179,7 +182,9 @@ def _topology_keys(keys: Sequence[str], place: str) -> Iterator[Cause]:
 
 
 def csi_node_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of drivers: only how much one can attach may change."""
+    """Return the validation errors of an update of a CSINode: of an existing driver, only the allocatable count may
+    change.
+    """
     yield from csi_node(new)
     for was in part(old, "spec").get("drivers") or ():
         for now in part(new, "spec").get("drivers") or ():
@@ -192,7 +197,7 @@ def _fixed(driver: Object) -> Object:
 
 
 def csi_driver(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a driver."""
+    """Return the validation errors of a CSIDriver."""
     spec = part(obj, "spec")
     if (policy := spec.get("fsGroupPolicy")) is not None:
         yield from one_of(policy, _GROUP_POLICIES, "spec.fsGroupPolicy")
@@ -224,7 +229,7 @@ def csi_driver(obj: Object) -> Iterator[Cause]:
 
 
 def csi_driver_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a driver."""
+    """Return the validation errors of an update of a CSIDriver."""
     yield from csi_driver(new)
     before, after = part(old, "spec"), part(new, "spec")
     yield from unchanged(before.get("attachRequired"), after.get("attachRequired"), "spec.attachedRequired")
@@ -233,7 +238,7 @@ def csi_driver_change(old: Object, new: Object) -> Iterator[Cause]:
 
 
 def csi_capacity(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of what a driver can provide somewhere."""
+    """Return the validation errors of a CSIStorageCapacity."""
     if (topology := obj.get("nodeTopology")) is not None:
         yield from label_selector(topology, "nodeTopology")
     yield from each(subdomain_errors, obj.get("storageClassName", ""), "storageClassName")
@@ -242,7 +247,7 @@ def csi_capacity(obj: Object) -> Iterator[Cause]:
 
 
 def csi_capacity_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a capacity: its topology and its class must not change."""
+    """Return the validation errors of an update of a CSIStorageCapacity: topology and class must not change."""
     yield from csi_capacity(new)
     if old.get("nodeTopology") != new.get("nodeTopology"):
         yield invalid("nodeTopology", shown("*selector", new.get("nodeTopology")), IMMUTABLE)

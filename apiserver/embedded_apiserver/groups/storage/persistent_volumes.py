@@ -37,7 +37,7 @@ _BETA = {
 
 
 def volume(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a persistent volume, except in its metadata."""
+    """Return the validation errors of a PersistentVolume, except in its metadata."""
     spec = part(obj, "spec")
     if not (modes := spec.get("accessModes")):
         yield required("spec.accessModes")
@@ -70,9 +70,9 @@ def volume(obj: Object) -> Iterator[Cause]:
 
 
 def mount_options(obj: Object) -> Iterator[Cause]:
-    """Return the cause for a volume that has options for mounting in its annotation, and is of a type without them.
+    """Return a validation error if a volume has an annotation for mount options, but a type that does not support them.
 
-    The field `mountOptions` is refused to no type, as on a real server.
+    As on a real server, the field `mountOptions` is accepted for every type.
     """
     spec = part(obj, "spec")
     if _OPTIONS in (obj["metadata"].get("annotations") or {}) and all(spec.get(name) is None for name in _MOUNTED):
@@ -80,7 +80,7 @@ def mount_options(obj: Object) -> Iterator[Cause]:
 
 
 def inline_volume(spec: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of the volume spec within a VolumeAttachment, which must be of a CSI driver."""
+    """Return the validation errors of the inline volume spec in a VolumeAttachment, which must have a `csi` source."""
     context = "in the context of inline volumes"
     yield from (
         forbidden(f"{place}.{name}", f"may not be specified {context}") for name in _NOT_INLINE if spec.get(name)
@@ -198,13 +198,13 @@ _SOURCES = ("iscsi", *(source.name for source in (*_BEFORE, *_AFTER)))
 
 
 def new_volume(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a new persistent volume."""
+    """Return the validation errors of a new PersistentVolume."""
     yield from volume(obj)
     yield from mount_options(obj)
 
 
 def volume_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a persistent volume: its source and its mode never change."""
+    """Return the validation errors of an update of a PersistentVolume: source and volume mode must not change."""
     has_changed = part(old, "spec") != part(new, "spec")
     found = list(volume(new)) if has_changed else []
     yield from (*found, *mount_options(new), *found)  # as often as on a real server

@@ -17,12 +17,12 @@ _UNSAFE_TOKENS = (
 
 
 def new_volume(obj: Object) -> Object:
-    """Return a new volume, whose status says when its phase changed last."""
+    """Return a new PersistentVolume whose status has the time of the last change of its phase."""
     return {**obj, "status": {**obj["status"], _CHANGED: obj["metadata"]["creationTimestamp"]}}
 
 
 def dated_volume(old: Object, new: Object, now: datetime) -> Object:
-    """Return an updated volume with the time of the last change of its phase."""
+    """Return an updated PersistentVolume with the time of the last change of its phase."""
     before, after = part(old, "status"), part(new, "status")
     said = after.get(_CHANGED)
     if before.get("phase") != after.get("phase"):
@@ -33,7 +33,7 @@ def dated_volume(old: Object, new: Object, now: datetime) -> Object:
 
 
 def driver_warnings(obj: Object, old: Object | None) -> Iterator[str]:
-    """Yield the warning of new requests for tokens that a driver may write to its log."""
+    """Yield the warning about new token requests of a CSIDriver, because the driver may log such tokens."""
     spec = part(obj, "spec")
     requests = spec.get("tokenRequests")
     if old is not None and part(old, "spec").get("tokenRequests") == requests:

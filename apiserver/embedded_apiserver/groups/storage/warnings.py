@@ -19,7 +19,7 @@ _SPELT = {"storageos": "storageOS"}
 
 
 def of_volume(obj: Object) -> Iterator[str]:
-    """Yield the warnings of a persistent volume."""
+    """Yield the warnings about a PersistentVolume."""
     spec = part(obj, "spec")
     yield from of_annotations(obj, *OLD_ANNOTATIONS)
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
@@ -33,7 +33,7 @@ def of_volume(obj: Object) -> Iterator[str]:
 
 
 def of_storage_class(obj: Object) -> Iterator[str]:
-    """Yield the warnings of a storage class."""
+    """Yield the warnings about a StorageClass."""
     for index, topology in enumerate(obj.get("allowedTopologies") or ()):
         for place, one in enumerate(topology.get("matchLabelExpressions") or ()):
             if text := OLD_LABELS.get(one.get("key", "")):
@@ -41,7 +41,7 @@ def of_storage_class(obj: Object) -> Iterator[str]:
 
 
 def of_capacity(obj: Object) -> Iterator[str]:
-    """Yield the warnings of the storage capacity of a topology."""
+    """Yield the warnings about a CSIStorageCapacity."""
     topology = obj.get("nodeTopology") or {}
     yield from _of_expressions(topology, "nodeTopology")
     for name in topology.get("matchLabels") or ():

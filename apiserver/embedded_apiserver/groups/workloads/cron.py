@@ -37,9 +37,9 @@ _FIELDS = (
 
 
 def schedule_problem(text: str) -> str:
-    """Return what is wrong with a schedule; empty if nothing is.
+    """Return the error of a CronJob's schedule; empty if it is valid.
 
-    A time zone before the fields is passed over: another rule refuses it.
+    A time zone before the fields is ignored, because another rule refuses it.
     """
     if _ZONE.match(text):
         _, space, rest = text.partition(" ")

@@ -21,14 +21,16 @@ _ZONE_PART = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 
 
 def new_cron_job(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a new cron job, except in its general metadata."""
+    """Return the validation errors of a new CronJob, except in its general metadata."""
     yield from cron_job(part(obj, "spec"), None)
     if len(name := obj["metadata"].get("name", "")) > _LONGEST_NAME:
         yield invalid("metadata.name", name, f"must be no more than {_LONGEST_NAME} characters")
 
 
 def cron_job(spec: Object, before: Object | None) -> Iterator[Cause]:
-    """Return the validation errors of the spec of a cron job; `before` is the spec that an update replaces."""
+    """Return the validation errors of the spec of a CronJob; `before` is the spec that it replaces, None for a new
+    one.
+    """
     schedule, zone = spec.get("schedule", ""), spec.get("timeZone")
     if not schedule:
         yield required("spec.schedule")
@@ -90,6 +92,6 @@ def _has_zone(name: str) -> bool:
 
 
 def cron_job_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a cron job."""
+    """Return the validation errors of an update of a CronJob."""
     if part(old, "spec") != part(new, "spec"):
         yield from cron_job(part(new, "spec"), part(old, "spec"))

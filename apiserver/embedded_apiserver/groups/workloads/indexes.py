@@ -9,7 +9,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 def indexes_in(text: str, completions: int) -> int:
-    """Return how many indexes a text names.
+    """Return the number of indexes in a text such as `1,3-5`.
 
     Raises:
         ValueError: The text is malformed, or an index is not below `completions`.
@@ -18,7 +18,7 @@ def indexes_in(text: str, completions: int) -> int:
 
 
 def overlap(completed: str, failed: str, completions: int) -> int | None:
-    """Return the first index that is in both texts, or None. Malformed intervals are passed over."""
+    """Return the first index that is in both texts; None if there is none. Malformed intervals are ignored."""
     done = _valid(completed, completions)
     for first, last in _valid(failed, completions):
         for low, high in done:

@@ -15,7 +15,7 @@ from embedded_apiserver.typed.go_structs import shown
 
 
 def job_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a job: most of its fields stay as they were."""
+    """Return the validation errors of an update of a Job, most of whose fields must not change."""
     before, after = part(old, "spec"), part(new, "spec")
     if before == after:
         return

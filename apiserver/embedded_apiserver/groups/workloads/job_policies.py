@@ -20,7 +20,7 @@ def _quoted(words: Sequence[str]) -> str:
 
 
 def failure_policy(spec: Object, policy: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of what a job does with failed pods; `place` is the path of the rules."""
+    """Return the validation errors of a Job's `podFailurePolicy`; `place` is the path of its rules."""
     rules, pod = policy.get("rules") or (), part(part(spec, "template"), "spec")
     names = {one.get("name", "") for group in ("containers", "initContainers") for one in pod.get(group) or ()}
     if len(rules) > 20:
@@ -77,7 +77,7 @@ def _exit_codes(codes: Object, names: set[str], place: str) -> Iterator[Cause]:
 
 
 def success_policy(spec: Object, policy: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of when an indexed job has succeeded; `place` is the path of the rules."""
+    """Return the validation errors of an indexed Job's `successPolicy`; `place` is the path of its rules."""
     rules, completions = policy.get("rules") or (), spec.get("completions") or 0
     if not rules:
         yield required(place, "at least one rules must be specified when the successPolicy is specified")

@@ -39,7 +39,7 @@ class _Status:
 
 
 def job_status_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of the status of a job."""
+    """Return the validation errors of an update of a Job's status."""
     was, now, spec = _Status(old), _Status(new), part(new, "spec")
     changed = {name for name in {*was.fields, *now.fields} if was.fields.get(name) != now.fields.get(name)}
     yield from non_negative(now.fields, "status", *_NUMBERS)

@@ -29,7 +29,7 @@ _OWN_LABELS = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid
 
 
 def job_spec(spec: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of the spec of a job, or of a template of jobs, except in its selector."""
+    """Return the validation errors of the spec of a Job or job template, without those of its selector."""
     yield from non_negative(spec, place, *_NUMBERS)
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         yield required(f"{place}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
@@ -97,7 +97,7 @@ def _indexed(spec: Object, place: str) -> Iterator[Cause]:
 
 
 def job(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a new job, with the labels and the selector that the server gives it."""
+    """Return the validation errors of a new Job, with the labels and the selector that the server has generated."""
     spec, metadata = part(obj, "spec"), obj["metadata"]
     yield from generated_selector(obj)
     yield from selected_job_spec(spec)
@@ -110,7 +110,7 @@ def job(obj: Object) -> Iterator[Cause]:
 
 
 def selected_job_spec(spec: Object) -> Iterator[Cause]:
-    """Return the validation errors of the spec of a job and of its selector."""
+    """Return the validation errors of the spec of a Job, including its selector."""
     selector, labels = spec.get("selector"), part(part(spec, "template"), "metadata").get("labels") or {}
     yield from job_spec(spec, "spec")
     if selector is None:
@@ -123,7 +123,9 @@ def selected_job_spec(spec: Object) -> Iterator[Cause]:
 
 
 def generated_selector(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of labels and selector that the server would have generated."""
+    """Return the validation errors of a Job's labels and selector if they differ from those that the server
+    generates.
+    """
     spec, metadata = part(obj, "spec"), obj["metadata"]
     if spec.get("manualSelector") or spec.get("selector") is None:
         return

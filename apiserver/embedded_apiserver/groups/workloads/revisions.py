@@ -14,7 +14,7 @@ from embedded_apiserver.status import Cause
 
 
 def revision(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a new controller revision."""
+    """Return the validation errors of a new ControllerRevision."""
     yield from _revision_number(obj)
     data = obj.get("data")
     if data is None:
@@ -29,7 +29,7 @@ def _revision_number(obj: Object) -> Iterator[Cause]:
 
 
 def revision_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a controller revision, whose data never change."""
+    """Return the validation errors of an update of a ControllerRevision: its data must not change."""
     yield from _revision_number(new)
     # A real server compares the stored text, so that other keys' order or 1.0 for 1 is a change, too.
     if msgspec.json.encode(old.get("data")) != msgspec.json.encode(data := new.get("data")):

@@ -98,12 +98,12 @@ def _change(before: Object, after: Object) -> list[Cause]:
 
 
 def new_stateful_set(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a new stateful set."""
+    """Return the validation errors of a new StatefulSet."""
     return _stateful_set(part(obj, "spec"), is_new=True)
 
 
 def stateful_set_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a stateful set."""
+    """Return the validation errors of an update of a StatefulSet."""
     before, after = part(old, "spec"), part(new, "spec")
     if before != after:
         yield from _stateful_set(after, is_new=False)

@@ -18,12 +18,12 @@ _ALL_REVISIONS = (
 
 
 def template_warnings(*path: str, names_pods: bool = True, when: Predicate = _SPEC) -> Warnings:
-    """Return the warnings of the template of pods at a path of a workload, which is new or has changed.
+    """Return a function with the warnings about the pod template of a new or changed workload.
 
     Args:
-        *path: The path of the template.
-        names_pods: True if the names of pods, and so of hosts, begin with the name of the workload.
-        when: Whether an updated workload is warned of.
+        *path: The path of the pod template.
+        names_pods: True if the names of pods, and so their host names, begin with the name of the workload.
+        when: A function that tells whether an update causes the warnings.
     """
 
     def warnings(obj: Object, old: Object | None) -> Iterator[str]:
@@ -43,27 +43,27 @@ def _template(obj: Object, path: Sequence[str]) -> Object:
 
 
 def stateful_set_warnings(obj: Object, old: Object | None) -> Iterator[str]:
-    """Yield the warnings of the template of a stateful set, and of one that keeps all of its revisions."""
+    """Yield the warnings about a StatefulSet: those of its pod template, and of an unlimited revision history."""
     yield from template_warnings("spec", "template", names_pods=False)(obj, old)
     if part(obj, "spec").get("revisionHistoryLimit", 0) < 0:
         yield _ALL_REVISIONS
 
 
 def has_new_template(old: Object, new: Object) -> bool:
-    """Return whether the template of pods has changed."""
+    """Return whether the pod template of a workload has changed."""
     return part(old, "spec").get("template") != part(new, "spec").get("template")
 
 
 def is_other_deployment(old: Object, new: Object) -> bool:
-    """Return whether the spec or the annotations of a deployment have changed: it copies both to its replica sets."""
+    """Return whether the spec or annotations of a Deployment have changed; both are copied to its ReplicaSets."""
     before, after = (one["metadata"].get("annotations") or {} for one in (old, new))
     return part(old, "spec") != part(new, "spec") or before != after
 
 
 def new_job(obj: Object) -> Object:
-    """Return a job that selects pods by its own uid, so that no two jobs have the same pods.
+    """Return a new Job with a generated selector by its uid, so that no two Jobs select the same pods.
 
-    A job with `manualSelector` is left as it is.
+    A Job with `manualSelector` is not changed.
     """
     spec, metadata = part(obj, "spec"), obj["metadata"]
     if spec.get("manualSelector"):
@@ -85,12 +85,12 @@ def new_job(obj: Object) -> Object:
 
 
 def new_daemon_set(obj: Object) -> Object:
-    """Return a daemon set with the number of its template in an annotation, which clients do not write."""
+    """Return a new DaemonSet with the generation of its pod template in an annotation, which only the server sets."""
     return _numbered(obj, max(1, _number(obj)))
 
 
 def updated_daemon_set(old: Object, made: Object, subresource: str) -> Object:
-    """Return a daemon set with the number of its template, which rises with each change of it."""
+    """Return an updated DaemonSet; the generation of its pod template increases with each change of the template."""
     return made if subresource == "status" else _numbered(made, _number(old) + has_new_template(old, made))
 
 

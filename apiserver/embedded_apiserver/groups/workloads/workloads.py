@@ -18,7 +18,9 @@ _NO_MATCH = "`selector` does not match template `labels`"
 
 
 def selected(spec: Object, noun: str) -> Iterator[Cause]:
-    """Return the validation errors of the selector of a spec."""
+    """Return the validation errors of the label selector of a workload's spec; `noun` names the workload in
+    messages.
+    """
     selector = spec.get("selector")
     if selector is None:
         yield required("spec.selector")
@@ -29,7 +31,7 @@ def selected(spec: Object, noun: str) -> Iterator[Cause]:
 
 
 def does_not_match(spec: Object) -> Iterator[Cause]:
-    """Return the cause of a template that the selector does not match; a missing selector matches none."""
+    """Return a validation error if the selector does not match the pod template; a missing selector matches none."""
     selector = compiled(spec.get("selector"))
     labels = part(part(spec, "template"), "metadata").get("labels") or {}
     if spec.get("selector") is None or (selector is not None and not selector.matches(labels)):
@@ -37,7 +39,7 @@ def does_not_match(spec: Object) -> Iterator[Cause]:
 
 
 def always(spec: Object, kind: str) -> Iterator[Cause]:
-    """Return the validation errors of the pods of a kind that starts them again whenever they end."""
+    """Return the validation errors of the pod template of a kind whose pods are always restarted."""
     pod = part(part(spec, "template"), "spec")
     if (policy := pod.get("restartPolicy", "")) != "Always":
         yield not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
@@ -59,14 +61,14 @@ def _matched_template(spec: Object, kind: str) -> Iterator[Cause]:
 
 
 def replica_set(spec: Object) -> Iterator[Cause]:
-    """Return the validation errors of the spec of a replica set."""
+    """Return the validation errors of the spec of a ReplicaSet."""
     yield from non_negative(spec, "spec", "replicas", "minReadySeconds")
     yield from selected(spec, "deployment")
     yield from _matched_template(spec, "ReplicaSet")
 
 
 def deployment(spec: Object) -> Iterator[Cause]:
-    """Return the validation errors of the spec of a deployment."""
+    """Return the validation errors of the spec of a Deployment."""
     yield from non_negative(spec, "spec", "replicas")
     yield from selected(spec, "deployment")
     yield from _matched_template(spec, "ReplicaSet")
@@ -99,12 +101,12 @@ def _deployment_strategy(strategy: Object) -> Iterator[Cause]:
 
 
 def new_daemon_set(obj: Object) -> Iterator[Cause]:
-    """Return the validation errors of a new daemon set."""
+    """Return the validation errors of a new DaemonSet."""
     return daemon_set(part(obj, "spec"))
 
 
 def daemon_set_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a daemon set, of which a changed selector comes first."""
+    """Return the validation errors of an update of a DaemonSet; that of a changed selector comes first."""
     before, after = part(old, "spec"), part(new, "spec")
     if before != after:
         yield from same_selector(before, after)
@@ -112,7 +114,7 @@ def daemon_set_change(old: Object, new: Object) -> Iterator[Cause]:
 
 
 def daemon_set(spec: Object) -> Iterator[Cause]:
-    """Return the validation errors of the spec of a daemon set."""
+    """Return the validation errors of the spec of a DaemonSet."""
     selector = spec.get("selector")
     yield from label_selector(selector, "spec.selector")
     if selector is None or not is_empty(selector):
@@ -149,7 +151,7 @@ def _daemon_set_strategy(strategy: Object) -> Iterator[Cause]:
 
 
 def replication_controller(spec: Object) -> Iterator[Cause]:
-    """Return the validation errors of the spec of a replication controller, whose selector is a map of labels."""
+    """Return the validation errors of the spec of a ReplicationController, whose selector is a map of labels."""
     yield from non_negative(spec, "spec", "minReadySeconds")
     selector, template = spec.get("selector") or {}, spec.get("template")
     if not selector:
@@ -174,13 +176,13 @@ def same_selector(before: Object, after: Object) -> list[Cause]:
 def counts(
     status: Object, names: Sequence[str], whole: Sequence[str] = (), ready: str = "readyReplicas"
 ) -> Iterator[Cause]:
-    """Return the validation errors of the numbers in a status.
+    """Return the validation errors of the counters in a workload's status.
 
     Args:
         status: The status.
-        names: The fields that are not negative.
-        whole: The fields that are at most `replicas`.
-        ready: How messages name the field that `availableReplicas` may not exceed.
+        names: The fields that must not be negative.
+        whole: The fields that must not exceed `replicas`.
+        ready: The name, in messages, of the field that `availableReplicas` must not exceed.
     """
     yield from non_negative(status, "status", *names)
     replicas = status.get("replicas", 0)
@@ -193,7 +195,7 @@ def counts(
 
 
 def collisions(before: Object, after: Object) -> list[Cause]:
-    """Return the cause of a counter of name collisions that went down."""
+    """Return a validation error if the counter of name collisions has decreased."""
     old, new = before.get("collisionCount"), after.get("collisionCount")
     if old is None or (new is not None and new >= old):
         return []
@@ -201,7 +203,10 @@ def collisions(before: Object, after: Object) -> list[Cause]:
 
 
 def counted(names: str, whole: str = "", ready: str = "readyReplicas", *, collides: bool = False) -> Change:
-    """Return the rule of a status with counters; see `counts`."""
+    """Return the validation rule for a status with counters; the arguments are those of `counts`, as texts with spaces.
+
+    If `collides` is True, the counter of name collisions must not decrease.
+    """
 
     def rule(old: Object, new: Object) -> Iterator[Cause]:
         yield from counts(part(new, "status"), names.split(), whole.split(), ready)
