@@ -26,6 +26,7 @@ class Call:
         reads: Whether it changes nothing.
         may_repeat: Whether it may be carried out twice.
         may_be_past: Whether it may be answered as if the last change had not been made.
+        is_opaque: Whether its effects cannot be seen, so that it counts as one that changes something.
     """
 
     outside: str
@@ -33,6 +34,7 @@ class Call:
     reads: bool = False
     may_repeat: bool = False
     may_be_past: bool = False
+    is_opaque: bool = False
 
     def __str__(self) -> str:
         return self.text

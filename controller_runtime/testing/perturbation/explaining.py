@@ -10,7 +10,7 @@ import msgspec
 from apimachinery.decoding import decoder_of
 from apimachinery.http import HTTPRequest
 from controller_runtime.core.resource_paths import resource_path
-from controller_runtime.testing.outside.courses import LATE, PATIENCE, Fault
+from controller_runtime.testing.outside.courses import PATIENCE, Fault
 from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, OutsideFault, Plan, Restart, Stale
 from controller_runtime.testing.perturbation.record import MANAGER, STORY, Act, Landed, Run, Told
 
@@ -30,7 +30,7 @@ _WENT = {
     Fault.REFUSED: "was refused before it was sent",
     Fault.REQUEST_LOST: f"was lost, and ended after {PATIENCE:g} s without an answer",
     Fault.ANSWER_LOST: f"was carried out, and ended after {PATIENCE:g} s without an answer",
-    Fault.LATE: f"was carried out and answered {LATE:g} s later",
+    Fault.LATE: "was carried out and answered {late:g} s later",
     Fault.TWICE: "was carried out twice",
     Fault.PAST: "was answered as if the last change had not been made",
 }
@@ -93,7 +93,7 @@ def happened(plan: Plan, calm: Run) -> str:
             called = next((each for each in calm.calls if each.number == plan.call), None)
             where = "" if called is None else f"step {called.step}: "
             what = "a call" if called is None else f"call {plan.call}, {called.call},"
-            return f"{where}{what} {_WENT[Fault(plan.fault)]}"
+            return f"{where}{what} {_WENT[Fault(plan.fault)].format(late=calm.late)}"
         case _:
             return str(plan)
 

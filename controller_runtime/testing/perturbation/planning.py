@@ -79,11 +79,13 @@ def _crashes(run: Run) -> tuple[int, list[Plan]]:
     kept: list[Plan] = []
     seen = Counter[object]()
     reads = {each.number for each in run.calls if each.call.reads}
+    opaque = {each.number: each for each in run.calls if _is_opaque(each)}
     for sent in run.sent:
-        effects = changes.get(sent.number)
-        if not effects:
+        effects = changes.get(sent.number, [])
+        if not effects and sent.number not in opaque:
             continue
-        alike = (sent.method, effects[0].step, _effect(effects))
+        step = effects[0].step if effects else opaque[sent.number].step
+        alike = (sent.method, step, _effect(effects) or sent.target)
         seen[alike] += 1
         if seen[alike] <= _ALIKE:
             kept += [] if sent.number in follows else [Crash(sent.number, landed=False)]
@@ -111,7 +113,7 @@ def _outside(run: Run) -> tuple[int, list[Plan]]:
         alike = (called.step, called.call, _effect(effects))
         seen[alike] += 1
         if seen[alike] <= _ALIKE:
-            shown = [each for each in faults if effects or each is not Fault.REQUEST_LOST]
+            shown = [each for each in faults if effects or _is_opaque(called) or each is not Fault.REQUEST_LOST]
             kept += [OutsideFault(called.number, each.value) for each in shown]
     return possible, kept
 
@@ -121,6 +123,10 @@ def _faults(called: Called) -> list[Fault]:
     call = called.call
     faults = [Fault.REFUSED, Fault.REQUEST_LOST, Fault.ANSWER_LOST, Fault.LATE]
     return [*faults, *[Fault.TWICE] * call.may_repeat, *[Fault.PAST] * call.may_be_past]
+
+
+def _is_opaque(called: Called) -> bool:
+    return called.call.is_opaque and not called.call.reads
 
 
 def _effect(changes: Sequence[Landed]) -> tuple[object, ...]:

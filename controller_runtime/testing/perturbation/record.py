@@ -10,6 +10,7 @@ import attrs
 
 from apimachinery.http import HTTPRequest
 from controller_runtime.testing.outside.calls import Call, text_of
+from controller_runtime.testing.outside.courses import LATE
 from controller_runtime.testing.perturbation.naming import Kin
 from controller_runtime.testing.perturbation.world import State
 from embedded_apiserver.perturbation import Name
@@ -155,6 +156,7 @@ class Run:
         forbidden: The rights that the program needed and does not have, if it acts as an account with few.
         failures: The errors that ended the test, or an act of its story.
         is_whole: False if the story was not told to its end.
+        late: Seconds by which a late call to an outside service is late.
         is_retellable: False if the test changed the state of an outside service by other ways than its methods.
     """
 
@@ -174,6 +176,7 @@ class Run:
     forbidden: list[str] = attrs.field(factory=list)
     failures: list[str] = attrs.field(factory=list)
     is_whole: bool = True
+    late: float = LATE
     is_retellable: bool = True
 
     @property

@@ -76,7 +76,10 @@ def test_nothing_is_found_in_the_mended_operator(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--story", "gone.yaml", "--", "true"], "Error: gone.yaml: No such file or directory"),
-        (["--story", "story.yaml", "--patterns", "crush", "--", "true"], "'crush' is not one of crash, stale, missed"),
+        (
+            ["--story", "story.yaml", "--patterns", "crush", "--", "true"],
+            "'crush' is not one of crash, outside, stale, missed",
+        ),
         (
             ["--story", "story.yaml", "--replay", "gone", "--", "true"],
             "Error: --replay gone: No such file or directory",

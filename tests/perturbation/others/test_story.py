@@ -58,7 +58,7 @@ def test_manifests_are_a_story_also_those_of_a_folder(tmp_path: Path) -> None:
     [
         ("[1]", "a story has the fields `steps` and `before`"),
         ("{}", "a story needs `steps`, such as `- apply: "),
-        ("stops: []", "'stops' is not a field of a story: there are before, ready, steps, always, never,"),
+        ("stops: []", "'stops' is not a field of a story: there are before, outsides, ready, steps, always, never,"),
         ("steps: [{create: {}}]", "steps 1: an act has one of apply, file, patch, delete, wait, such as"),
         ("steps: [{wait: soon}]", "steps 1: `wait` takes seconds, not 'soon'"),
         ("steps: [{apply: {kind: Pod}}]", "steps 1: `apply` needs `apiVersion`, `kind` and a name"),

@@ -4,14 +4,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from apimachinery.host import Host
+from controller_runtime.testing.outside.calls import Call
+from controller_runtime.testing.outside.courses import Course
+from controller_runtime.testing.outside.snapshots import Changed
+from controller_runtime.testing.perturbation.others.outsides import Outsides, Recorder
 from controller_runtime.testing.perturbation.others.properties import Properties
 from controller_runtime.testing.perturbation.others.quiet import Quiet
-from controller_runtime.testing.perturbation.others.server import WRITER
-from controller_runtime.testing.perturbation.record import Run
+from controller_runtime.testing.perturbation.others.server import WRITER, OperatorsServer
+from controller_runtime.testing.perturbation.others.triggers import Point
+from controller_runtime.testing.perturbation.record import MANAGER, OTHER, Landed, Run
 from controller_runtime.testing.perturbation.states import States
 from controller_runtime.testing.perturbation.telling import landed_of
+from controller_runtime.testing.perturbation.world import State
 from embedded_apiserver import APIServer, Change
 from embedded_apiserver.perturbation import (
     UNREAD,
@@ -21,7 +28,6 @@ from embedded_apiserver.perturbation import (
     Name,
     Past,
     PerturbedServer,
-    Trigger,
     matches,
 )
 
@@ -40,6 +46,7 @@ class Changes:
         trigger: When the perturbation happens; None for never.
         quiet: Is notified of each change.
         properties: Are checked after each change.
+        outsides: The services outside of the cluster.
 
     Attributes:
         states: The states of the server.
@@ -56,15 +63,16 @@ class Changes:
         server: APIServer,
         seen: PerturbedServer,
         run: Run,
-        trigger: Trigger | None,
+        trigger: Point | None,
         quiet: Quiet,
         properties: Properties,
+        outsides: Outsides,
     ) -> None:
         self.states = States(server)
         self.steps = 0
         self.is_over = self.fired = False
         self._server, self._seen, self._run, self._trigger, self._quiet = server, seen, run, trigger, quiet
-        self._properties = properties
+        self._properties, self._outsides = properties, outsides
         # Guards the record and the counts: threads of the server write them.
         self._lock = host.lock("changes of a perturbed run")
         self._counts: Counter[str] = Counter()
@@ -82,6 +90,25 @@ class Changes:
     def holds(self) -> bool:
         """Whether a change is held back."""
         return self._gate is not None and not self._gate.is_open and self._gate.holds
+
+    def present(self) -> State:
+        """Return the present state of the world; do not change it."""
+        return {**self.states.present(), **self._outsides.present()}
+
+    def outside(self, outside: str, found: Sequence[Changed], number: int) -> None:
+        """Record changes of an outside service, by the operator's call with a number or by others."""
+        writer = MANAGER if number else OTHER
+        with self._lock:
+            landed = [
+                Landed(
+                    self.reached, Name(outside, each.key), writer, number, self.steps, len(self._run.rests),
+                    each.fields, each.creates, each.deletes,
+                )
+                for each in found
+            ]  # fmt: skip
+            self._run.landed += landed
+        for one in landed:
+            self._quiet.note(one)
 
     def is_before_the_next_change(self) -> bool:
         """Return whether a change is hidden from the operator while the step that makes the next one is to come."""
@@ -141,3 +168,23 @@ class Changes:
         if is_next and gate is not None and gate.holds:
             self.fired = True
             gate.open(expires=True)
+
+
+class Calls(Recorder):
+    """Records the calls of an operator to outside services, and what they change.
+
+    Args:
+        between: The server between the operator and its server, which counts writes and calls.
+        changes: The changes of the run.
+
+    Threads: any.
+    """
+
+    def __init__(self, between: OperatorsServer, changes: Changes) -> None:
+        self._between, self._changes = between, changes
+
+    def called(self, call: Call) -> tuple[int, Course]:
+        return self._between.called(call, self._changes.steps)
+
+    def changed(self, outside: str, found: Sequence[Changed], number: int) -> None:
+        self._changes.outside(outside, found, number)

@@ -28,7 +28,7 @@ from controller_runtime.testing.perturbation.planning import plan
 from controller_runtime.testing.perturbation.plans import PATTERNS, Plan
 from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 
-_OTHERS = tuple(pattern for pattern in PATTERNS if pattern != "outside")
+_OTHERS = PATTERNS
 _USUAL = tuple(pattern for pattern in _OTHERS if pattern != "sequence")
 
 

@@ -8,12 +8,14 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, NamedTuple
 
 from apimachinery.errors import ControllerRuntimeError, UsageError
 from apimachinery.host import Host
 from controller_runtime.testing.perturbation.others import guardian
+
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Look(NamedTuple):
@@ -89,19 +91,33 @@ class OperatorProcess:
                 return Look(alive=False, status=None, processes=0, busy=False)
             return Look(**self._ask({"do": "look"}))
 
-    def start(self, kubeconfig: Path) -> None:
+    def start(
+        self, kubeconfig: Path, places: Mapping[str, str] = _NONE, environment: Mapping[str, str] = _NONE
+    ) -> None:
         """Start it; it must not run.
 
         Args:
             kubeconfig: Named by `KUBECONFIG` in its environment, and in place of `{kubeconfig}` in its arguments.
+            places: The texts that take the place of other names in braces in its arguments.
+            environment: More variables of its environment.
 
         Raises:
             UsageError: There is no such command.
         """
-        command = [part.replace("{kubeconfig}", str(kubeconfig)) for part in self._command]
-        environment = {"KUBECONFIG": str(kubeconfig), "TMPDIR": str(self.folder / "tmp")}
+        command = [*self._command]
+        for name, place in {"kubeconfig": str(kubeconfig), **places}.items():
+            command = [part.replace(f"{{{name}}}", place) for part in command]
+        self.run(command, {"KUBECONFIG": str(kubeconfig), **environment}, kubeconfig.name)
+
+    def run(self, command: Sequence[str], environment: Mapping[str, str], title: str) -> None:
+        """Start a command; none must run.
+
+        Raises:
+            UsageError: There is no such command.
+        """
+        environment = {"TMPDIR": str(self.folder / "tmp"), **environment}
         with self.log.open("a", encoding="utf-8") as log:
-            log.write(f"# start {kubeconfig.name}\n")
+            log.write(f"# start {title}\n")
         with self._lock:
             asked = {"do": "start", "command": command, "environment": environment, "log": str(self.log)}
             answer = self._ask(asked)

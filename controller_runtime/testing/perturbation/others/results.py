@@ -16,8 +16,8 @@ import attrs
 from apimachinery.errors import UsageError
 from controller_runtime.testing.perturbation.options import SCRIPTS
 from controller_runtime.testing.perturbation.others.trial import Trial
+from controller_runtime.testing.perturbation.others.triggers import Point, fields_of
 from controller_runtime.testing.perturbation.plans import Plan, from_json, to_json
-from embedded_apiserver.perturbation import Trigger, to_fields
 
 _SHOWN = 8
 _LINES = 8
@@ -78,9 +78,9 @@ def file_of(plan: Plan, ending: str) -> Path:
     return Path(SCRIPTS) / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', str(plan)).strip('-')}{ending}"
 
 
-def written(plan: Plan, trigger: Trigger | None) -> Path:
+def written(plan: Plan, trigger: Point | None) -> Path:
     """Write the file by which a plan can be run again, here or by `apiserver --perturb`, and return its path."""
-    fields = {} if trigger is None else to_fields(trigger)
+    fields = {} if trigger is None else fields_of(trigger)
     path = file_of(plan, ".json")
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({"plan": to_json(plan), **fields}, indent=1) + "\n", encoding="utf-8")
@@ -200,9 +200,9 @@ def write(path: Path, option: str, content: bytes) -> None:
         raise UsageError(f"{option} {path}: {error.strerror}") from None
 
 
-def as_known(result: Result, trigger: Trigger | None) -> dict[str, Any]:
+def as_known(result: Result, trigger: Point | None) -> dict[str, Any]:
     """Return the entry of a failure in a baseline."""
-    at = to_json(result.plan) if trigger is None else to_fields(trigger)
+    at = to_json(result.plan) if trigger is None else fields_of(trigger)
     return {"at": at, "complaints": list(result.complaints)}
 
 

@@ -8,14 +8,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 
+import attrs
+
 from apimachinery.host import Host
 from apimachinery.http import NO_ANSWER, HTTPRequest, HTTPResponse
 from apimachinery.objects import ObjectKey
 from controller_runtime.client.impersonating import impersonation_headers, with_headers
+from controller_runtime.testing.outside.calls import Call
+from controller_runtime.testing.outside.courses import AS_USUAL, COURSES, ENDS_AFTER, ENDS_BEFORE, Course, Fault
 from controller_runtime.testing.perturbation.others.account import right_of
 from controller_runtime.testing.perturbation.others.credentials import REFUSED, Credentials
-from controller_runtime.testing.perturbation.others.triggers import kind_of
-from controller_runtime.testing.perturbation.record import MANAGER, OTHER, Run, Sent
+from controller_runtime.testing.perturbation.others.triggers import AtCall, kind_of
+from controller_runtime.testing.perturbation.record import MANAGER, OTHER, Called, Run, Sent
 from embedded_apiserver import APIServer
 from embedded_apiserver.perturbation import UNREAD, Answer, AtWrite, PerturbedServer, Write
 
@@ -24,6 +28,8 @@ WRITER: ContextVar[tuple[str, int]] = ContextVar("writer", default=(OTHER, 0))
 
 
 _FORBIDDEN = 403
+LATE = 10.0
+"""Real seconds by which a late call to an outside service is late: longer than the usual time-outs of five seconds."""
 
 
 class OperatorsServer:
@@ -33,7 +39,7 @@ class OperatorsServer:
         host: The lock.
         server: The server.
         calm: The calm run, by which writes are identified; None in a calm run.
-        trigger: The write at which the operator ends; None for none.
+        trigger: The write or call at which the operator ends, or the call that goes wrong; None for none.
         crash: Ends the operator.
         credentials: Of the operator.
         account: The service account whose rights it has; None for those of an administrator.
@@ -41,7 +47,7 @@ class OperatorsServer:
     Attributes:
         run: Gets what the operator sends.
         seen: The server as the operator sees it: its watches and its lists.
-        fired: Whether the operator was ended by `trigger`.
+        fired: Whether `trigger` has come.
         fired_after: How many writes it had sent by then.
         starts: How often it was started.
         asked_at: When its last request came, in monotonic seconds.
@@ -54,12 +60,12 @@ class OperatorsServer:
         host: Host,
         server: APIServer,
         calm: Run | None,
-        trigger: AtWrite | None,
+        trigger: AtWrite | AtCall | None,
         crash: Callable[[], None],
         credentials: Credentials,
         account: ObjectKey | None = None,
     ) -> None:
-        self.run = Run()
+        self.run = Run(late=LATE)
         self.seen = PerturbedServer(server, self._write)
         self.run.watched, self.run.any_version = self.seen.watched, self.seen.any_version
         self.fired = False
@@ -91,32 +97,41 @@ class OperatorsServer:
     def _write(self, write: Write, carry_out: Callable[[], Answer]) -> Answer:
         if write.plural in UNREAD:
             return carry_out()
-        trigger = self._trigger
         with self._lock:
-            sent = Sent(len(self.run.sent) + 1, write.method, write.target)
-            self.run.sent.append(sent)
-            kind = kind_of(sent, self._calm or self.run)
-            self._kinds[kind] += 1
-            is_due = (
-                trigger is not None
-                and not self.fired
-                and (kind, self._kinds[kind])
-                == (
-                    trigger.what,
-                    trigger.occurrence,
-                )
-            )
-            if is_due:
-                self.fired, self.fired_after = True, len(self.run.sent)
-        if is_due and trigger is not None and not trigger.landed:
+            number, due = self._count(write.method, write.target)
+        if isinstance(due, AtWrite) and not due.landed:
             self._crash()
             return NO_ANSWER  # its reader is gone
-        with writing(MANAGER, sent.number):
+        with writing(MANAGER, number):
             answer = carry_out()
-        if not is_due:
+        if due is None:
             return answer
         self._crash()
         return NO_ANSWER
+
+    def called(self, call: Call, step: int) -> tuple[int, Course]:
+        """Record a call of the operator to an outside service, and return its number and how it goes."""
+        with self._lock:
+            number, due = self._count("call", call.text)
+            self.run.calls.append(Called(number, call, step))
+        if isinstance(due, AtWrite):
+            return number, ENDS_AFTER if due.landed else ENDS_BEFORE
+        if due is None:
+            return number, AS_USUAL
+        course = COURSES[Fault(due.fault)]
+        return number, attrs.evolve(course, late=LATE) if course.late else course
+
+    def _count(self, method: str, target: str) -> tuple[int, AtWrite | AtCall | None]:
+        """Record a write or a call, and return its number, and the trigger if that has come; the caller locks."""
+        sent = Sent(len(self.run.sent) + 1, method, target)
+        self.run.sent.append(sent)
+        kind = kind_of(sent, self._calm or self.run)
+        self._kinds[kind] += 1
+        trigger = self._trigger
+        if trigger is None or self.fired or (kind, self._kinds[kind]) != (trigger.what, trigger.occurrence):
+            return sent.number, None
+        self.fired, self.fired_after = True, sent.number
+        return sent.number, trigger
 
 
 @contextlib.contextmanager

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from apimachinery.host import Host
 from controller_runtime.client.client import Client
 from controller_runtime.testing.perturbation.others.server import OperatorsServer
 from controller_runtime.testing.perturbation.others.story import Ready
+from embedded_apiserver import APIServer
 
 _KEPT = 1 << 20
 """The most bytes of an operator's output that are kept, the last ones."""
@@ -81,3 +83,11 @@ class Starting:
                 if count > before and now >= at + quiet:
                     return True
         return False
+
+
+def wait_for_cluster(host: Host, server: APIServer, deadline: float, pause: Callable[[], object]) -> None:
+    """Wait until a cluster has its nodes and nothing changes: later they would be changes of the run."""
+    storage, before = server.storage, -1
+    while host.monotonic() < deadline and (before != storage.version or not storage.read("nodes").items):
+        before = storage.version
+        pause()

@@ -15,6 +15,7 @@ from apimachinery.errors import ControllerRuntimeError, NotFound, UsageError
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.client import Client
+from controller_runtime.testing.perturbation.others.outsides import Service
 from controller_runtime.testing.perturbation.others.properties import WORDS, Claim
 from controller_runtime.testing.perturbation.others.properties import read as read_claims
 from controller_runtime.testing.perturbation.others.until import Until
@@ -29,7 +30,7 @@ _FIRST = (
     "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding",
 )  # fmt: skip
 """The kinds that are there before the operator starts, if a story is made of manifests."""
-_FIELDS = ("before", "ready", "steps", *WORDS)
+_FIELDS = ("before", "outsides", "ready", "steps", *WORDS)
 _ACTS = ("apply", "file", "patch", "delete", "wait")
 
 
@@ -104,12 +105,14 @@ class Story:
         steps: The acts after it, each of which is followed by a rest.
         ready: When the operator has started; None for its first watch.
         claims: The properties that have to hold.
+        outsides: The services outside of the cluster.
     """
 
     before: Sequence[Act]
     steps: Sequence[Act]
     ready: Ready | None = None
     claims: Sequence[Claim] = ()
+    outsides: Sequence[Service] = ()
 
     @classmethod
     def read(cls, path: Path) -> Story:
@@ -131,7 +134,13 @@ class Story:
             there = f"there are {', '.join(_FIELDS)}"
             raise UsageError(f"{path}: {sorted(unknown)[0]!r} is not a field of a story: {there}")
         ready = Ready.read(f"{path}: ready", story["ready"]) if "ready" in story else None
-        made = cls(_acts(path, story, "before"), _acts(path, story, "steps"), ready, read_claims(str(path), story))
+        made = cls(
+            _acts(path, story, "before"),
+            _acts(path, story, "steps"),
+            ready,
+            read_claims(str(path), story),
+            _services(path, story),
+        )
         if not made.steps:
             raise UsageError(f"{path}: a story needs `steps`, {_EXAMPLE}")
         return made
@@ -146,6 +155,16 @@ class Story:
         acts = self.acts
         told = iter([acts[number - 1] if number else _NOTHING for number in order])
         return attrs.evolve(self, steps=[each if each.verb == "wait" else next(told) for each in self.steps])
+
+
+def _services(path: Path, story: Mapping[str, Any]) -> list[Service]:
+    given = story.get("outsides") or ()
+    if not isinstance(given, list | tuple):
+        raise UsageError(f"{path}: `outsides` is a list of services")
+    found = [Service.read(f"{path}: outsides {number}", each) for number, each in enumerate(given, 1)]
+    if len({each.name for each in found}) != len(found):
+        raise UsageError(f"{path}: two of its outsides have one name")
+    return found
 
 
 def _of_manifests(path: Path, found: Sequence[Any]) -> Story:

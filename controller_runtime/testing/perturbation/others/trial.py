@@ -9,28 +9,31 @@ from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.testing.beside import Beside
 from controller_runtime.testing.perturbation.others.account import check_account
-from controller_runtime.testing.perturbation.others.changes import Changes
+from controller_runtime.testing.perturbation.others.changes import Calls, Changes
 from controller_runtime.testing.perturbation.others.credentials import GRACE, Credentials
 from controller_runtime.testing.perturbation.others.goal import Goal
 from controller_runtime.testing.perturbation.others.operator_process import OperatorProcess
+from controller_runtime.testing.perturbation.others.outsides import Outsides
 from controller_runtime.testing.perturbation.others.properties import Properties
 from controller_runtime.testing.perturbation.others.quiet import Quiet
 from controller_runtime.testing.perturbation.others.server import OperatorsServer, writing
 from controller_runtime.testing.perturbation.others.settings import Settings
-from controller_runtime.testing.perturbation.others.starting import Starting, tail
+from controller_runtime.testing.perturbation.others.starting import Starting, tail, wait_for_cluster
 from controller_runtime.testing.perturbation.others.story import Act, ActFailed, act
-from controller_runtime.testing.perturbation.others.triggers import trigger_of
+from controller_runtime.testing.perturbation.others.triggers import AtCall, Point, trigger_of
 from controller_runtime.testing.perturbation.others.until import Until
 from controller_runtime.testing.perturbation.plans import Plan
 from controller_runtime.testing.perturbation.record import STORY, Rest, Run, Told
 from embedded_apiserver import APIServer, History, LoopbackServer, kubeconfig
-from embedded_apiserver.perturbation import AtRest, AtWrite, Trigger
+from embedded_apiserver.perturbation import AtRest, AtWrite
 
 _HISTORY = History(changes=1_000_000, age=1e9)
 LATE = 2.0
 """Seconds for which an operator that starts again is shown an old state."""
 _FOLLOWING = 4
 """So much shorter are the waits for the calm run's state once it was not reached at a rest: the run has failed."""
+_TRIED_AGAIN = 4
+"""So much longer are these waits after a call to an outside service has failed: kopf tries again after a minute."""
 _ENDS = 3
 """So often an operator may end by itself before its run is given up."""
 
@@ -74,7 +77,7 @@ class Trial:
     ) -> None:
         self._host, self._settings, self._baseline = host, settings, baseline
         self._calm = calm = None if baseline is None else baseline.run
-        self.trigger: Trigger | None = None if plan is None or calm is None else trigger_of(plan, calm)
+        self.trigger: Point | None = None if plan is None or calm is None else trigger_of(plan, calm)
         self._pause = Stop(host, "pause of a perturbed run").wait
         self._is_survey = is_survey
         self._act = ""
@@ -98,12 +101,13 @@ class Trial:
         self._server = server
         self._credentials = Credentials(host)
         self._user = Client(host, InProcessTransport(host, server))
-        trigger = self.trigger if isinstance(self.trigger, AtWrite) else None
+        trigger = self.trigger if isinstance(self.trigger, AtWrite | AtCall) else None
         between = OperatorsServer(
             host, server, self._calm, trigger, self._end_operator, self._credentials, settings.account
         )
         self._between, self.run = between, between.run
-        with OperatorProcess(host, settings.command) as self._operator:
+        outsides = Outsides(host, settings.story.outsides, settings.patience, self._pause, self._end_operator)
+        with outsides as self._outsides, OperatorProcess(host, settings.command) as self._operator:
             self._quiet = Quiet(host, self._pause, self._operator.look)
             with LoopbackServer(host, self._between, certificates=settings.certificates) as serving:
                 self._url = serving.url
@@ -121,7 +125,7 @@ class Trial:
         self.kinds = server.kinds
         server.close()
         left = [f"{each} could not be ended" for each in self._operator.left]
-        self.run.failures[:0] = [*self._credentials.survivors, *left]
+        self.run.failures[:0] = [*outsides.failures, *self._credentials.survivors, *left]
         self.fired = self.fired or self._between.fired or self._changes.fired
         self.is_perturbed = self.is_perturbed or self.fired
         self.fired_after = self.fired_after or self._between.fired_after
@@ -141,22 +145,16 @@ class Trial:
             act(self._user, each, self._pause)
         check_account(self._settings.account, self._user)
         if self._settings.workloads:
-            self._wait_for_cluster()
+            deadline = self._host.monotonic() + self._settings.patience
+            wait_for_cluster(self._host, server, deadline, lambda: self._pause(self._settings.rest(is_calm=True)))
         seen = self._between.seen
-        self._changes = Changes(self._host, server, seen, self.run, trigger, self._quiet, properties)
+        self._changes = Changes(self._host, server, seen, self.run, trigger, self._quiet, properties, self._outsides)
+        self._outsides.recorder = Calls(self._between, self._changes)
         try:
             self._play()
             properties.end()
         finally:
             self.run.broken += properties.broken
-
-    def _wait_for_cluster(self) -> None:
-        """Wait until the cluster has its nodes and nothing changes: later they would be changes of the run."""
-        storage, deadline = self._server.storage, self._host.monotonic() + self._settings.patience
-        before = -1
-        while self._host.monotonic() < deadline and (before != storage.version or not storage.read("nodes").items):
-            before = storage.version
-            self._pause(self._settings.rest(is_calm=True))
 
     def _play(self) -> None:
         self._start()
@@ -187,7 +185,7 @@ class Trial:
         path = operator.folder / f"kubeconfig-{starting.number}"
         text = kubeconfig(self._url, settings.certificates.authority, self._credentials.issue())
         path.write_text(text, encoding="utf-8")
-        operator.start(path)
+        operator.start(path, self._outsides.places, self._outsides.environment)
         deadline = self._host.monotonic() + patience
         while not starting.is_over(settings.quiet):
             if self._revive():
@@ -249,7 +247,7 @@ class Trial:
                 self._settle(until)
             self._come_to(number, until)
         changes = self._changes
-        self.run.rests.append(Rest(changes.states.present(), changes.steps, changes.reached, is_withheld))
+        self.run.rests.append(Rest(changes.present(), changes.steps, changes.reached, is_withheld))
 
     def _fire(self) -> None:
         self.fired, self.fired_after = True, len(self.run.sent)
@@ -270,9 +268,10 @@ class Trial:
         """Wait for the state of the calm run, as long as that takes at most."""
         if self._baseline is None:
             return
-        patience = self._settings.patience / (_FOLLOWING if self._is_astray else 1)
+        times = _TRIED_AGAIN if isinstance(self.trigger, AtCall) else 1
+        patience = times * self._settings.patience / (_FOLLOWING if self._is_astray else 1)
         deadline = self._host.monotonic() + patience
-        while not self._baseline.is_at(number, self.run, self._changes.states.present()):
+        while not self._baseline.is_at(number, self.run, self._changes.present()):
             if self._host.monotonic() > deadline:
                 self._is_astray = True
                 return
@@ -293,6 +292,10 @@ class Trial:
             self._pause(0.1)
         is_calm = self._calm is None and until is None
         looks_on = self._is_survey and not self._changes.is_over  # the rest before the end has looked on
-        why = self._quiet.wait_for(self._settings.rest(is_calm=is_calm, looks_on=looks_on), patience)
+        rest = self._settings.rest(is_calm=is_calm, looks_on=looks_on)
+        why = self._quiet.wait_for(rest, patience)
+        while self._outsides.is_awaited:  # a late call arrives though the operator may have given up
+            self._pause(0.1)
+            why = self._quiet.wait_for(rest, patience)
         if why and not self._changes.holds and not self._is_passing:
             raise self._over(why)

@@ -5,18 +5,48 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
-from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Plan, Restart, Stale
+import attrs
+
+from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, OutsideFault, Plan, Restart, Stale
 from controller_runtime.testing.perturbation.record import Run, Sent
-from embedded_apiserver.perturbation import AtChange, AtRest, AtWrite, Trigger, write_of
+from embedded_apiserver.perturbation import AtChange, AtRest, AtWrite, Trigger, to_fields, write_of
 
 
-def trigger_of(plan: Plan, calm: Run) -> Trigger | None:
+@attrs.frozen
+class AtCall:
+    """A call to an outside service goes wrong.
+
+    Attributes:
+        what: The call, as `kind_of` has it.
+        occurrence: The number among calls of that kind, from 1.
+        fault: The fault, a value of `Fault`.
+    """
+
+    what: str
+    occurrence: int
+    fault: str
+
+
+Point = Trigger | AtCall
+"""The point of a run at which a plan happens."""
+
+
+def fields_of(point: Point) -> dict[str, dict[str, Any]]:
+    """Return a point as the file of a plan has it."""
+    return {"outside": attrs.asdict(point)} if isinstance(point, AtCall) else to_fields(point)
+
+
+def trigger_of(plan: Plan, calm: Run) -> Point | None:
     """Return when a plan happens, by the record of the run that it is from; None if the record does not show it."""
     match plan:
         case Crash(write, landed) if write <= len(calm.sent):
             kinds = [kind_of(each, calm) for each in calm.sent[:write]]
             return AtWrite(kinds[-1], kinds.count(kinds[-1]), landed)
+        case OutsideFault(call, fault) if call <= len(calm.sent):
+            kinds = [kind_of(each, calm) for each in calm.sent[:call]]
+            return AtCall(kinds[-1], kinds.count(kinds[-1]), fault)
         case Restart(rest):
             return AtRest(rest, "", 0, *_last_before(calm, rest))
         case Lag(resource, version):

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the requests of HTTP/1.1 in the bytes of a connection: only where each ends, and what it asks for."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_REQUEST = re.compile(rb"[A-Z]+ \S+ HTTP/1\.[01]\r\n")
+_FIRST = re.compile(rb"[A-Z]{1,20}( [^\r\n]*)?\r?\Z")
+_CHUNK = re.compile(rb"([0-9a-fA-F]+)[^\r\n]*\r\n")
+_SAFE = ("GET", "HEAD", "OPTIONS")
+
+
+class NotHTTP(Exception):
+    """The bytes are no request of HTTP/1.1, such as those of TLS."""
+
+
+class Found(NamedTuple):
+    """A request that is complete.
+
+    Attributes:
+        text: Its method and its path, without the query, which may hold a secret.
+        reads: Whether it changes nothing.
+        length: Its bytes, with those of its body.
+    """
+
+    text: str
+    reads: bool
+    length: int
+
+
+def first_request(data: bytes) -> Found | None:
+    """Return the request with which bytes begin; None if it is not complete yet.
+
+    Raises:
+        NotHTTP: They begin with anything else.
+    """
+    if not _REQUEST.match(data):
+        if b"\n" in data or (data and not _FIRST.match(data)):
+            raise NotHTTP
+        return None
+    head, end, _ = data.partition(b"\r\n\r\n")
+    if not end:
+        return None
+    first, *lines = head.decode("latin-1").split("\r\n")
+    fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    begin = len(head) + len(end)
+    if "chunked" in fields.get("transfer-encoding", "").lower():
+        length = _end_of_chunks(data, begin)
+    else:
+        length = begin + int(fields.get("content-length") or 0)
+    if length is None or len(data) < length:
+        return None
+    method, target, _ = first.split(" ")
+    return Found(f"{method} {target.partition('?')[0]}", method in _SAFE, length)
+
+
+def _end_of_chunks(data: bytes, at: int) -> int | None:
+    """Return where a body in chunks ends; None if it is not complete yet."""
+    while found := _CHUNK.match(data, at):
+        size = int(found[1], 16)
+        if size == 0:
+            end = data.find(b"\r\n\r\n", found.end() - 2)  # trailers may come before it
+            return None if end < 0 else end + 4
+        at = found.end() + size + 2
+    return None
