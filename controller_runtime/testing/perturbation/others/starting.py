@@ -10,6 +10,7 @@ from pathlib import Path
 from apimachinery.host import Host
 from controller_runtime.client.client import Client
 from controller_runtime.testing.perturbation.others.server import OperatorsServer
+from controller_runtime.testing.perturbation.others.settings import Settings
 from controller_runtime.testing.perturbation.others.story import Ready
 from embedded_apiserver import APIServer
 
@@ -85,9 +86,9 @@ class Starting:
         return False
 
 
-def wait_for_cluster(host: Host, server: APIServer, deadline: float, pause: Callable[[], object]) -> None:
+def wait_for_cluster(host: Host, server: APIServer, settings: Settings, pause: Callable[[float], object]) -> None:
     """Wait until a cluster has its nodes and nothing changes: later they would be changes of the run."""
-    storage, before = server.storage, -1
+    storage, before, deadline = server.storage, -1, host.monotonic() + settings.patience
     while host.monotonic() < deadline and (before != storage.version or not storage.read("nodes").items):
         before = storage.version
-        pause()
+        pause(settings.rest(is_calm=True))

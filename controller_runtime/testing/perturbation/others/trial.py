@@ -145,8 +145,7 @@ class Trial:
             act(self._user, each, self._pause)
         check_account(self._settings.account, self._user)
         if self._settings.workloads:
-            deadline = self._host.monotonic() + self._settings.patience
-            wait_for_cluster(self._host, server, deadline, lambda: self._pause(self._settings.rest(is_calm=True)))
+            wait_for_cluster(self._host, server, self._settings, self._pause)
         seen = self._between.seen
         self._changes = Changes(self._host, server, seen, self.run, trigger, self._quiet, properties, self._outsides)
         self._outsides.recorder = Calls(self._between, self._changes)
